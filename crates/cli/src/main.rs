@@ -1,0 +1,2 @@
+//! Clearlane's command line.
+fn main() {}

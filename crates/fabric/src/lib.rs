@@ -1,0 +1,8 @@
+//! The cables: nodes, ports and links, the topologies they are built in and the files they are
+//! written in. No LIDs are assigned here and nothing is routed; a file's LIDs are carried along.
+
+mod fabric;
+
+pub use fabric::{
+    Endpoint, Fabric, FabricError, Link, LinkId, Node, NodeId, NodeKind, Port, Summary,
+};

@@ -1,0 +1,213 @@
+//! Times, sizes and rates: integers with a unit in the type, and their notation in files.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What is wrong with a quantity someone wrote: "`5 parsecs` is not a time; write a number and one
+/// of ps, ns, us, ms, s".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityError {
+    what: &'static str,
+    text: String,
+    remedy: &'static str,
+}
+
+impl QuantityError {
+    /// `what` with its article ("a time"), the offending `text`, and what would be accepted.
+    pub fn new(what: &'static str, text: &str, remedy: &'static str) -> Self {
+        let text = text.chars().take(60).collect();
+        QuantityError { what, text, remedy }
+    }
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not {}; write {}", self.text.escape_debug(), self.what, self.remedy)
+    }
+}
+
+impl std::error::Error for QuantityError {}
+
+/// A point in simulated time or a span of it, in picoseconds. 2^48 ps (281 s) is the longest run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Picoseconds(pub u64);
+
+impl Picoseconds {
+    /// The longest simulated time: credit records keep their time in 48 bits.
+    pub const MAX_RUN: Picoseconds = Picoseconds((1 << 48) - 1);
+
+    /// The same span in seconds, for people and ratios; never used to advance the clock.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+
+    /// The same span in microseconds.
+    pub fn as_microseconds(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+}
+
+const TIME_UNITS: &[(&str, u64)] = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("µs", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+];
+const TIME_REMEDY: &str = "a number and one of ps, ns, us, ms, s, such as \"2.5 ms\"";
+
+impl FromStr for Picoseconds {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let error = || QuantityError::new("a time", text, TIME_REMEDY);
+        scaled(text, TIME_UNITS).map(Picoseconds).ok_or_else(error)
+    }
+}
+
+impl fmt::Display for Picoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, scale) = match self.0 {
+            0..1_000 => ("ps", 1),
+            1_000..1_000_000 => ("ns", 1_000),
+            1_000_000..1_000_000_000 => ("us", 1_000_000),
+            1_000_000_000..1_000_000_000_000 => ("ms", 1_000_000_000),
+            _ => ("s", 1_000_000_000_000),
+        };
+        write!(f, "{} {unit}", trimmed(self.0, scale))
+    }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Bytes(pub u64);
+
+const SIZE_UNITS: &[(&str, u64)] = &[
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+];
+const SIZE_REMEDY: &str = "a number and one of B, KiB, MiB, GiB, kB, MB, GB, such as \"64 KiB\"";
+
+impl FromStr for Bytes {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let error = || QuantityError::new("a size", text, SIZE_REMEDY);
+        scaled(text, SIZE_UNITS).map(Bytes).ok_or_else(error)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, scale) = match self.0 {
+            0..1_024 => ("B", 1),
+            1_024..1_048_576 => ("KiB", 1 << 10),
+            1_048_576..1_073_741_824 => ("MiB", 1 << 20),
+            _ => ("GiB", 1 << 30),
+        };
+        // A size that is no whole multiple of the unit is shown exactly rather than rounded.
+        if self.0 % scale == 0 {
+            write!(f, "{} {unit}", self.0 / scale)
+        } else {
+            write!(f, "{} B", self.0)
+        }
+    }
+}
+
+/// A data rate in bits per second, after line coding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct BitsPerSecond(pub u64);
+
+impl BitsPerSecond {
+    /// The same rate in Gb/s, for people.
+    pub fn as_gigabits(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+const RATE_UNITS: &[(&str, u64)] = &[
+    ("Mb/s", 1_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("Tb/s", 1_000_000_000_000),
+    ("MB/s", 8_000_000),
+    ("GB/s", 8_000_000_000),
+];
+const RATE_REMEDY: &str = "a number and one of Mb/s, Gb/s, Tb/s, MB/s, GB/s, such as \"32 Gb/s\"";
+
+impl FromStr for BitsPerSecond {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let error = || QuantityError::new("a rate", text, RATE_REMEDY);
+        scaled(text, RATE_UNITS).map(BitsPerSecond).ok_or_else(error)
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} Gb/s", trimmed(self.0, 1_000_000_000))
+    }
+}
+
+/// `12.5 ms` → 12_500_000_000, exactly: decimal arithmetic, no floating point, no silent rounding.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
+    let (number, unit) = text.split_at(split);
+    let scale = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    let number = number.replace('_', "");
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() || fraction.contains('.') || fraction.len() > 18 {
+        return None;
+    }
+    let whole: u128 = whole.parse().ok()?;
+    let ten = 10u128.pow(fraction.len() as u32);
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let total = whole.checked_mul(u128::from(scale))?.checked_mul(ten)?;
+    let total = total.checked_add(fraction.checked_mul(u128::from(scale))?)?;
+    if total % ten != 0 {
+        return None;
+    }
+    u64::try_from(total / ten).ok()
+}
+
+/// `value / scale` with up to three decimals and no trailing zeros.
+fn trimmed(value: u64, scale: u64) -> String {
+    let text = format!("{:.3}", value as f64 / scale as f64);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_exactly() {
+        assert_eq!("2.5 ms".parse::<Picoseconds>().unwrap().0, 2_500_000_000);
+        assert_eq!("10us".parse::<Picoseconds>().unwrap().0, 10_000_000);
+        assert_eq!("64 KiB".parse::<Bytes>().unwrap().0, 65_536);
+        assert_eq!("32 Gb/s".parse::<BitsPerSecond>().unwrap().0, 32_000_000_000);
+        assert_eq!("4 GB/s".parse::<BitsPerSecond>().unwrap().0, 32_000_000_000);
+    }
+
+    #[test]
+    fn what_cannot_be_said_exactly_is_refused() {
+        for text in ["", "5", "5 parsecs", "-1 ns", "0.5 ps", "1e3 ns", "1.2.3 ns", "99999999999 s"]
+        {
+            let error = text.parse::<Picoseconds>().unwrap_err().to_string();
+            assert!(error.contains("is not a time; write"), "{error}");
+        }
+    }
+
+    #[test]
+    fn quantities_print_with_the_unit_a_person_would_choose() {
+        assert_eq!(Picoseconds(2_500_000_000).to_string(), "2.5 ms");
+        assert_eq!(Picoseconds(104).to_string(), "104 ps");
+        assert_eq!(Bytes(65_536).to_string(), "64 KiB");
+        assert_eq!(Bytes(2_082).to_string(), "2082 B");
+        assert_eq!(BitsPerSecond(54_545_454_545).to_string(), "54.545 Gb/s");
+    }
+}
