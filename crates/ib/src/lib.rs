@@ -7,6 +7,7 @@ mod address;
 mod lane;
 mod link;
 mod quantity;
+pub mod random;
 pub mod wire;
 
 pub use address::{Guid, Lid, Lmc, PortNumber};
