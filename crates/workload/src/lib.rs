@@ -1,1 +1,18 @@
-//! Placeholder of the plan.
+//! What the ranks want to send: programs, traffic patterns and flow groups. Nothing here knows how
+//! packets travel.
+
+mod flow_group;
+mod open_loop;
+pub mod patterns;
+mod ping_pong;
+mod program;
+mod ranks;
+mod sizes;
+
+pub use flow_group::{Arrivals, Class, FlowGroup, Transport};
+pub use open_loop::OpenLoop;
+pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
+pub use ping_pong::PingPong;
+pub use program::{Event, Handle, Op, Rank, RankProgram};
+pub use ranks::{HostRef, Ranks};
+pub use sizes::{SizeDistribution, SizeError};

@@ -1,0 +1,109 @@
+//! Open-loop traffic: messages are posted at times that do not depend on what the fabric does.
+
+use crate::{Arrivals, Event, FlowGroup, Op, Rank, RankProgram};
+use clearlane_ib::random::Stream;
+use clearlane_ib::{LinkRate, Picoseconds};
+
+/// One rank's share of all open-loop flow groups.
+pub struct OpenLoop {
+    rank: Rank,
+    sources: Vec<Source>,
+}
+
+struct Source {
+    group: FlowGroup,
+    index: u16,
+    stream: Stream,
+    /// Picoseconds per wire byte at the group's load.
+    pace: f64,
+    next: u64,
+    mtu: u32,
+    header: u32,
+}
+
+impl OpenLoop {
+    /// The program of `rank` in these groups, whose position in `groups` is the index messages are
+    /// accounted to. `rate` is the rank's link, `mtu` the path MTU and `header(group)` the bytes a
+    /// packet has besides payload. A rank that sends in no group is done at once.
+    pub fn new(
+        rank: Rank,
+        groups: &[FlowGroup],
+        rate: LinkRate,
+        mtu: u32,
+        header: impl Fn(&FlowGroup) -> u32,
+        seed: u64,
+    ) -> Self {
+        let mut sources = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            let weight = group.destinations.weight(rank);
+            if weight <= 0.0 || group.senders.binary_search(&rank).is_err() {
+                continue;
+            }
+            let entity = (index as u64) << 32 | u64::from(rank.0);
+            let pace = f64::from(rate.femtoseconds_per_byte()) / 1000.0 / (group.load * weight);
+            let mut source = Source {
+                group: group.clone(),
+                index: index as u16,
+                stream: Stream::new(seed, "open loop", entity),
+                pace,
+                next: group.start.0,
+                mtu,
+                header: header(group),
+            };
+            source.next = source.next.saturating_add(source.first_gap());
+            sources.push(source);
+        }
+        OpenLoop { rank, sources }
+    }
+}
+
+impl Source {
+    fn wire(&self, payload: u64) -> u64 {
+        payload + payload.div_ceil(u64::from(self.mtu)) * u64::from(self.header)
+    }
+
+    /// Hosts of a periodic group start at different phases; one that is asked to load its link
+    /// fully starts at once.
+    fn first_gap(&mut self) -> u64 {
+        match self.group.arrivals {
+            Arrivals::Poisson => self.gap_after(self.mtu.into()),
+            Arrivals::Periodic if self.group.load >= 1.0 => 0,
+            Arrivals::Periodic => {
+                let period = self.wire(self.mtu.into()) as f64 * self.pace;
+                self.stream.below(period as u64 + 1)
+            }
+        }
+    }
+
+    fn gap_after(&mut self, payload: u64) -> u64 {
+        let mean = self.wire(payload) as f64 * self.pace;
+        match self.group.arrivals {
+            Arrivals::Poisson => self.stream.exponential(mean),
+            Arrivals::Periodic => (mean.round() as u64).max(1),
+        }
+    }
+}
+
+impl RankProgram for OpenLoop {
+    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+        loop {
+            let Some(source) = self.sources.iter_mut().min_by_key(|s| (s.next, s.index)) else {
+                return Op::Done;
+            };
+            if source.next >= source.group.stop.0 {
+                let index = source.index;
+                self.sources.retain(|s| s.index != index);
+                continue;
+            }
+            if source.next > now.0 {
+                return Op::WaitUntil(Picoseconds(source.next));
+            }
+            let bytes = source.group.sizes.draw(&mut source.stream);
+            source.next += source.gap_after(bytes);
+            let destination = source.group.destinations.draw(self.rank, &mut source.stream);
+            if let Some(dst) = destination {
+                return Op::Put { dst, bytes, group: source.index, tracked: false };
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Everybody sends to one host.
+
+use super::{Destinations, Entry, Permutation};
+use crate::{HostRef, Ranks};
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "incast",
+    summary: "every sender sends to one host",
+    parameters: "to: host name or rank",
+    reference: "Phanishayee et al., Measurement and Analysis of TCP Throughput Collapse, FAST 2008",
+};
+
+/// The receiver.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Whom everybody sends to.
+    pub to: HostRef,
+}
+
+impl Params {
+    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+        let to = ranks.resolve(&self.to)?;
+        Ok(Permutation::of(ranks.count(), |_| to.0))
+    }
+}

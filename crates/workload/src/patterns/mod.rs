@@ -1,0 +1,168 @@
+//! Who sends to whom. One pattern a file; adding one is its file and one line in `patterns!`.
+
+use crate::{Rank, Ranks};
+use clearlane_ib::random::Stream;
+use serde::Deserialize;
+use std::fmt;
+use std::sync::Arc;
+
+mod bits;
+mod hot_spot;
+mod incast;
+mod matrix;
+mod random_permutation;
+mod shift;
+mod tornado;
+mod transpose;
+mod uniform;
+
+/// The destinations of a flow group's senders.
+pub trait Destinations: fmt::Debug + Send + Sync {
+    /// Whom `source` sends its next message to; nothing if this draw falls on itself.
+    fn draw(&self, source: Rank, stream: &mut Stream) -> Option<Rank>;
+
+    /// The share of the group's load this source offers: 0 for one that never sends, 1 as a rule.
+    fn weight(&self, source: Rank) -> f64;
+}
+
+/// Why a pattern does not fit the hosts it was given.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("pattern `{pattern}`: {problem}")]
+pub struct PatternError {
+    /// Name of the pattern.
+    pub pattern: &'static str,
+    /// What is wrong and what would do.
+    pub problem: String,
+}
+
+/// A pattern's entry in the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// Name in experiment files.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Parameters with unit, default and range.
+    pub parameters: &'static str,
+    /// Where the definition comes from.
+    pub reference: &'static str,
+}
+
+macro_rules! patterns {
+    ($($name:literal => $variant:ident($params:path) in $module:ident),* $(,)?) => {
+        /// A pattern with its parameters, as an experiment file writes it:
+        /// `{ kind = "shift", by = 3 }`.
+        #[derive(Clone, PartialEq, Debug, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum PatternSpec {
+            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($params),)*
+        }
+
+        /// All patterns.
+        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+
+        impl PatternSpec {
+            /// Resolves host names and checks that the pattern fits the number of ranks.
+            pub fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, PatternError> {
+                match self {
+                    $(PatternSpec::$variant(params) => params.build(ranks).map_err(|problem| {
+                        PatternError { pattern: $name, problem }
+                    }),)*
+                }
+            }
+        }
+    };
+}
+
+patterns! {
+    "uniform" => Uniform(uniform::Params) in uniform,
+    "hot-spot" => HotSpot(hot_spot::Params) in hot_spot,
+    "incast" => Incast(incast::Params) in incast,
+    "shift" => Shift(shift::Params) in shift,
+    "tornado" => Tornado(tornado::Params) in tornado,
+    "transpose" => Transpose(transpose::Params) in transpose,
+    "bit-permutation" => Bits(bits::Params) in bits,
+    "random-permutation" => RandomPermutation(random_permutation::Params) in random_permutation,
+    "matrix" => Matrix(matrix::Params) in matrix,
+}
+
+/// A pattern that sends every message of a source to one destination.
+#[derive(Debug)]
+pub(crate) struct Permutation {
+    to: Vec<Rank>,
+}
+
+impl Permutation {
+    /// From each rank's partner; a rank that is its own partner sends nothing.
+    pub(crate) fn of(count: u32, partner: impl Fn(u32) -> u32) -> Arc<dyn Destinations> {
+        Arc::new(Permutation { to: (0..count).map(|rank| Rank(partner(rank))).collect() })
+    }
+}
+
+impl Destinations for Permutation {
+    fn draw(&self, source: Rank, _: &mut Stream) -> Option<Rank> {
+        self.to.get(source.0 as usize).copied().filter(|to| *to != source)
+    }
+
+    fn weight(&self, source: Rank) -> f64 {
+        let own = self.to.get(source.0 as usize).is_none_or(|to| *to == source);
+        if own { 0.0 } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn ranks(count: u32) -> Ranks {
+        Ranks::new((0..count).map(|rank| format!("host{rank:03}")).collect())
+    }
+
+    /// Partner of each rank by a spec in JSON-like TOML; itself where it sends nothing.
+    fn partners(spec: PatternSpec, count: u32) -> Vec<u32> {
+        let built = spec.build(&ranks(count)).unwrap();
+        let mut stream = Stream::new(1, "test", 0);
+        let to = |rank| built.draw(Rank(rank), &mut stream).map_or(rank, |to| to.0);
+        (0..count).map(to).collect()
+    }
+
+    #[test]
+    fn permutations_are_those_of_the_textbook() {
+        // Dally and Towles, Principles and Practices of Interconnection Networks, table 3.1.
+        use bits::Kind;
+        let bits = |permutation| PatternSpec::Bits(bits::Params { permutation });
+        assert_eq!(partners(bits(Kind::Reversal), 8), [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(partners(bits(Kind::Shuffle), 8), [0, 2, 4, 6, 1, 3, 5, 7]);
+        assert_eq!(partners(bits(Kind::Butterfly), 8), [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(partners(bits(Kind::Butterfly), 16)[1], 8);
+        assert_eq!(partners(bits(Kind::Complement), 8), [7, 6, 5, 4, 3, 2, 1, 0]);
+        let shift = PatternSpec::Shift(shift::Params { by: 3 });
+        assert_eq!(partners(shift, 5), [3, 4, 0, 1, 2]);
+        let transpose = PatternSpec::Transpose(transpose::Params { columns: None });
+        assert_eq!(partners(transpose, 9), [0, 3, 6, 1, 4, 7, 2, 5, 8]);
+        let tornado = PatternSpec::Tornado(tornado::Params { dims: vec![8] });
+        assert_eq!(partners(tornado, 8), [3, 4, 5, 6, 7, 0, 1, 2]);
+    }
+
+    #[test]
+    fn self_pairs_are_as_many_as_the_literature_counts() {
+        // 64 ranks: butterfly 32, transpose 8, shuffle 2 (design note on DRB).
+        use bits::Kind;
+        let selfs = |spec| {
+            let to = partners(spec, 64);
+            to.iter().enumerate().filter(|(rank, to)| *rank as u32 == **to).count()
+        };
+        assert_eq!(selfs(PatternSpec::Bits(bits::Params { permutation: Kind::Butterfly })), 32);
+        assert_eq!(selfs(PatternSpec::Bits(bits::Params { permutation: Kind::Shuffle })), 2);
+        assert_eq!(selfs(PatternSpec::Transpose(transpose::Params { columns: None })), 8);
+    }
+
+    #[test]
+    fn every_entry_says_what_it_is() {
+        let mut names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        assert!(ALL.iter().all(|entry| !entry.summary.is_empty() && !entry.reference.is_empty()));
+    }
+}
