@@ -1,0 +1,60 @@
+# make help lists the targets. Each sets up what it needs.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test style bench fixtures
+MAKEFLAGS += --no-print-directory
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+
+CARGO_TARGET_DIR ?= target
+export CARGO_TARGET_DIR
+CLEARLANE := $(CARGO_TARGET_DIR)/release/clearlane
+EXPERIMENT := experiments/demo-hot-spot.toml
+OUT ?= runs/demo
+# A site's own fabric and tables; without FABRIC the shipped ones in fixtures/site.
+FABRIC ?=
+LFT ?=
+
+help:
+	@echo "make demo       a hot spot and its victims on the shipped fabric with its real tables"
+	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt   the same on your own files"
+	@echo "make test       style, cargo test, then the tests against OpenSM, ibsim, ibdmchk, Chromium"
+	@echo "make style      cargo fmt --check and clippy"
+	@echo "make bench      time the simulator, the routing engines and the checkers"
+	@echo "make fixtures   remake fixtures/site with the real tools"
+
+demo:
+	@scripts/setup build
+	@cargo build --release --quiet -p clearlane
+	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
+	@$(CLEARLANE) run $(EXPERIMENT) --out $(OUT) \
+		$(if $(FABRIC),--fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
+	@echo "report: file://$$(realpath $(OUT))/report.html"
+
+# Says what the files hold and whether the tables are sane. Bad news (exit code 1) is no reason to
+# stop: the simulation then shows what it does to the traffic.
+define site
+$(CLEARLANE) fabric show '$(1)'; \
+$(if $(2),$(CLEARLANE) check '$(1)' --lft '$(2)' || test $$? -eq 1; )true
+endef
+
+test:
+	@scripts/setup test
+	@$(MAKE) style
+	@scripts/cargo-test --workspace
+	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
+		scripts/python -m pytest -q tests
+
+style:
+	@scripts/setup build
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+bench:
+	@scripts/setup build
+	@cargo build --release --quiet -p clearlane
+	@$(CLEARLANE) bench
+
+fixtures:
+	@scripts/setup test
+	@scripts/make-site fixtures/site

@@ -1,0 +1,232 @@
+"""The real tools, run bounded and cleaned up: ibsim, OpenSM, infiniband-diags, ibdmchk.
+
+What it is: one class or function per tool. Every process runs in a folder of its own, on a socket
+name of its own, under a time limit, and is gone when its block ends. A client of ibsim whose
+simulator died waits for ever, so nothing here starts one without a limit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+UMAD2SIM = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
+"""The library that turns management datagrams into messages to ibsim (Debian: ibsim-utils)."""
+
+IBSIM_LIMITS = ["-N", "20000", "-S", "4000", "-P", "300000"]
+"""Nodes, switches and ports ibsim may hold; its defaults stop at 2048, 256 and 13312."""
+
+
+class PeerError(RuntimeError):
+    """A real tool did not do what was asked; the message holds what it printed."""
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process group. OpenSM ignores SIGTERM while an engine computes, hence SIGKILL."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def run_bounded(
+    command: list[str], *, limit_s: float, env: Mapping[str, str], cwd: Path
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a process group of its own; past its limit the whole group is killed."""
+    process = subprocess.Popen(
+        command,
+        env=dict(env),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        tail = (out + err)[-2000:].decode(errors="replace")
+        raise PeerError(f"{' '.join(command)} was not done after {limit_s} s:\n{tail}") from None
+    return subprocess.CompletedProcess(
+        command, process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+    )
+
+
+@dataclass(frozen=True)
+class OpenSm:
+    """What one run of OpenSM left behind."""
+
+    folder: Path
+    """Holds opensm.fdbs, opensm-lfts.dump, opensm-subnet.lst, opensm.mcfdbs, opensm-sl2vl.dump
+    (with QoS) and cache/guid2lid."""
+    log: str
+    """The log."""
+
+    @property
+    def engine(self) -> str:
+        """The engine that really routed: OpenSM falls back to minhop with no more than a line."""
+        found = re.findall(r"ucast_mgr_route: (\S+) tables configured on all switches", self.log)
+        if not found:
+            raise PeerError(f"no engine routed the fabric; the log ends:\n{self.log[-1500:]}")
+        return found[-1]
+
+
+class Ibsim:
+    """A simulated subnet, up from `with` to the end of the block."""
+
+    def __init__(self, netlist: Path, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.netlist = netlist.resolve()
+        self.folder = folder.resolve()
+        self.env = dict(os.environ)
+        # Part of an abstract socket's name: two runs with the same one would talk to each other.
+        self.env["IBSIM_SOCKNAME"] = f"clearlane-{uuid.uuid4().hex[:12]}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Ibsim:
+        out = self.folder / "ibsim.out"
+        with out.open("wb") as sink:
+            self._process = subprocess.Popen(
+                ["ibsim", "-s", "-n", *IBSIM_LIMITS, str(self.netlist)],
+                env=self.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 30
+        while "Network simulator ready" not in (text := self.printed()):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                _stop(self._process)
+                raise PeerError(f"ibsim did not take {self.netlist}:\n{text[-2000:]}")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            _stop(self._process)
+
+    def printed(self) -> str:
+        """Everything ibsim has printed so far."""
+        return (self.folder / "ibsim.out").read_text(errors="replace")
+
+    def client(
+        self, command: list[str], *, limit_s: float = 30, attach: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a tool of infiniband-diags on the subnet. `attach` is the netlist's id of the node
+        it sits on, such as `H-0000000000000001`; the file's first node where not given."""
+        env = self.env | {"LD_PRELOAD": str(UMAD2SIM)}
+        if attach is not None:
+            env["SIM_HOST"] = attach
+        return run_bounded(command, limit_s=limit_s, env=env, cwd=self.folder)
+
+    def opensm(
+        self,
+        conf: Mapping[str, object],
+        *,
+        name: str = "opensm",
+        guid2lid: str | None = None,
+        limit_s: float = 60,
+        attach: str | None = None,
+    ) -> OpenSm:
+        """Lets OpenSM discover, route and program the subnet once. `conf` is opensm.conf's keys;
+        `guid2lid` the LIDs it is to keep, as its cache file says it."""
+        folder = self.folder / name
+        (folder / "cache").mkdir(parents=True)
+        conf_file = folder / "opensm.conf"
+        keys = {"force_log_flush": "TRUE"} | dict(conf)
+        conf_file.write_text("".join(f"{key} {value}\n" for key, value in keys.items()))
+        if guid2lid is not None:
+            (folder / "cache" / "guid2lid").write_text(guid2lid)
+        env = self.env | {
+            "LD_PRELOAD": str(UMAD2SIM),
+            "OSM_TMP_DIR": str(folder),
+            "OSM_CACHE_DIR": str(folder / "cache"),
+        }
+        if attach is not None:
+            env["SIM_HOST"] = attach
+        log = folder / "osm.log"
+        # 0x43: errors, information and the routing dumps.
+        command = ["opensm", "-o", "-F", str(conf_file), "-e", "-f", str(log), "-D", "0x43"]
+        done = run_bounded(command, limit_s=limit_s, env=env, cwd=folder)
+        text = log.read_text(errors="replace") if log.exists() else ""
+        if done.returncode != 0 or "SUBNET UP" not in text:
+            raise PeerError(f"opensm ended with {done.returncode}:\n{text[-2000:]}{done.stderr}")
+        return OpenSm(folder, text)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ibdmchk found, from its words alone: it dies with SIGSEGV after a good verdict, so its
+    exit code says nothing."""
+
+    output: str
+
+    @property
+    def paths(self) -> int:
+        """How many paths between adapters it walked to their end."""
+        found = re.search(r"Scanned:(\d+) CA to CA paths", self.output)
+        return int(found.group(1)) if found else 0
+
+    @property
+    def no_credit_loop(self) -> bool:
+        """It looked for credit loops and said that there is none."""
+        return "no credit loops found" in self.output
+
+    @property
+    def credit_loop(self) -> bool:
+        """It named a credit loop."""
+        return "credit loops in routing" in self.output
+
+    @property
+    def errors(self) -> list[str]:
+        """Its error lines."""
+        return [line for line in self.output.splitlines() if line.startswith("-E-")]
+
+
+def ibdmchk(
+    folder: Path,
+    *,
+    sl_list: Path | None = None,
+    sl2vl: Path | None = None,
+    limit_s: float = 120,
+) -> Verdict:
+    """Judges the tables in a folder that holds opensm-subnet.lst and opensm.fdbs: every path
+    between adapters, and credit loops under the given service levels and SL2VL tables."""
+    multicast = folder / "opensm.mcfdbs"
+    if not multicast.exists():
+        multicast = folder / "empty.mcfdbs"
+        multicast.write_text("")
+    subnet, tables = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
+    command = ["ibdmchk", "-s", str(subnet), "-f", str(tables), "-m", str(multicast)]
+    if sl_list is not None:
+        command += ["-c", str(sl_list)]
+    if sl2vl is not None:
+        command += ["-d", str(sl2vl)]
+    # Without stdbuf the verdict can be lost in a buffer when it dies.
+    done = run_bounded(["stdbuf", "-oL", *command], limit_s=limit_s, env=os.environ, cwd=folder)
+    return Verdict(done.stdout)
+
+
+def missing_tools(names: Iterable[str]) -> list[str]:
+    """Which of the programs are not on the path."""
+    from shutil import which
+
+    return [name for name in names if which(name) is None]
