@@ -338,6 +338,11 @@ impl Fabric {
         format!("{}[{}]", self.node(end.node).name, end.port)
     }
 
+    /// `leaf03[19]-spine01[4]`: how people name a cable.
+    pub fn cable(&self, link: &Link) -> String {
+        format!("{}-{}", self.describe(link.a), self.describe(link.b))
+    }
+
     /// The sizes in one line.
     pub fn summary(&self) -> Summary {
         let mut rates = BTreeMap::new();

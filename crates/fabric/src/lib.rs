@@ -2,6 +2,9 @@
 //! written in. No LIDs are assigned here and nothing is routed; a file's LIDs are carried along.
 
 mod fabric;
+pub mod structure;
+pub mod topologies;
+mod wording;
 
 pub use fabric::{
     Endpoint, Fabric, FabricError, Link, LinkId, Node, NodeId, NodeKind, Port, Summary,

@@ -1,0 +1,84 @@
+//! Switches at the points of a grid, as meshes, tori, rings and chains have them.
+
+use super::TopologyError;
+use super::arguments::{Arguments, Rate};
+use super::plan::{Plan, numbered, radix};
+use crate::{Fabric, NodeId};
+
+/// The dimensions of a grid and what hangs on it.
+pub(super) struct Lattice {
+    pub(super) topology: &'static str,
+    pub(super) sizes: Vec<u32>,
+    pub(super) wrapped: bool,
+    pub(super) hosts: u32,
+    pub(super) rate: Rate,
+}
+
+impl Lattice {
+    /// Reads `4x4x4,hosts=2`.
+    pub(super) fn parse(
+        topology: &'static str,
+        text: &str,
+        wrapped: bool,
+    ) -> Result<Self, TopologyError> {
+        let arguments = Arguments::parse(topology, text, &["hosts"])?;
+        let texts: Vec<&str> = arguments.values.split('x').take(7).collect();
+        if texts.len() > 6 {
+            return Err(arguments.wrong("shape", &arguments.values, "1 to 6 sizes, such as 4x4x4"));
+        }
+        let sizes: Result<Vec<u32>, TopologyError> =
+            texts.iter().map(|text| arguments.number("size", text, 2..=65536)).collect();
+        let hosts = arguments.option_number("hosts", 1, 1..=252)?;
+        Ok(Lattice { topology, sizes: sizes?, wrapped, hosts, rate: arguments.rate()? })
+    }
+
+    /// Builds it. Port 2d + 1 leads towards + in dimension d and 2d + 2 towards -; hosts follow.
+    /// Dimension 0 varies fastest in the order of the switches.
+    pub(super) fn build(&self) -> Result<Fabric, TopologyError> {
+        let product = |n: u64, size: &u32| n.saturating_mul(u64::from(*size));
+        let switches = self.sizes.iter().fold(1, product);
+        let nodes = switches.saturating_mul(1 + u64::from(self.hosts));
+        let mut plan = Plan::new(self.topology, nodes)?;
+        let first_host_port = 2 * self.sizes.len() as u32 + 1;
+        let ports = radix(self.topology, "grid", u64::from(first_host_port - 1 + self.hosts))?;
+        let mut at = vec![0; self.sizes.len()];
+        for _ in 0..switches {
+            let name: Vec<String> = at.iter().map(u32::to_string).collect();
+            plan.switch(format!("sw-{}", name.join("-")), ports)?;
+            self.advance(&mut at);
+        }
+        for index in 0..switches {
+            let id = NodeId(index as u32);
+            let mut stride = 1;
+            for (dimension, size) in self.sizes.iter().enumerate() {
+                let coordinate = index as u32 / stride % size;
+                let last = coordinate + 1 == *size;
+                let peer = if last { id.0 - coordinate * stride } else { id.0 + stride };
+                if !last || self.wrapped {
+                    let port = 2 * dimension as u32 + 1;
+                    plan.cable((id, port), (NodeId(peer), port + 1));
+                }
+                stride *= size;
+            }
+        }
+        let hosts = switches * u64::from(self.hosts);
+        for rank in 0..hosts {
+            let host = plan.host(numbered("host", rank, hosts, 4), 1)?;
+            let switch = NodeId((rank / u64::from(self.hosts)) as u32);
+            let port = first_host_port + (rank % u64::from(self.hosts)) as u32;
+            plan.cable((host, 1), (switch, port));
+        }
+        plan.finish(self.rate)
+    }
+
+    /// Counts up, dimension 0 first.
+    fn advance(&self, at: &mut [u32]) {
+        for (coordinate, size) in at.iter_mut().zip(&self.sizes) {
+            *coordinate += 1;
+            if *coordinate < *size {
+                return;
+            }
+            *coordinate = 0;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! How values that came from outside are shown in an error: quoted, short, on one line.
+
+/// The text in double quotes, control characters escaped, cut after 60 characters.
+pub(crate) fn quote(text: &str) -> String {
+    const SHOWN_MAX: usize = 60;
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{:?}{more}", shown)
+}
+
+/// The known name that resembles `wanted` most, as the end of a sentence: `; did you mean "…"?`.
+/// Empty where nothing resembles it.
+pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    const LIKENESS_MIN: f64 = 0.6;
+    // A name from outside may be a megabyte long; likeness is quadratic, so look at its beginning.
+    let wanted: String = wanted.chars().take(60).collect();
+    let mut best: Option<(f64, &str)> = None;
+    for name in known {
+        let likeness = strsim::jaro_winkler(&wanted, name);
+        if likeness >= LIKENESS_MIN && best.is_none_or(|(most, _)| likeness > most) {
+            best = Some((likeness, name));
+        }
+    }
+    best.map(|(_, name)| format!("; did you mean {}?", quote(name))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_stays_on_one_line_and_short() {
+        assert_eq!(quote("a\nb"), r#""a\nb""#);
+        assert!(quote(&"x".repeat(1000)).chars().count() < 70);
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_or_none() {
+        let known = || ["torus", "mesh", "star"].into_iter();
+        assert_eq!(nearest("tours", known()), r#"; did you mean "torus"?"#);
+        assert_eq!(nearest("qqq", known()), "");
+    }
+}
