@@ -1,0 +1,225 @@
+/**
+ * The data contract of the report page, schema `clearlane-report/1`.
+ *
+ * `crates/lab` writes this as JSON in the place of the template's data placeholder, with every
+ * `<` written as `\u003c`. Units are part of a field's name or stated beside it. Shares are 0..1.
+ */
+
+/** How a run ended. Anything but `complete` is shown as a warning. */
+export type Status = "complete" | "partial" | "deadlock" | "not converged";
+
+/** The role of a flow: the cause of congestion, one that suffers without being it, the rest. */
+export type FlowClass = "hot" | "victim" | "background";
+
+/** One direction of a link: `forward` is a→b, `backward` is b→a. */
+export type Direction = "forward" | "backward";
+
+/** Everything one report shows. */
+export interface Report {
+  schema: "clearlane-report/1";
+  /** The experiment's title, one line. */
+  title: string;
+  /** The finding in one sentence. */
+  summary: string;
+  /** Version of Clearlane that made the results. */
+  version: string;
+  /** The command line that makes the same results again. */
+  command: string;
+  /** Every seed that was run, in order. */
+  seeds: number[];
+  status: Status;
+  headline: Headline;
+  /** Published numbers against ours; empty hides the section. */
+  published: PublishedRow[];
+  /** Fabric summary, routing engine, reachability, deadlock freedom, duration, warm-up. */
+  facts: Fact[];
+  /** Things a careful reader should know about this run, one sentence each. */
+  oddities: string[];
+  fabric: Fabric;
+  /** One entry per variant, in the order of the experiment file; at least one. */
+  variants: Variant[];
+  /** What the model leaves out, one sentence each. */
+  not_modelled: string[];
+}
+
+/** The table of results: a row per variant, a column per quantity. */
+export interface Headline {
+  columns: HeadlineColumn[];
+  rows: { variant: string; cells: Record<string, Cell> }[];
+}
+
+/** One measured quantity. */
+export interface HeadlineColumn {
+  /** Looks a cell up in a row. */
+  key: string;
+  label: string;
+  /** Unit as printed in the header, "" for a pure number. */
+  unit: string;
+  /** Which end of the scale is better; null marks no cell. */
+  better: "high" | "low" | null;
+}
+
+/** A mean over the seeds, in the unit of its column. */
+export interface Cell {
+  /** null: not measured. */
+  value: number | null;
+  /** Half-width of the 95 % confidence interval over the seeds; null with one seed. */
+  interval: number | null;
+}
+
+/** One number of a paper beside what this run obtained. */
+export interface PublishedRow {
+  name: string;
+  /** As the source prints it; null if the source gives no number. */
+  published: string | null;
+  obtained: string;
+  unit: string;
+  /** Where it is published and why the two differ. */
+  note: string;
+}
+
+/** A labelled fact about the run. */
+export interface Fact {
+  label: string;
+  value: string;
+}
+
+/** The cables, laid out for drawing. */
+export interface Fabric {
+  structure: "tree" | "grid" | "graph";
+  /** Number of switch levels, for a tree. */
+  levels?: number;
+  /** Switches per dimension, for a grid. */
+  dims?: number[];
+  nodes: FabricNode[];
+  links: FabricLink[];
+}
+
+/** A switch or the adapter of a server. */
+export interface FabricNode {
+  name: string;
+  kind: "switch" | "host";
+  /**
+   * Position, 0..1, x to the right and y downwards. In a tree only the order counts: levels are
+   * stacked, leaves lowest, and spread evenly by x. Hosts are drawn at their switch, sorted by x, then y.
+   */
+  x: number;
+  y: number;
+  /** Level of a switch in a tree, leaves 0; equal numbers share a row. Hosts have none. */
+  level?: number;
+}
+
+/** A cable between the nodes with these indices. */
+export interface FabricLink {
+  a: number;
+  b: number;
+  /** Data rate of one direction, Gbit/s. */
+  gbps: number;
+  /** As an administrator would say it, such as "leaf-01/P3 – spine-02/P1". */
+  name: string;
+}
+
+/** What one variant did. Arrays under `links` are indexed like `fabric.links`. */
+export interface Variant {
+  name: string;
+  links: {
+    /** Utilisation a→b, mean over the measured part, 0..1. */
+    forward: number[];
+    /** Utilisation b→a, 0..1. */
+    backward: number[];
+    /** Share of the measured time with data for a→b but no credits, 0..1. */
+    wait_forward: number[];
+    /** The same for b→a. */
+    wait_backward: number[];
+  };
+  /** Indices in `fabric.nodes` of the hot receivers. */
+  hosts_hot: number[];
+  series: SeriesSet;
+  /** Most loaded or most blocked directions, worst first. */
+  worst_links: WorstLink[];
+  /** The cycle of buffers that wait for each other, or null. */
+  deadlock: DeadlockHop[] | null;
+}
+
+/** Delivered throughput over time; sample i covers `dt_us` from `start_us + i * dt_us`. */
+export interface SeriesSet {
+  /** Length of a sample, µs. */
+  dt_us: number;
+  /** Start of the first sample, µs of simulated time. */
+  start_us: number;
+  /** Flow groups, Gbit/s summed over the group. */
+  groups: Series[];
+  /** Up to 20 named flows, Gbit/s. */
+  flows: Series[];
+}
+
+/** One line of a chart, Gbit/s per sample. */
+export interface Series {
+  name: string;
+  class: FlowClass;
+  gbps: number[];
+}
+
+/** A link direction worth looking at. */
+export interface WorstLink {
+  /** Index in `fabric.links`. */
+  link: number;
+  direction: Direction;
+  /** Utilisation, 0..1. */
+  load: number;
+  /** Share of time with data but no credits, 0..1. */
+  wait: number;
+  /** What makes it so, one short sentence. */
+  why: string;
+}
+
+/** One full buffer of a deadlock cycle; it waits for the next, the last for the first. */
+export interface DeadlockHop {
+  /** Name of the switch, as in `fabric.nodes`. */
+  switch: string;
+  /** Number of the input port whose buffer it is. */
+  port: number;
+  /** Virtual lane of the buffer. */
+  vl: number;
+}
+
+/**
+ * Reads the embedded JSON. Throws an Error with one lowercase line if it is not a report, or if an
+ * index or array length in it would make the drawing wrong.
+ */
+export function parseReport(text: string): Report {
+  if (text.trimStart().startsWith("__")) {
+    throw new Error("this is the empty template: no results were written into it");
+  }
+  const report = JSON.parse(text) as Report;
+  if (report.schema !== "clearlane-report/1") {
+    throw new Error(`schema '${report.schema}' is not 'clearlane-report/1'`);
+  }
+  const nodes = report.fabric.nodes.length;
+  report.fabric.links.forEach((link, i) => {
+    checkIndex(link.a, nodes, `fabric.links[${i}].a`);
+    checkIndex(link.b, nodes, `fabric.links[${i}].b`);
+  });
+  if (report.variants.length === 0) throw new Error("variants is empty; one is needed");
+  report.variants.forEach((variant, i) => checkVariant(report, variant, `variants[${i}]`));
+  return report;
+}
+
+function checkVariant(report: Report, variant: Variant, place: string): void {
+  const links = report.fabric.links.length;
+  for (const [key, values] of Object.entries(variant.links)) {
+    if (values.length !== links) {
+      const found = `${place}.links.${key} has ${values.length} values`;
+      throw new Error(`${found} but the fabric has ${links} links`);
+    }
+  }
+  const nodes = report.fabric.nodes.length;
+  variant.hosts_hot.forEach((host) => checkIndex(host, nodes, `${place}.hosts_hot`));
+  variant.worst_links.forEach((row) => checkIndex(row.link, links, `${place}.worst_links`));
+}
+
+function checkIndex(index: number, count: number, place: string): void {
+  if (!Number.isInteger(index) || index < 0 || index >= count) {
+    throw new Error(`${place} is ${index}, outside 0..${count - 1}`);
+  }
+}

@@ -1,0 +1,130 @@
+/** The top of the page: title, finding, status, and the table of results. */
+import type { Cell, HeadlineColumn, Report, Status } from "./data";
+import { html, section } from "./dom";
+import { decimalsFor, fixed } from "./format";
+
+const STATUS: Record<Status, string> = {
+  complete: "Complete",
+  partial: "Partial: the run was interrupted",
+  deadlock: "Deadlock",
+  "not converged": "Not converged",
+};
+
+/** Title, one-sentence finding and status. */
+export function masthead(report: Report): HTMLElement {
+  const good = report.status === "complete";
+  const status = html("span", { class: good ? "status" : "status warn" }, STATUS[report.status]);
+  return html(
+    "header",
+    { class: "masthead" },
+    html("p", { class: "kicker" }, html("span", {}, "Clearlane report"), status),
+    html("h1", {}, report.title),
+    html("p", { class: "summary" }, report.summary),
+  );
+}
+
+/** Results of every variant, aligned, the best of each column marked. */
+export function headlineTable(report: Report): HTMLElement {
+  const { columns, rows } = report.headline;
+  const cellsOf = (column: HeadlineColumn) => rows.map((row) => row.cells[column.key]);
+  const best = columns.map((column) => bestCells(column.better, cellsOf(column)));
+  const decimals = columns.map((column) => columnDecimals(cellsOf(column)));
+  const intervals = columns.map((column) => cellsOf(column).some((cell) => cell?.interval != null));
+  const head = html(
+    "tr",
+    {},
+    html("th", { scope: "col" }, "Variant"),
+    ...columns.map((column) => columnHead(column)),
+  );
+  const body = rows.map((row, r) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, row.variant),
+      ...columns.map((column, c) => {
+        const style = { decimals: decimals[c] ?? 0, interval: intervals[c] ?? false };
+        return cellOf(row.cells[column.key], style, best[c]?.[r] ?? false);
+      }),
+    ),
+  );
+  const table = html(
+    "table",
+    { class: "numbers headline" },
+    html("thead", {}, head),
+    html("tbody", {}, ...body),
+  );
+  const scroll = html("div", { class: "scroll", tabindex: 0, role: "region" }, table);
+  scroll.setAttribute("aria-label", "Results by variant");
+  const note = html("p", { class: "note" }, headlineNote(report, intervals.includes(true)));
+  return section("results", "Results", scroll, note, oddities(report.oddities));
+}
+
+function columnHead(column: HeadlineColumn): HTMLElement {
+  const arrow = column.better === "high" ? "higher is better" : "lower is better";
+  const unit = html("span", { class: "unit" }, column.unit || "\u00a0");
+  const hint = column.better && html("span", { class: "hidden" }, ` (${arrow})`);
+  const head = html("th", { scope: "col" }, column.label, unit, hint);
+  if (column.better) head.title = arrow;
+  return head;
+}
+
+function cellOf(
+  cell: Cell | undefined,
+  style: { decimals: number; interval: boolean },
+  best: boolean,
+): HTMLElement {
+  if (!cell || cell.value === null) {
+    return html("td", { title: "not measured" }, html("span", { class: "quiet" }, "–"));
+  }
+  const text = fixed(cell.value, style.decimals);
+  const value = html("span", { class: best ? "value best" : "value" }, text);
+  const interval = cell.interval === null ? "" : `± ${fixed(cell.interval, style.decimals)}`;
+  const margin = style.interval && html("span", { class: "interval" }, interval);
+  return html("td", {}, value, best && html("span", { class: "hidden" }, " best"), margin);
+}
+
+/** Enough decimals for the values, and for the narrowest interval to show a digit. */
+function columnDecimals(cells: (Cell | undefined)[]): number {
+  const values = cells.flatMap((cell) => (cell?.value == null ? [] : [cell.value]));
+  const intervals = cells.flatMap((cell) => (cell?.interval ? [cell.interval] : []));
+  const decimals = decimalsFor(values);
+  if (intervals.length === 0) return decimals;
+  // Digits far below the uncertainty say nothing.
+  const useful = Math.max(0, 1 - Math.floor(Math.log10(Math.min(...intervals))));
+  return Math.min(decimals, useful);
+}
+
+/** Which cells are best: the extreme one, and those whose interval overlaps with its interval. */
+export function bestCells(
+  better: HeadlineColumn["better"],
+  cells: (Cell | undefined)[],
+): boolean[] {
+  const measured = cells.filter((cell) => cell?.value != null);
+  if (better === null || measured.length < 2) return cells.map(() => false);
+  const sign = better === "high" ? 1 : -1;
+  const low = (cell: Cell) => sign * (cell.value ?? 0) - (cell.interval ?? 0);
+  const high = (cell: Cell) => sign * (cell.value ?? 0) + (cell.interval ?? 0);
+  let champion: Cell | undefined;
+  for (const cell of cells) {
+    if (cell?.value == null) continue;
+    if (!champion || sign * cell.value > sign * (champion.value ?? 0)) champion = cell;
+  }
+  const marks = cells.map((cell) => !!champion && cell?.value != null && high(cell) >= low(champion));
+  // A column in which nothing stands out has no best.
+  return marks.filter(Boolean).length === measured.length ? cells.map(() => false) : marks;
+}
+
+function headlineNote(report: Report, intervals: boolean): string {
+  const seeds = report.seeds.length;
+  const spread = intervals
+    ? `Means over ${seeds} seeds ± half the 95 % confidence interval. `
+    : `${seeds === 1 ? "One seed, so no interval" : `Means over ${seeds} seeds`}. `;
+  const ties = intervals ? ", with every value its interval cannot tell from it" : "";
+  return `${spread}Underlined: the best of a column${ties}.`;
+}
+
+function oddities(lines: string[]): HTMLElement | null {
+  if (lines.length === 0) return null;
+  const items = lines.map((line) => html("li", {}, line));
+  return html("div", { class: "oddities" }, html("h3", {}, "Worth knowing"), html("ul", {}, ...items));
+}

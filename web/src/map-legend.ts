@@ -1,0 +1,74 @@
+/** The legend of the map, and the marks of hot receivers. */
+import type { Report, Variant } from "./data";
+import { html, svg } from "./dom";
+import type { Layout } from "./fabric-marks";
+import { count } from "./format";
+import { widthOf, type Metric } from "./load-scale";
+
+/** Most hot receivers that are named on the map. */
+const NAMED_MAX = 3;
+
+/** One class of the scale and how many link directions fall into it. */
+export interface LegendEntry {
+  index: number;
+  /** Per cent. */
+  range: string;
+  marks: number;
+}
+
+/** The legend's elements. */
+export function drawLegend(
+  metric: Metric,
+  entries: LegendEntry[],
+  variant: Variant,
+): HTMLElement[] {
+  const title = metric === "load" ? "Load, %" : "Time with data but no credits, %";
+  const items = entries.map(({ index, range, marks }) => {
+    const width = widthOf(index);
+    const line = { x1: 0, x2: 30, y1: 6, y2: 6, class: `ramp-${index}`, "stroke-width": width };
+    const sample = svg("svg", { width: 30, height: 12, "aria-hidden": "true" }, svg("line", line));
+    const number = html("span", { class: "quiet" }, ` ${count(marks, "mark")}`);
+    return html("li", {}, sample, html("span", {}, range), number);
+  });
+  const extra = [];
+  if (variant.hosts_hot.length > 0) extra.push(key("hot", "hot receiver"));
+  if (variant.deadlock) extra.push(key("stuck", "switch in the deadlock"));
+  return [html("span", { class: "legend-title" }, title), html("ul", {}, ...items, ...extra)];
+}
+
+function key(kind: "hot" | "stuck", label: string): HTMLElement {
+  const sign =
+    kind === "hot"
+      ? svg("path", { class: "hot", d: triangle(7, 2) })
+      : svg("rect", { class: "box stuck", x: 2, y: 2, width: 10, height: 8 });
+  const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, sign);
+  return html("li", {}, sample, html("span", {}, label));
+}
+
+/** Triangles under the bars of hot receivers, with names if they are few. */
+export function hotMarks(report: Report, variant: Variant, layout: Layout): SVGElement {
+  const group = svg("g", { class: "hot-marks" });
+  const hot = new Set(variant.hosts_hot);
+  const named = hot.size <= NAMED_MAX && !layout.gathered;
+  for (const bar of layout.bars) {
+    const hosts = bar.links.flatMap((link) => {
+      const ends = report.fabric.links[link];
+      return ends ? [ends.a, ends.b].filter((node) => hot.has(node)) : [];
+    });
+    const [host] = hosts;
+    if (host === undefined) continue;
+    const tip = Math.max(bar.y, bar.y + bar.length) + 1;
+    group.append(svg("path", { class: "hot", d: triangle(bar.x, tip) }));
+    if (!named) continue;
+    const nearEnd = bar.x > layout.width - 90;
+    const x = nearEnd ? bar.x - 7 : bar.x + 7;
+    const anchor = nearEnd ? "end" : "start";
+    const name = report.fabric.nodes[host]?.name ?? "";
+    group.append(svg("text", { x, y: tip + 8.5, "text-anchor": anchor }, name));
+  }
+  return group;
+}
+
+function triangle(x: number, y: number): string {
+  return `M${x} ${y}l4.5 8h-9z`;
+}

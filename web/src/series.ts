@@ -1,0 +1,229 @@
+/** Throughput over time: one chart per variant on one scale, with a legend that is a table. */
+import uPlot from "uplot";
+import type { FlowClass, Report, Series, Variant } from "./data";
+import { choice, cssColor, html, section, svg } from "./dom";
+import { fixed } from "./format";
+
+type Kind = "groups" | "flows";
+
+/** A line of the charts, the same in every variant that has it. */
+interface Entry {
+  name: string;
+  class: FlowClass;
+  /** Custom property of its colour. */
+  color: string;
+  dash: number[];
+  shown: boolean;
+}
+
+const DASHES: number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+const SHADES = 3;
+
+/** The section, or null if no variant has samples. */
+export function throughput(report: Report): HTMLElement | null {
+  const has = (kind: Kind) => report.variants.some((variant) => variant.series[kind].length > 0);
+  const kinds = (["groups", "flows"] as const).filter(has);
+  const [first] = kinds;
+  if (!first) return null;
+  const view = new Charts(report, first);
+  const labels: Record<Kind, string> = { groups: "Flow groups", flows: "Single flows" };
+  const options = kinds.map((value) => ({ value, label: labels[value] }));
+  const pick = choice("series-kind", "Show", options, first, (kind) => view.show(kind));
+  const controls = kinds.length > 1 && html("div", { class: "controls" }, pick.element);
+  return section("throughput", "Throughput over time", controls, view.element);
+}
+
+class Charts {
+  readonly element = html("div", {});
+  private readonly grid = html("div", { class: "charts" });
+  private readonly table = html("div", { class: "scroll", tabindex: 0, role: "region" });
+  private entries: Entry[] = [];
+  private plots: (uPlot | null)[] = [];
+  private widths = 0;
+
+  constructor(
+    private readonly report: Report,
+    private kind: Kind,
+  ) {
+    this.table.setAttribute("aria-label", "Lines of the charts");
+    const note = "Press a name to hide or show its line. Delivered payload, Gbit/s, per sample.";
+    this.element.append(this.grid, this.table, html("p", { class: "note" }, note));
+    this.entries = collect(report, kind);
+    new ResizeObserver(() => {
+      if (this.grid.clientWidth !== this.widths) this.draw();
+    }).observe(this.grid);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  show(kind: Kind): void {
+    this.kind = kind;
+    this.entries = collect(this.report, kind);
+    this.draw();
+  }
+
+  private draw(): void {
+    this.widths = this.grid.clientWidth;
+    if (this.widths < 50) return;
+    const { variants } = this.report;
+    const columns = Math.min(variants.length, Math.max(1, Math.floor(this.widths / 330)));
+    const width = Math.floor((this.widths - (columns - 1) * 20) / columns);
+    this.grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    for (const plot of this.plots) plot?.destroy();
+    const figures = variants.map((variant) => this.figure(variant));
+    this.grid.replaceChildren(...figures);
+    this.plots = variants.map((variant, i) => {
+      const holder = figures[i]?.lastElementChild;
+      return holder instanceof HTMLElement ? this.plot(variant, holder, width, i) : null;
+    });
+    this.drawTable();
+  }
+
+  private figure(variant: Variant): HTMLElement {
+    const caption = html("figcaption", {}, variant.name);
+    const means = this.entries.flatMap((entry) => {
+      const mean = meanOf(seriesOf(variant, this.kind, entry));
+      return mean === null ? [] : [`${entry.name} ${fixed(mean, 1)}`];
+    });
+    const label = `Throughput of ${variant.name}; means in Gbit/s: ${means.join(", ")}`;
+    return html("figure", {}, caption, html("div", { role: "img", "aria-label": label }));
+  }
+
+  /** Largest sample of the lines shown, over all variants, so that charts compare by eye. */
+  private top(): number {
+    let top = 0;
+    for (const variant of this.report.variants) {
+      for (const entry of this.entries) {
+        if (!entry.shown) continue;
+        for (const value of seriesOf(variant, this.kind, entry)?.gbps ?? []) top = Math.max(top, value);
+      }
+    }
+    return top > 0 ? top * 1.05 : 1;
+  }
+
+  private plot(variant: Variant, holder: HTMLElement, width: number, index: number): uPlot {
+    const lines = this.entries.map((entry) => seriesOf(variant, this.kind, entry)?.gbps ?? []);
+    const samples = Math.max(0, ...lines.map((line) => line.length));
+    const { dt_us, start_us } = variant.series;
+    const inMs = start_us + samples * dt_us >= 5000;
+    const scale = inMs ? 1e-3 : 1;
+    const time = Array.from({ length: samples }, (_, i) => (start_us + (i + 0.5) * dt_us) * scale);
+    const axis = {
+      stroke: cssColor("--muted"),
+      font: "11px system-ui, sans-serif",
+      labelFont: "11px system-ui, sans-serif",
+      grid: { stroke: cssColor("--rule"), width: 1 },
+      ticks: { stroke: cssColor("--rule"), width: 1, size: 4 },
+    };
+    const options: uPlot.Options = {
+      width,
+      height: 220,
+      legend: { show: false },
+      cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { range: () => [0, this.top()] } },
+      axes: [
+        { ...axis, label: inMs ? "ms of simulated time" : "µs of simulated time", labelSize: 18, size: 26 },
+        { ...axis, label: "Gbit/s", labelSize: 18, size: 46 },
+      ],
+      series: [{}, ...this.entries.map((entry) => lineStyle(entry))],
+      hooks: { setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")] },
+    };
+    const columns = lines.map((line) => time.map((_, i) => line[i] ?? null));
+    return new uPlot(options, [time, ...columns], holder);
+  }
+
+  private drawTable(): void {
+    const { variants } = this.report;
+    const heads = variants.map((variant) =>
+      html("th", { scope: "col", class: "number" }, variant.name, html("span", { class: "unit" }, "mean")),
+    );
+    const head = html("tr", {}, html("th", { scope: "col" }, "Line"), html("th", { scope: "col" }, "Class"), ...heads);
+    const rows = this.entries.map((entry) => {
+      const values = variants.map((variant) => {
+        const mean = meanOf(seriesOf(variant, this.kind, entry));
+        return html("td", { class: "number" }, mean === null ? "–" : fixed(mean, 1));
+      });
+      const name = html("th", { scope: "row" }, this.toggle(entry));
+      return html("tr", {}, name, html("td", { class: "quiet" }, entry.class), ...values);
+    });
+    const body = html("tbody", {}, ...rows);
+    this.table.replaceChildren(html("table", { class: "lines-table" }, html("thead", {}, head), body));
+  }
+
+  private toggle(entry: Entry): HTMLElement {
+    const line = svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, "stroke-width": 2 });
+    line.style.stroke = `var(${entry.color})`;
+    if (entry.dash.length > 0) line.setAttribute("stroke-dasharray", entry.dash.join(" "));
+    const sample = svg("svg", { width: 28, height: 12, "aria-hidden": "true" }, line);
+    const pressed = { type: "button", class: "toggle", "aria-pressed": String(entry.shown) };
+    const button = html("button", pressed, sample, entry.name);
+    button.addEventListener("click", () => {
+      entry.shown = !entry.shown;
+      button.setAttribute("aria-pressed", String(entry.shown));
+      const place = this.entries.indexOf(entry) + 1;
+      for (const plot of this.plots) plot?.setSeries(place, { show: entry.shown });
+    });
+    return button;
+  }
+
+  /** While a cursor is on the charts, the table shows the values there instead of the means. */
+  private read(plot: uPlot, index: number, unit: string): void {
+    const at = plot.cursor.idx;
+    const body = this.table.querySelector("tbody");
+    const heads = this.table.querySelectorAll("thead .unit");
+    const variant = this.report.variants[index];
+    const head = heads[index];
+    if (!body || !variant || !head) return;
+    const time = at == null ? undefined : plot.data[0]?.[at];
+    head.textContent = time === undefined ? "mean" : `at ${fixed(time, unit === "ms" ? 2 : 0)} ${unit}`;
+    this.entries.forEach((entry, row) => {
+      const cell = body.rows[row]?.cells[index + 2];
+      if (!cell) return;
+      const value =
+        at == null || time === undefined
+          ? meanOf(seriesOf(variant, this.kind, entry))
+          : plot.data[row + 1]?.[at];
+      cell.textContent = value == null ? "–" : fixed(value, 1);
+    });
+  }
+}
+
+function lineStyle(entry: Entry): uPlot.Series {
+  return {
+    label: entry.name,
+    show: entry.shown,
+    stroke: cssColor(entry.color),
+    width: 1.6,
+    dash: entry.dash,
+    points: { show: false },
+  };
+}
+
+/** Every line of any variant, in the order of first appearance, each class in its own colours. */
+function collect(report: Report, kind: Kind): Entry[] {
+  const entries = new Map<string, Entry>();
+  const used: Record<FlowClass, number> = { hot: 0, victim: 0, background: 0 };
+  for (const variant of report.variants) {
+    for (const line of variant.series[kind]) {
+      if (entries.has(line.name)) continue;
+      const nth = used[line.class];
+      used[line.class] += 1;
+      entries.set(line.name, {
+        name: line.name,
+        class: line.class,
+        color: `--${line.class}-${nth % SHADES}`,
+        dash: DASHES[Math.floor(nth / SHADES) % DASHES.length] ?? [],
+        shown: true,
+      });
+    }
+  }
+  return [...entries.values()];
+}
+
+function seriesOf(variant: Variant, kind: Kind, entry: Entry): Series | undefined {
+  return variant.series[kind].find((line) => line.name === entry.name);
+}
+
+function meanOf(line: Series | undefined): number | null {
+  if (!line || line.gbps.length === 0) return null;
+  return line.gbps.reduce((sum, value) => sum + value, 0) / line.gbps.length;
+}
