@@ -2,6 +2,7 @@
 //! written in. No LIDs are assigned here and nothing is routed; a file's LIDs are carried along.
 
 mod fabric;
+pub mod formats;
 pub mod structure;
 pub mod topologies;
 mod wording;

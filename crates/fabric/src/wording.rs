@@ -8,6 +8,11 @@ pub(crate) fn quote(text: &str) -> String {
     format!("{:?}{more}", shown)
 }
 
+/// A description from a file without outer blanks and control characters.
+pub(crate) fn clean(name: &str) -> String {
+    name.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// The known name that resembles `wanted` most, as the end of a sentence: `; did you mean "…"?`.
 /// Empty where nothing resembles it.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {

@@ -125,13 +125,13 @@ impl Tree {
             first += self.count(level) as u32;
         }
         levels.rotate_right(1);
-        for level in 1..=height {
-            let (name, count) = (self.name(level), levels[level].count);
+        for (level, Level { count, .. }) in levels.iter().enumerate().skip(1) {
+            let name = self.name(level);
             let needed = self.ports_down(level) + self.ports_up(level);
             let ports =
                 radix(self.topology, name.trim_end_matches('-'), needed.max(self.radix.into()))?;
-            for index in 0..count {
-                plan.switch(numbered(&name, index, count, 2), ports)?;
+            for index in 0..*count {
+                plan.switch(numbered(&name, index, *count, 2), ports)?;
             }
         }
         let ports = radix(self.topology, "host", self.ports_up(0))?;

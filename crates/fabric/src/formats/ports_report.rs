@@ -1,0 +1,181 @@
+//! What it is: the list of `ibnetdiscover -p`, one line per port:
+//! `CA   182  1 0x… 4x QDR - SW    18 18 0x… ( 'host' - 'switch' )`, without the part after the
+//! rate but the name where nothing is plugged in.
+//!
+//! GUIDs are those of ports. A switch has the same on all of them, so it is the node's. An
+//! adapter's is not: its ports are taken as one node if they have one description, different port
+//! numbers and GUIDs as far apart as those numbers; the GUID of the first one met is the node's.
+//! The number of ports is not in the file: it is the highest that is listed.
+
+use super::assembly::{Assembly, Listing};
+use super::{Entry, FormatError, OddityKind, Reading};
+use crate::wording::{clean, quote};
+use crate::{Endpoint, Node, NodeId, NodeKind};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
+use std::collections::BTreeMap;
+
+/// The format's entry.
+pub const ENTRY: Entry =
+    Entry { name: "ibnetdiscover -p", summary: "port list of ibnetdiscover -p", sniff, read };
+
+/// One end as listed.
+#[derive(Clone, Copy)]
+struct End {
+    kind: NodeKind,
+    router: bool,
+    lid: Option<Lid>,
+    port: PortNumber,
+    guid: Guid,
+}
+
+/// One line: an end, its rate, and what it leads to.
+struct Row<'t> {
+    end: End,
+    name: &'t str,
+    width: Option<LinkWidth>,
+    speed: Option<LinkSpeed>,
+    peer: Option<(End, &'t str)>,
+}
+
+fn sniff(line: &str) -> bool {
+    row(line).is_some()
+}
+
+/// Reads a whole file; `file` is named in errors.
+pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
+    let mut reader = Reader {
+        assembly: Assembly::new(file),
+        by_guid: BTreeMap::new(),
+        adapters: BTreeMap::new(),
+    };
+    for (index, line) in text.lines().enumerate() {
+        let (number, line) = (index + 1, line.trim());
+        match row(line) {
+            Some(row) => reader.row(number, &row)?,
+            None if line.is_empty() => {}
+            None if looks_like_row(line) => {
+                let expected = "a port line such as SW 18 1 0x… 4x QDR - CA 2 1 0x… ( 'a' - 'b' )";
+                return Err(reader.assembly.syntax(number, expected, line));
+            }
+            None => reader.assembly.noise(number, line),
+        }
+    }
+    reader.assembly.finish()
+}
+
+/// A line that starts as a port does but does not parse is a damaged one, not noise.
+fn looks_like_row(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let kind = words.next().is_some_and(|word| kind(word).is_some());
+    kind && words.next().is_none_or(|word| word.bytes().all(|b| b.is_ascii_digit()))
+}
+
+struct Reader<'t> {
+    assembly: Assembly<'t>,
+    /// The node with a port of this GUID.
+    by_guid: BTreeMap<Guid, NodeId>,
+    /// Adapters by description, with a port and its GUID, to find the node of a further port.
+    adapters: BTreeMap<String, Vec<(NodeId, PortNumber, Guid)>>,
+}
+
+impl Reader<'_> {
+    fn row(&mut self, line: usize, row: &Row<'_>) -> Result<(), FormatError> {
+        let from = self.end(line, row.end, row.name)?;
+        let Some((peer, name)) = row.peer else {
+            let text = format!("{}[{}] leads nowhere", quote(row.name), row.end.port);
+            self.assembly.odd(line, OddityKind::NoPeer, text);
+            return Ok(());
+        };
+        let to = self.end(line, peer, name)?;
+        let (width, speed) = (row.width, row.speed);
+        self.assembly.listing(Listing { line, from, to, width, speed })
+    }
+
+    /// The node and port of an end; both are made where they are new.
+    fn end(&mut self, line: usize, end: End, name: &str) -> Result<Endpoint, FormatError> {
+        let node = match self.by_guid.get(&end.guid) {
+            Some(node) => *node,
+            None => self.node(line, end, &clean(name))?,
+        };
+        let place = Endpoint { node, port: end.port };
+        self.assembly.grow(line, place)?;
+        if end.kind == NodeKind::ChannelAdapter {
+            let ports = &mut self.assembly.nodes[node.index()].ports;
+            ports[usize::from(end.port.value())].guid = end.guid;
+        }
+        self.assembly.lid(line, place, end.lid);
+        Ok(place)
+    }
+
+    fn node(&mut self, line: usize, end: End, name: &str) -> Result<NodeId, FormatError> {
+        let adapter = end.kind == NodeKind::ChannelAdapter;
+        let siblings = self.adapters.get(name).map_or(&[][..], Vec::as_slice);
+        let apart = |port: PortNumber| i128::from(end.port.value()) - i128::from(port.value());
+        let sibling = siblings.iter().find(|(_, port, guid)| {
+            *port != end.port && i128::from(end.guid.0) - i128::from(guid.0) == apart(*port)
+        });
+        if let Some((node, _, _)) = sibling.filter(|_| adapter) {
+            let node = *node;
+            self.by_guid.insert(end.guid, node);
+            let text = format!("port {} is taken as another port of {}", end.guid, quote(name));
+            self.assembly.odd(line, OddityKind::Grouped, text);
+            return Ok(node);
+        }
+        let mut node = Node::new(end.kind, end.guid, name, 1);
+        node.system_guid = Guid(0);
+        node.ports[0].guid = if adapter { Guid(0) } else { end.guid };
+        let id = self.assembly.node(line, node)?;
+        if end.router {
+            let text = format!("router {} is carried as a channel adapter", quote(name));
+            self.assembly.odd(line, OddityKind::Router, text);
+        }
+        self.by_guid.insert(end.guid, id);
+        if adapter {
+            self.adapters.entry(name.to_owned()).or_default().push((id, end.port, end.guid));
+        }
+        Ok(id)
+    }
+}
+
+fn kind(word: &str) -> Option<(NodeKind, bool)> {
+    match word {
+        "SW" => Some((NodeKind::Switch, false)),
+        "CA" => Some((NodeKind::ChannelAdapter, false)),
+        "RT" => Some((NodeKind::ChannelAdapter, true)),
+        _ => None,
+    }
+}
+
+/// Splits off one word.
+fn word<'t>(text: &mut &'t str) -> Option<&'t str> {
+    let start = text.trim_start();
+    let end = start.find(char::is_whitespace).unwrap_or(start.len());
+    let (word, rest) = start.split_at(end);
+    *text = rest;
+    (!word.is_empty()).then_some(word)
+}
+
+/// `SW    18 17 0x00066a00ec002dd9`.
+fn end(text: &mut &str) -> Option<End> {
+    let (kind, router) = kind(word(text)?)?;
+    let lid = word(text)?.parse::<u16>().ok()?;
+    let port = PortNumber::new(word(text)?.parse().ok()?)?;
+    let guid = Guid::from_hex(word(text)?.strip_prefix("0x")?).ok()?;
+    Some(End { kind, router, lid: Lid::new(lid), port, guid })
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    let mut rest = line;
+    let from = end(&mut rest)?;
+    let (width, speed) = (word(&mut rest)?, word(&mut rest)?);
+    let (width, speed) = (LinkWidth::from_name(&width.to_lowercase()), LinkSpeed::from_name(speed));
+    let rest = rest.trim();
+    let Some(mut rest) = rest.strip_prefix("- ") else {
+        let name = rest.strip_prefix('\'')?.strip_suffix('\'')?;
+        return Some(Row { end: from, name, width, speed, peer: None });
+    };
+    let to = end(&mut rest)?;
+    let names = rest.trim().strip_prefix("( '")?.strip_suffix("' )")?;
+    let (name, peer_name) = names.split_once("' - '")?;
+    Some(Row { end: from, name, width, speed, peer: Some((to, peer_name)) })
+}
