@@ -81,7 +81,7 @@ class OpenSm:
     @property
     def engine(self) -> str:
         """The engine that really routed: OpenSM falls back to minhop with no more than a line."""
-        found = re.findall(r"ucast_mgr_route: (\S+) tables configured on all switches", self.log)
+        found = re.findall(r"osm_ucast_mgr_process: (\S+) tables configured on all switches", self.log)
         if not found:
             raise PeerError(f"no engine routed the fabric; the log ends:\n{self.log[-1500:]}")
         return found[-1]

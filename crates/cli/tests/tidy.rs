@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["fabric", "ib", "subnet", "workload"]),
     ("lab", &["fabric", "ib", "sim", "subnet", "workload"]),
     ("cli", &["fabric", "ib", "lab", "sim", "subnet", "workload"]),
+    ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.
@@ -66,8 +67,9 @@ fn lines_with<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> +
         let found = line.match_indices(word).any(|(at, _)| {
             let before = line[..at].chars().next_back().is_some_and(part);
             let after = line[at + word.len()..].chars().next().is_some_and(part);
-            let (first, last) = (word.chars().next(), word.chars().next_back());
-            !(before && first.is_some_and(part)) && !(after && last.is_some_and(part))
+            let glued_before = before && word.starts_with(part);
+            let glued_after = after && word.ends_with(part);
+            !glued_before && !glued_after
         });
         found.then_some(index + 1)
     })
