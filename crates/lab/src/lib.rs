@@ -1,1 +1,22 @@
-//! Placeholder of the plan.
+//! Experiments from file to report: one TOML file in, a folder with a summary, tables and one HTML
+//! page out. `(experiment file, seed, version)` fixes every byte of it.
+//!
+//! The way through:
+//!
+//! ```text
+//! let mut experiment = Experiment::read(path)?;              // parsed and checked, file:line errors
+//! experiment.override_site(fabric, lft)?;                    // a site's own files
+//! experiment.override_seeds(seed, seeds)?;
+//! experiment.keep_variants(&["as-is", "fat-tree"])?;
+//! experiment.resolved();                                     // TOML, for --dry-run
+//! let result = run(&experiment, &RunOptions { jobs, command }, &progress, &cancel)?;
+//! result.headline_table();                                   // Table, prints aligned
+//! result.published_table();                                  // Option<Table>
+//! result.to_json();                                          // clearlane-summary/1
+//! result.status();                                           // Status
+//! let report = write_run_folder(&result, out, force)?;       // path of report.html
+//! ```
+//!
+//! `Progress::on_progress(&self, done: f64, packet_hops: u64)` is called from worker threads with
+//! the share of all simulated time that is done and the packet-hops so far. `cancel` is an
+//! `AtomicBool`; once true the runs stop and the result is [`Status::Partial`].
