@@ -1,1 +1,29 @@
-//! Placeholder of the plan.
+//! The devices in motion: switches, links, credits, virtual lanes and channel adapters, simulated
+//! packet by packet in integer picoseconds.
+//!
+//! Entry point: [`Simulation::new`] with a [`Setup`], then [`Simulation::run_until`] as often as
+//! wanted, then [`Simulation::finish`].
+
+mod adapter;
+mod arbiter;
+mod deadlock;
+mod engine;
+mod forward;
+mod hosts;
+mod invariants;
+mod network;
+mod observe;
+mod outcome;
+pub mod preset;
+mod ranks;
+mod simulation;
+mod wheel;
+
+pub use forward::Forwarding;
+pub use hosts::Hosts;
+pub use observe::Recording;
+pub use outcome::{
+    ChannelRecord, Deadlock, Ending, FlowRecord, GroupSlice, Outcome, Totals, WaitingBuffer,
+};
+pub use preset::{AdapterQueueing, InputArbitration, Parameters, Preset};
+pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status};

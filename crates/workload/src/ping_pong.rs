@@ -34,7 +34,8 @@ impl RankProgram for PingPong {
             (Next::Send, _) if self.sends_left > 0 => {
                 self.sends_left -= 1;
                 self.next = Next::Recv;
-                Op::Send { dst: self.peer, bytes: self.bytes, tag: 0, group: self.group }
+                let (dst, bytes, group) = (self.peer, self.bytes, self.group);
+                Op::Send { dst, bytes, tag: 0, group, tracked: false }
             }
             (Next::Recv, _) if self.receives_left > 0 => {
                 self.receives_left -= 1;

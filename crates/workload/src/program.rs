@@ -38,6 +38,8 @@ pub enum Op {
         tag: u32,
         /// Index of the flow group the message is accounted to.
         group: u16,
+        /// Whether the program will wait for the handle.
+        tracked: bool,
     },
     /// Posts a receive for the next unmatched message from `src` with `tag`.
     Recv {

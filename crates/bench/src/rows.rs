@@ -1,0 +1,180 @@
+//! The rows: fabrics, tables and loads.
+
+use clearlane_fabric::structure::{Grid, grid};
+use clearlane_fabric::{Fabric, topologies};
+use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_sim::{
+    Forwarding, GroupSettings, Hosts, Parameters, Recording, Setup, Simulation, preset,
+};
+use clearlane_subnet::Subnet;
+use clearlane_workload::{
+    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
+    Transport,
+};
+
+/// What switches forward by.
+pub(crate) enum By {
+    /// Dimension order by coordinates.
+    Rule,
+    /// The tables of a routing engine, and how many lanes traffic is spread over.
+    Engine(&'static str, u8),
+}
+
+/// One row of the table.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) note: &'static str,
+    pub(crate) topology: &'static str,
+    pub(crate) by: By,
+    pub(crate) load: f64,
+    pub(crate) transport: Transport,
+    pub(crate) recorded: bool,
+    pub(crate) span_us: u64,
+    pub(crate) goal: Option<f64>,
+    pub(crate) instructions_goal: Option<f64>,
+}
+
+const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_us: u64) -> Row {
+    Row {
+        name,
+        note: "UD, no observers",
+        topology,
+        by,
+        load,
+        transport: Transport::Ud,
+        recorded: false,
+        span_us,
+        goal: Some(2.0),
+        instructions_goal: None,
+    }
+}
+
+const fn rc(name: &'static str, topology: &'static str, by: By, load: f64, span_us: u64) -> Row {
+    Row {
+        note: "RC with ACKs and counters; data packets counted",
+        transport: Transport::Rc,
+        recorded: true,
+        goal: None,
+        ..ud(name, topology, by, load, span_us)
+    }
+}
+
+/// All rows. Load is a share of the host link, headers included; 2 KiB messages, one packet each.
+pub(crate) const ROWS: &[Row] = &[
+    Row {
+        instructions_goal: Some(750.0),
+        ..ud("torus-8x8", "torus:8x8", By::Engine("dor", 2), 0.4, 4000)
+    },
+    rc("torus-8x8-rc", "torus:8x8", By::Engine("dor", 2), 0.4, 2000),
+    Row {
+        instructions_goal: Some(750.0),
+        ..ud("torus-16x16x16", "torus:16x16x16", By::Rule, 0.25, 60)
+    },
+    rc("torus-16x16x16-rc", "torus:16x16x16", By::Rule, 0.25, 30),
+    ud("tree-648-1-lane", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 1500),
+    ud("tree-648-8-lanes", "fat-tree:648", By::Engine("fat-tree", 8), 0.5, 1500),
+    rc("tree-648-rc", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 500),
+];
+
+/// A row with its fabric built and its tables filled: what is not timed.
+pub(crate) struct Bench {
+    row: &'static Row,
+    fabric: Fabric,
+    grid: Option<Grid>,
+    subnet: Option<Subnet>,
+}
+
+impl Row {
+    /// Builds the fabric and the tables.
+    pub(crate) fn prepare(&'static self) -> Result<Bench, String> {
+        let fabric = topologies::build(self.topology).map_err(|error| error.to_string())?;
+        let (mut subnet, mut lattice) = (None, None);
+        match self.by {
+            By::Rule => lattice = Some(grid(&fabric).map_err(|error| error.to_string())?),
+            By::Engine(name, lanes) => subnet = Some(tables(&fabric, name, lanes)?),
+        }
+        Ok(Bench { row: self, fabric, grid: lattice, subnet })
+    }
+}
+
+fn tables(_fabric: &Fabric, _name: &str, _lanes: u8) -> Result<Subnet, String> {
+    Err("no engines yet".into())
+}
+
+impl Bench {
+    /// Simulates so many microseconds and returns the data packets' hops.
+    pub(crate) fn run(&self, span_us: u64) -> Result<u64, String> {
+        let span = Picoseconds(span_us * 1_000_000);
+        let hosts = Hosts::of(&self.fabric);
+        // Links and buffers of the measured prototype: 4 GB/s, 8 KiB a lane on tori.
+        let parameters = match self.row.by {
+            By::Rule => preset::by_name("nsim-2014"),
+            By::Engine(..) => preset::by_name("qdr"),
+        };
+        let parameters = parameters.ok_or("the preset is gone")?;
+        let parameters = Parameters {
+            buffer: Bytes(8 << 10),
+            injection_engines: None,
+            dma_rate: None,
+            send_overhead: Picoseconds(0),
+            ..(parameters.parameters)()
+        };
+        let (groups, programs) = self.traffic(&hosts, &parameters, span)?;
+        let slices =
+            Recording { slice: Picoseconds(1_000_000), slices: span_us as u32, flows_max: 0 };
+        let forwarding = match (&self.grid, &self.subnet) {
+            (Some(grid), _) => Forwarding::DimensionOrder(grid),
+            (None, Some(subnet)) => Forwarding::Tables(subnet),
+            (None, None) => return Err("neither tables nor a rule".into()),
+        };
+        let setup = Setup {
+            fabric: &self.fabric,
+            forwarding,
+            parameters,
+            groups,
+            programs,
+            recording: self.row.recorded.then_some(slices),
+            queue_width_log2: 13,
+        };
+        let mut simulation = Simulation::new(setup).map_err(|error| error.to_string())?;
+        simulation.run_until(span);
+        Ok(simulation.finish().totals.packet_hops)
+    }
+
+    fn traffic(
+        &self,
+        hosts: &Hosts,
+        parameters: &Parameters,
+        span: Picoseconds,
+    ) -> Result<(Vec<GroupSettings>, Vec<Box<dyn RankProgram>>), String> {
+        let pattern = PatternSpec::Uniform(Default::default());
+        let destinations = pattern.build(&hosts.ranks()).map_err(|error| error.to_string())?;
+        // Over several lanes: one flow group per service level.
+        let lanes = match self.row.by {
+            By::Engine("fat-tree", lanes) => lanes,
+            _ => 1,
+        };
+        let group = |lane: u8| FlowGroup {
+            name: format!("uniform {lane}"),
+            class: Class::Background,
+            senders: (0..hosts.count() as u32).map(Rank).collect(),
+            destinations: destinations.clone(),
+            sizes: SizeDistribution::Fixed(Bytes(2048)),
+            load: self.row.load / f64::from(lanes),
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop: span,
+            transport: self.row.transport,
+            sl: (lanes > 1).then(|| clearlane_ib::ServiceLevel::new(lane).unwrap_or_default()),
+        };
+        let groups: Vec<FlowGroup> = (0..lanes).map(group).collect();
+        let header = parameters.header.unwrap_or(34);
+        let program = |rank: u32| -> Box<dyn RankProgram> {
+            let rate = hosts.rate(Rank(rank), parameters);
+            Box::new(OpenLoop::new(Rank(rank), &groups, rate, parameters.mtu, |_| header, 1))
+        };
+        let settings =
+            groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect();
+        Ok((settings, (0..hosts.count() as u32).map(program).collect()))
+    }
+}

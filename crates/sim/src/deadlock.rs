@@ -1,0 +1,103 @@
+//! A deadlock is a cycle of buffers each of which waits for credits only the next one can free.
+//!
+//! Every buffer is first-in-first-out, so it waits for one other buffer at most: the wait-for graph
+//! is a function and its cycles are found in one pass (Dally and Seitz, IEEE ToC C-36(5), 1987, for
+//! why a cycle is what to look for).
+
+use crate::engine::Engine;
+use crate::forward::Forwarder;
+use crate::network::{Kind, NIL};
+use crate::observe::Observer;
+use crate::outcome::WaitingBuffer;
+
+const UNSEEN: u32 = 0;
+const DONE: u32 = u32::MAX;
+
+/// The cycle that begins with the smallest (port, lane), if there is any.
+pub(crate) fn find<F: Forwarder, O: Observer, const V: usize, const W: usize>(
+    engine: &Engine<F, O, V, W>,
+) -> Option<Vec<WaitingBuffer>> {
+    if engine.in_flight() == 0 {
+        return None;
+    }
+    let buffers = engine.hosts_at as usize * V;
+    let mut colour = vec![UNSEEN; buffers];
+    for start in 0..buffers {
+        // Walk until a buffer that does not wait, one seen on an earlier walk, or our own trail.
+        let (mut at, trail) = (start, start as u32 + 1);
+        let end = loop {
+            if colour[at] != UNSEEN {
+                break at;
+            }
+            colour[at] = trail;
+            match next(engine, at) {
+                Some(to) => at = to,
+                None => break at,
+            }
+        };
+        if colour[end] == trail && next(engine, end).is_some() {
+            return Some(describe(engine, end));
+        }
+        let mut at = start;
+        while colour[at] == trail {
+            colour[at] = DONE;
+            match next(engine, at) {
+                Some(to) => at = to,
+                None => break,
+            }
+        }
+    }
+    None
+}
+
+/// The buffer that the head of this one waits for, if credits are all it lacks and none that would
+/// do are under way.
+fn next<F: Forwarder, O: Observer, const V: usize, const W: usize>(
+    engine: &Engine<F, O, V, W>,
+    buffer: usize,
+) -> Option<usize> {
+    let port = &engine.ports[buffer / V];
+    let input = &port.input[buffer % V];
+    if input.head == NIL {
+        return None;
+    }
+    let output = port.base + u32::from(input.output);
+    let record = &engine.ports[output as usize];
+    if record.kind == Kind::Exit {
+        // A host drains whatever happens.
+        return None;
+    }
+    let in_hand = record.out[usize::from(input.lane)].credits;
+    let enough = in_hand >= input.credits
+        || engine.credits_at(output, input.lane, input.credits) != crate::network::NEVER;
+    (!enough).then(|| record.peer as usize * V + usize::from(input.lane))
+}
+
+/// The cycle through `buffer`, turned so that its smallest member comes first.
+fn describe<F: Forwarder, O: Observer, const V: usize, const W: usize>(
+    engine: &Engine<F, O, V, W>,
+    buffer: usize,
+) -> Vec<WaitingBuffer> {
+    let mut cycle = vec![buffer];
+    let mut at = buffer;
+    while let Some(to) = next(engine, at) {
+        if to == buffer {
+            break;
+        }
+        cycle.push(to);
+        at = to;
+    }
+    let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
+    cycle.rotate_left(smallest);
+    let name = |buffer: usize| {
+        let (end, input) = (engine.ends[buffer / V], &engine.ports[buffer / V].input[buffer % V]);
+        WaitingBuffer {
+            switch: engine.names[end.node.index()].clone(),
+            port: end.port.value(),
+            vl: (buffer % V) as u8,
+            output: input.output + 1,
+            output_vl: input.lane,
+        }
+    };
+    cycle.into_iter().map(name).collect()
+}

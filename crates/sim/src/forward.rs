@@ -1,0 +1,156 @@
+//! How a switch chooses the output port and lane of a packet.
+
+use crate::network::Packet;
+use clearlane_fabric::structure::Grid;
+use clearlane_fabric::{Fabric, NodeId, NodeKind};
+use clearlane_ib::{PortNumber, ServiceLevel};
+use clearlane_subnet::{SlToVlTable, Subnet};
+
+/// What switches forward by.
+#[derive(Clone, Copy, Debug)]
+pub enum Forwarding<'a> {
+    /// The tables of a subnet: LFT, then SL2VL.
+    Tables(&'a Subnet),
+    /// Dimension order by coordinates with lane state (a packet moves to lane 1 at the wrap link of
+    /// its current dimension): for fabrics beyond a subnet's limits. Not deployable.
+    DimensionOrder(&'a Grid),
+}
+
+/// The choice of output port and lane, monomorphised into the engine.
+pub(crate) trait Forwarder: Send {
+    /// The output (port number − 1) and lane of `packet`, which came in by port `input` (likewise)
+    /// on `lane` of the switch with this index.
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8);
+}
+
+/// LFT and SL2VL.
+pub(crate) struct TableForwarder {
+    lft: Vec<u8>,
+    columns: usize,
+    /// SL → lane where all switches agree and neither port matters.
+    uniform: Option<[u8; 16]>,
+    sl_to_vl: Vec<[u8; 16]>,
+    /// Per switch: where its rows begin in `sl_to_vl` and how many ports it has.
+    rows: Vec<(u32, u32)>,
+}
+
+impl TableForwarder {
+    /// A copy of the subnet's tables in the form the hot loop reads.
+    pub(crate) fn new(fabric: &Fabric, subnet: &Subnet) -> Self {
+        let columns = subnet.tables.columns();
+        let mut lft = Vec::with_capacity(subnet.tables.switches().len() * columns);
+        for row in 0..subnet.tables.switches().len() {
+            // Port numbers count from 1, the engine's ports from 0; "no port" (255) becomes 254
+            // and port 0, the switch itself, 255: both are refused before the run.
+            lft.extend(subnet.tables.row(row).iter().map(|port| port.wrapping_sub(1)));
+        }
+        let lanes = |row: &[clearlane_ib::VirtualLane; 16]| row.map(|vl| vl.value());
+        let tables = subnet.sl_to_vl.tables();
+        if let [SlToVlTable::Uniform(row)] = tables {
+            let uniform = Some(lanes(row));
+            return TableForwarder { lft, columns, uniform, sl_to_vl: vec![], rows: vec![] };
+        }
+        let (mut sl_to_vl, mut rows) = (Vec::new(), Vec::new());
+        for switch in subnet.tables.switches() {
+            let ports = u32::from(fabric.node(*switch).port_count());
+            rows.push((sl_to_vl.len() as u32, ports));
+            let table = subnet.sl_to_vl.table(*switch);
+            for input in 1..=ports {
+                for output in 1..=ports {
+                    let number =
+                        |n: u32| PortNumber::new(n as u8).unwrap_or(PortNumber::MANAGEMENT);
+                    let lane = |sl| {
+                        let sl = ServiceLevel::new(sl as u8).unwrap_or_default();
+                        table.lane(number(input), number(output), sl).value()
+                    };
+                    sl_to_vl.push(std::array::from_fn(lane));
+                }
+            }
+        }
+        TableForwarder { lft, columns, uniform: None, sl_to_vl, rows }
+    }
+}
+
+impl Forwarder for TableForwarder {
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
+        let output = self.lft[switch as usize * self.columns + packet.dlid as usize];
+        let sl = usize::from(packet.sl & 15);
+        if let Some(row) = &self.uniform {
+            return (output, row[sl]);
+        }
+        let (base, ports) = self.rows[switch as usize];
+        let row = base + u32::from(input) * ports + u32::from(output);
+        (output, self.sl_to_vl[row as usize][sl])
+    }
+}
+
+/// Dimension order on a grid with a dateline in the lane.
+pub(crate) struct GridForwarder {
+    dims: Vec<u32>,
+    wraps: Vec<bool>,
+    /// Coordinates of each switch, one byte a dimension.
+    coords: Vec<[u8; 8]>,
+    /// Switch index and output of each rank.
+    hosts: Vec<(u32, u8)>,
+}
+
+impl GridForwarder {
+    /// Prepares the rule; `switch_of` gives a node's switch index. Nothing if a switch has no
+    /// coordinates, a dimension has over 256 switches or there are more than 8 dimensions.
+    pub(crate) fn new(fabric: &Fabric, grid: &Grid, hosts: &crate::Hosts) -> Option<Self> {
+        let switches: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
+        if grid.dims.len() > 8 || grid.dims.iter().any(|k| *k > 256) {
+            return None;
+        }
+        let mut index_of = vec![0; fabric.nodes().len()];
+        let mut coords = Vec::with_capacity(switches.len());
+        for (index, switch) in switches.iter().enumerate() {
+            index_of[switch.index()] = index as u32;
+            let mut packed = [0; 8];
+            for (dim, value) in grid.coords(*switch)?.iter().enumerate() {
+                packed[dim] = *value as u8;
+            }
+            coords.push(packed);
+        }
+        let place = |end: &clearlane_fabric::Endpoint| {
+            let peer = fabric.peer(*end)?;
+            Some((index_of[peer.node.index()], peer.port.value() - 1))
+        };
+        let hosts = hosts.ends().iter().map(place).collect::<Option<Vec<_>>>()?;
+        let (dims, wraps) = (grid.dims.clone(), grid.wraps.clone());
+        Some(GridForwarder { dims, wraps, coords, hosts })
+    }
+}
+
+impl Forwarder for GridForwarder {
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        let (home, exit) = self.hosts[packet.dlid as usize];
+        if home == switch {
+            return (exit, 0);
+        }
+        let here = u64::from_le_bytes(self.coords[switch as usize]);
+        let there = u64::from_le_bytes(self.coords[home as usize]);
+        let dim = ((here ^ there).trailing_zeros() / 8) as usize;
+        let (a, b) = ((here >> (8 * dim)) as u8 as u32, (there >> (8 * dim)) as u8 as u32);
+        let k = self.dims[dim];
+        let ahead = if b >= a { b - a } else { b + k - a };
+        let plus = match (self.wraps[dim], 2 * ahead == k) {
+            (false, _) => b > a,
+            // A tie: half of the switches of every ring go each way.
+            (true, true) => (switch ^ (switch >> 5)) & 1 == 0,
+            (true, false) => 2 * ahead < k,
+        };
+        let wrap = if plus { a + 1 == k } else { a == 0 };
+        let same_dimension = usize::from(input >> 1) == dim;
+        let lane = if wrap {
+            1
+        } else if same_dimension {
+            lane
+        } else {
+            0
+        };
+        ((2 * dim) as u8 + u8::from(!plus), lane)
+    }
+}

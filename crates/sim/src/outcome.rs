@@ -1,0 +1,150 @@
+//! What a simulation found out, in integers: nothing here depends on the order of events.
+
+use clearlane_ib::Picoseconds;
+use clearlane_workload::Rank;
+use hdrhistogram::Histogram;
+use std::fmt;
+
+/// How a run came to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The simulated time asked for has passed.
+    TimeReached,
+    /// All programs are done and the network is empty.
+    Drained,
+    /// Buffers wait for each other in a circle.
+    Deadlock(Deadlock),
+    /// The network is empty and these ranks wait for messages nobody will send.
+    ProgramsWait(Vec<Rank>),
+}
+
+/// A waiting buffer in a deadlock: packets in it wait for space in the next one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WaitingBuffer {
+    /// Name of the switch.
+    pub switch: String,
+    /// Input port whose buffer it is.
+    pub port: u8,
+    /// Lane.
+    pub vl: u8,
+    /// Output port the packet at the head wants.
+    pub output: u8,
+    /// Lane it wants there.
+    pub output_vl: u8,
+}
+
+/// A cycle of buffers each of which waits for credits that only the next can free.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deadlock {
+    /// When it was found.
+    pub found_at: Picoseconds,
+    /// The cycle, in the order of waiting, starting at its smallest member.
+    pub cycle: Vec<WaitingBuffer>,
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "deadlock found at {}: ", self.found_at)?;
+        for buffer in &self.cycle {
+            let WaitingBuffer { switch, port, vl, output, output_vl } = buffer;
+            write!(f, "{switch}[{port}] VL{vl} waits for [{output}] VL{output_vl} → ")?;
+        }
+        let first =
+            self.cycle.first().map_or(String::new(), |b| format!("{}[{}]", b.switch, b.port));
+        write!(f, "{first} VL{}", self.cycle.first().map_or(0, |b| b.vl))
+    }
+}
+
+/// Totals of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Grants at switch outputs of data packets, those to hosts included.
+    pub packet_hops: u64,
+    /// Grants at switch outputs of ACKs.
+    pub ack_hops: u64,
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Data packets that entered the network.
+    pub packets_injected: u64,
+    /// Data packets that arrived.
+    pub packets_delivered: u64,
+    /// ACKs that entered the network.
+    pub acks_injected: u64,
+    /// ACKs that arrived.
+    pub acks_delivered: u64,
+    /// Messages posted to another host.
+    pub messages_posted: u64,
+    /// Messages whose last packet has arrived.
+    pub messages_delivered: u64,
+}
+
+/// One slice of time of a flow group.
+#[derive(Clone, Debug)]
+pub struct GroupSlice {
+    /// Wire bytes of messages posted in the slice.
+    pub offered_wire_bytes: u64,
+    /// Wire bytes (headers included) of packets that arrived in the slice.
+    pub delivered_wire_bytes: u64,
+    /// Payload bytes of those packets.
+    pub delivered_payload_bytes: u64,
+    /// Messages that completed in the slice.
+    pub messages: u64,
+    /// Sum of their latencies in ps, post to last byte at the destination.
+    pub latency_sum_ps: u128,
+    /// Their latencies in nanoseconds, two significant digits.
+    pub latency_ns: Histogram<u64>,
+}
+
+/// A flow: all messages of a group from one rank to another.
+#[derive(Clone, Debug)]
+pub struct FlowRecord {
+    /// Source.
+    pub source: Rank,
+    /// Destination.
+    pub destination: Rank,
+    /// Index of the group.
+    pub group: u16,
+    /// Payload bytes that arrived, by slice.
+    pub delivered_payload_bytes: Vec<u64>,
+}
+
+/// Counters of one direction of a link, named as in PMA PortCountersExtended (IBA vol. 1, 16.1.3),
+/// 64 bits wide, seen from the port that transmits.
+#[derive(Clone, Debug, Default)]
+pub struct ChannelRecord {
+    /// Node and port that transmit: index of the node in the fabric.
+    pub node: u32,
+    /// Port number.
+    pub port: u8,
+    /// Octets divided by 4, LRH to CRC, of all lanes.
+    pub port_xmit_data: u64,
+    /// Packets.
+    pub port_xmit_pkts: u64,
+    /// Time in ps with data to send and nothing sent for want of credits.
+    pub port_xmit_wait_ps: u64,
+    /// Time the link was busy, by slice, in ps.
+    pub busy_ps: Vec<u64>,
+    /// Time it waited for credits, by slice, in ps.
+    pub wait_ps: Vec<u64>,
+}
+
+/// Everything a run found out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Simulated time.
+    pub duration: Picoseconds,
+    /// Length of a slice of time; the last may be cut short by the end.
+    pub slice: Picoseconds,
+    /// Totals.
+    pub totals: Totals,
+    /// By group, then slice. Empty without a recorder.
+    pub groups: Vec<Vec<GroupSlice>>,
+    /// Flows by (group, source, destination); empty without a recorder or past its limit.
+    pub flows: Vec<FlowRecord>,
+    /// True if there were more flows than the recorder keeps, and `flows` is empty for that.
+    pub flows_dropped: bool,
+    /// Channels by (node, port). Empty without a recorder.
+    pub channels: Vec<ChannelRecord>,
+}

@@ -1,0 +1,268 @@
+//! The library's face: a set-up goes in, an outcome comes out.
+
+use crate::engine::{Engine, Run};
+use crate::forward::{Forwarding, GridForwarder, TableForwarder};
+use crate::network::Network;
+use crate::observe::{NoObserver, Recorder, Recording};
+use crate::{Hosts, Outcome, Parameters, Totals};
+use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_ib::{Bytes, Picoseconds, ServiceLevel, wire};
+use clearlane_subnet::Subnet;
+use clearlane_workload::{RankProgram, Transport};
+
+/// How messages of a flow group travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupSettings {
+    /// RC or UD.
+    pub transport: Transport,
+    /// A service level that overrides the subnet manager's answer.
+    pub sl: Option<ServiceLevel>,
+}
+
+/// Everything a simulation needs. Randomness lives in the programs: a set-up fixes every byte.
+pub struct Setup<'a> {
+    /// The cables.
+    pub fabric: &'a Fabric,
+    /// What switches forward by.
+    pub forwarding: Forwarding<'a>,
+    /// Delays, buffers, rates.
+    pub parameters: Parameters,
+    /// By the group index messages carry.
+    pub groups: Vec<GroupSettings>,
+    /// One program per rank, in the order of [`Hosts::of`].
+    pub programs: Vec<Box<dyn RankProgram>>,
+    /// What to record; nothing costs nothing.
+    pub recording: Option<Recording>,
+    /// Width of a slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
+    /// influence on any result; 13 is fast everywhere.
+    pub queue_width_log2: u32,
+}
+
+/// Why a set-up cannot be simulated.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SetupError {
+    /// No host is cabled to a switch.
+    #[error("the fabric has {0} hosts on switches; traffic needs at least 2")]
+    TooFewHosts(usize),
+    /// Not one program per rank.
+    #[error("{programs} programs were given for {ranks} ranks; give one per rank")]
+    Programs {
+        /// Programs given.
+        programs: usize,
+        /// Ranks.
+        ranks: usize,
+    },
+    /// A parameter is outside its range.
+    #[error("parameter {name} = {value} is outside {range}")]
+    Parameter {
+        /// Name.
+        name: &'static str,
+        /// Value.
+        value: String,
+        /// Range.
+        range: &'static str,
+    },
+    /// A buffer that cannot hold one packet moves nothing.
+    #[error("buffer = {buffer} does not hold a packet of {packet} B; raise buffer or lower mtu")]
+    BufferTooSmall {
+        /// Bytes per lane.
+        buffer: Bytes,
+        /// Largest packet in bytes.
+        packet: u32,
+    },
+    /// A host has no LID.
+    #[error("host {0} has no LID; let the lid manager assign them or correct the file")]
+    NoLid(String),
+    /// A table sends a packet nowhere.
+    #[error(
+        "packets for host {host} (LID {lid}) stop at switch {switch}: its table has {what}; run `check` and mend the table"
+    )]
+    DeadEnd {
+        /// Destination.
+        host: String,
+        /// Its LID.
+        lid: u16,
+        /// The switch.
+        switch: String,
+        /// What the entry says.
+        what: String,
+    },
+    /// The rule forwarder does not fit the fabric.
+    #[error(
+        "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
+    )]
+    NotAGrid,
+}
+
+/// Where a run stands after [`Simulation::run_until`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Simulated time has reached the point asked for.
+    Running,
+    /// Nothing will ever happen again: all programs are done and all packets arrived.
+    Drained,
+    /// The network is deadlocked.
+    Deadlocked,
+}
+
+/// A simulation under way.
+pub struct Simulation {
+    run: Box<dyn Run>,
+}
+
+impl Simulation {
+    /// Builds the network and starts the programs. Fails if a parameter is out of range or a table
+    /// would send a packet nowhere.
+    pub fn new(setup: Setup<'_>) -> Result<Self, SetupError> {
+        let hosts = Hosts::of(setup.fabric);
+        check(&setup, &hosts)?;
+        let run = match setup.forwarding {
+            Forwarding::Tables(subnet) => {
+                check_tables(setup.fabric, &hosts, subnet)?;
+                let lanes = usize::from(subnet.sl_to_vl.lanes());
+                with_forwarder(setup, hosts, lanes, |fabric, _| {
+                    Ok(TableForwarder::new(fabric, subnet))
+                })?
+            }
+            Forwarding::DimensionOrder(grid) => {
+                with_forwarder(setup, hosts, 2, |fabric, hosts| {
+                    GridForwarder::new(fabric, grid, hosts).ok_or(SetupError::NotAGrid)
+                })?
+            }
+        };
+        Ok(Simulation { run })
+    }
+
+    /// Advances simulated time to `until` or to the end, whichever comes first.
+    pub fn run_until(&mut self, until: Picoseconds) -> Status {
+        self.run.run_until(until.0.min(Picoseconds::MAX_RUN.0))
+    }
+
+    /// Totals so far.
+    pub fn totals(&self) -> Totals {
+        self.run.totals()
+    }
+
+    /// Checks every invariant (credits and packets conserved, no link above its rate) and hands out
+    /// what was found. Panics with the place if an invariant does not hold: that is a fault of this
+    /// program, never of its input.
+    pub fn finish(self) -> Outcome {
+        self.run.finish()
+    }
+}
+
+type Built = Result<Box<dyn Run>, SetupError>;
+
+/// Picks the instance of the engine with the fewest lanes and the smallest switches that fit.
+fn with_forwarder<F: crate::forward::Forwarder + 'static>(
+    setup: Setup<'_>,
+    hosts: Hosts,
+    lanes: usize,
+    forwarder: impl FnOnce(&Fabric, &Hosts) -> Result<F, SetupError>,
+) -> Built {
+    let forwarder = forwarder(setup.fabric, &hosts)?;
+    let radix = setup.fabric.ids(NodeKind::Switch).map(|id| setup.fabric.node(id).port_count());
+    let wide = radix.max().unwrap_or(0) > 64;
+    match (lanes, wide) {
+        (1, false) => with_lanes::<F, 1, 1>(setup, hosts, forwarder),
+        (2, false) => with_lanes::<F, 2, 1>(setup, hosts, forwarder),
+        (3..=8, false) => with_lanes::<F, 8, 1>(setup, hosts, forwarder),
+        _ => with_lanes::<F, 16, 4>(setup, hosts, forwarder),
+    }
+}
+
+fn with_lanes<F: crate::forward::Forwarder + 'static, const V: usize, const W: usize>(
+    mut setup: Setup<'_>,
+    hosts: Hosts,
+    forwarder: F,
+) -> Built {
+    let network = Network::<V, W>::new(&setup, &hosts);
+    let recording = setup.recording.take();
+    Ok(match recording {
+        None => Box::new(Engine::new(setup, hosts, network, forwarder, NoObserver)),
+        Some(recording) => {
+            let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
+            Box::new(Engine::new(setup, hosts, network, forwarder, recorder))
+        }
+    })
+}
+
+fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
+    if hosts.count() < 2 {
+        return Err(SetupError::TooFewHosts(hosts.count()));
+    }
+    if setup.programs.len() != hosts.count() {
+        let (programs, ranks) = (setup.programs.len(), hosts.count());
+        return Err(SetupError::Programs { programs, ranks });
+    }
+    let p = &setup.parameters;
+    let bad = |name, value: String, range| Err(SetupError::Parameter { name, value, range });
+    if !wire::MTUS.contains(&p.mtu) {
+        return bad("mtu", p.mtu.to_string(), "256, 512, 1024, 2048, 4096");
+    }
+    if p.header.is_some_and(|header| header > 256) {
+        return bad("header", format!("{:?}", p.header), "0 to 256 B");
+    }
+    if p.buffer > Bytes(4 << 20) {
+        return bad("buffer", p.buffer.to_string(), "one packet to 4 MiB");
+    }
+    let longest = Picoseconds(1_000_000_000);
+    for (name, value) in [
+        ("switch_delay", p.switch_delay),
+        ("credit_delay", p.credit_delay),
+        ("send_overhead", p.send_overhead),
+        ("receive_overhead", p.receive_overhead),
+    ] {
+        if value > longest {
+            return bad(name, value.to_string(), "0 ps to 1 ms");
+        }
+    }
+    if p.cable_delay.0 == 0 || p.cable_delay > longest {
+        return bad("cable_delay", p.cable_delay.to_string(), "1 ps to 1 ms");
+    }
+    if !(1..=32_767).contains(&p.outstanding) {
+        return bad("outstanding", p.outstanding.to_string(), "1 to 32767");
+    }
+    if !(1..=p.outstanding).contains(&p.ack_coalescing) {
+        return bad("ack_coalescing", p.ack_coalescing.to_string(), "1 to outstanding");
+    }
+    if p.injection_engines == Some(0) {
+        return bad("injection_engines", "0".into(), "1 or more");
+    }
+    if !(6..=24).contains(&setup.queue_width_log2) {
+        return bad("queue_width_log2", setup.queue_width_log2.to_string(), "6 to 24");
+    }
+    let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
+    if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
+        return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
+    }
+    Ok(())
+}
+
+/// Every switch knows a way to every host, so that the hot loop need not ask. Loops are left in:
+/// they show as packets that never arrive, and as deadlocks.
+fn check_tables(fabric: &Fabric, hosts: &Hosts, subnet: &Subnet) -> Result<(), SetupError> {
+    for end in hosts.ends() {
+        let name = || fabric.node(end.node).name.clone();
+        let (lid, _) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
+        for switch in subnet.tables.switches() {
+            let entry = subnet.tables.port(*switch, lid);
+            let usable = entry.filter(|port| port.value() > 0).and_then(|port| {
+                let out = clearlane_fabric::Endpoint { node: *switch, port };
+                let peer = fabric.peer(out)?;
+                let ends = fabric.node(peer.node).is_switch() || peer == *end;
+                ends.then_some(())
+            });
+            // A switch no host can be behind (nothing cabled) may lack entries.
+            if usable.is_none() && fabric.neighbours(*switch).next().is_some() {
+                let what = match entry {
+                    None => "no entry".to_string(),
+                    Some(port) => format!("port {port}, which leads to neither a switch nor it"),
+                };
+                let switch = fabric.node(*switch).name.clone();
+                return Err(SetupError::DeadEnd { host: name(), lid: lid.value(), switch, what });
+            }
+        }
+    }
+    Ok(())
+}
