@@ -52,8 +52,7 @@ style:
 
 bench:
 	@scripts/setup build
-	@cargo build --release --quiet -p clearlane
-	@$(CLEARLANE) bench
+	@cargo run --release --quiet -p clearlane-bench
 
 fixtures:
 	@scripts/setup test

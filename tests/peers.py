@@ -203,25 +203,26 @@ class Verdict:
 
 def ibdmchk(
     folder: Path,
+    scratch: Path,
     *,
+    tables: Path | None = None,
     sl_list: Path | None = None,
     sl2vl: Path | None = None,
     limit_s: float = 120,
 ) -> Verdict:
-    """Judges the tables in a folder that holds opensm-subnet.lst and opensm.fdbs: every path
-    between adapters, and credit loops under the given service levels and SL2VL tables."""
-    multicast = folder / "opensm.mcfdbs"
-    if not multicast.exists():
-        multicast = folder / "empty.mcfdbs"
-        multicast.write_text("")
-    subnet, tables = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
+    """Judges the tables in a folder that holds opensm-subnet.lst and opensm.fdbs (or `tables` in
+    its place): every path between adapters, and credit loops under the given service levels and
+    SL2VL tables. Works in `scratch`."""
+    multicast = scratch / "empty.mcfdbs"
+    multicast.write_text("")
+    subnet, tables = folder / "opensm-subnet.lst", tables or folder / "opensm.fdbs"
     command = ["ibdmchk", "-s", str(subnet), "-f", str(tables), "-m", str(multicast)]
     if sl_list is not None:
         command += ["-c", str(sl_list)]
     if sl2vl is not None:
         command += ["-d", str(sl2vl)]
     # Without stdbuf the verdict can be lost in a buffer when it dies.
-    done = run_bounded(["stdbuf", "-oL", *command], limit_s=limit_s, env=os.environ, cwd=folder)
+    done = run_bounded(["stdbuf", "-oL", *command], limit_s=limit_s, env=os.environ, cwd=scratch)
     return Verdict(done.stdout)
 
 

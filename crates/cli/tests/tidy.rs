@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workload", &["ib"]),
     ("sim", &["fabric", "ib", "subnet", "workload"]),
     ("lab", &["fabric", "ib", "sim", "subnet", "workload"]),
+    ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
     ("cli", &["fabric", "ib", "lab", "sim", "subnet", "workload"]),
     ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
 ];
