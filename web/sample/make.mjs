@@ -128,9 +128,12 @@ function headline(rows) {
   };
 }
 
-function shifts(fabric, offset, share) {
+/** Every host sends to the one `offset` further on, at up to `share` of its link rate. */
+function shifts(fabric, offset, share, next = () => 1) {
   const hosts = fabric.hosts.length;
-  return fabric.hosts.map((_, i) => ({ hops: fabric.route(i, (i + offset) % hosts), share }));
+  return fabric.hosts.map((_, i) => {
+    return { hops: fabric.route(i, (i + offset) % hosts), share: share * (1 - (1 - next()) ** 3) };
+  });
 }
 
 function toHot(fabric, every, share) {
@@ -155,8 +158,8 @@ function hotSpotTree() {
     ["victims", "victim", victim, 0.12],
     ["background", "background", 410, 0.06],
   ];
-  const base = { routes: shifts(fabric, 36, 0.62), hot: toHot(fabric, 12, 1.4) };
-  const calm = { routes: shifts(fabric, 36, 0.88), hot: toHot(fabric, 12, 0.97) };
+  const base = { routes: shifts(fabric, 36, 0.62, next), hot: toHot(fabric, 12, 1.4) };
+  const calm = { routes: shifts(fabric, 36, 0.88, next), hot: toHot(fabric, 12, 0.97) };
   const variants = [
     variant(fabric, "one lane", next, { ...base, strength: 1, rates: rates(221, 99), flows: flows(21) }),
     variant(fabric, "two lanes", next, { ...calm, strength: 0.35, rates: rates(618, 99), flows: flows(58) }),
@@ -243,7 +246,7 @@ export function large() {
   const fabric = tree({ down: [12, 12, 24], up: [12, 12] });
   const next = random(41);
   const rates = [["hot spot", "hot", 99, 0.05], ["others", "victim", 90000, 0.1]];
-  const one = { routes: shifts(fabric, 1000, 0.5), hot: toHot(fabric, 40, 1.3), strength: 0.9, rates, flows: [] };
+  const one = { routes: shifts(fabric, 1000, 0.6, next), hot: toHot(fabric, 40, 1.3), strength: 0.9, rates, flows: [] };
   return report(fabric, {
     file: "large",
     engine: "ftree (d-mod-k)",

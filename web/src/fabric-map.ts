@@ -137,16 +137,19 @@ export class FabricMap {
     );
     this.stage.replaceChildren(drawing);
     this.stage.setAttribute("aria-label", this.spoken());
-    const entries = this.legendEntries(lines.map(({ share }) => share));
-    this.legend.replaceChildren(...drawLegend(this.metric, entries, this.variant));
+    this.legend.replaceChildren(...drawLegend(this.metric, this.legendEntries(), this.variant));
     this.select(this.selection);
   }
 
   private drawLine(line: Line, share: number): SVGElement {
     const index = classOf(this.metric, share);
     const { x1, y1, x2, y2 } = line;
-    const stroke = { class: `ramp-${index}`, "stroke-width": widthOf(index) };
+    const stroke = { class: `ramp-${index}`, "stroke-width": this.widthOf(index) };
     return svg("line", { x1, y1, x2, y2, ...stroke });
+  }
+
+  private widthOf(index: number): number {
+    return widthOf(index, this.layout.lanes ? 0 : this.layout.lines.length);
   }
 
   private drawBar(bar: Bar): SVGElement[] {
@@ -177,16 +180,16 @@ export class FabricMap {
     return [rect, svg("text", { x: x + width / 2, y: y + height / 2 + 3.6 }, label)];
   }
 
-  private legendEntries(shares: number[]): LegendEntry[] {
-    const all = shares.concat(this.layout.bars.flatMap((bar) =>
-      bar.links.map((link) => this.shareOf(link, "both")),
-    ));
-    const entries: LegendEntry[] = [];
-    for (let index = 0; index < CLASSES; index += 1) {
-      const marks = all.filter((share) => classOf(this.metric, share) === index).length;
-      entries.push({ index, range: rangeOf(this.metric, index), marks });
-    }
-    return entries;
+  private legendEntries(): LegendEntry[] {
+    const links = Array.from({ length: CLASSES }, () => 0);
+    this.report.fabric.links.forEach((_, link) => {
+      const index = classOf(this.metric, this.shareOf(link, "both"));
+      links[index] = (links[index] ?? 0) + 1;
+    });
+    return links.map((count, index) => {
+      const width = this.widthOf(index);
+      return { index, width, range: rangeOf(this.metric, index), links: count };
+    });
   }
 
   private spoken(): string {

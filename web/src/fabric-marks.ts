@@ -70,16 +70,16 @@ export function hangHosts(
 ): number {
   const hosts = links.hosts[node] ?? [];
   if (hosts.length === 0) return 0;
-  const pitch = clamp(place.span / hosts.length, 4, 11);
-  const perRow = Math.max(1, Math.floor(place.span / pitch));
-  const rows = Math.ceil(hosts.length / perRow);
+  const pitch = clamp(place.span / hosts.length, 3, 11);
+  const rows = Math.ceil(hosts.length / Math.max(1, Math.floor(place.span / pitch + 0.01)));
+  const perRow = Math.ceil(hosts.length / rows);
   const rowHeight = place.length + 4;
   hosts.forEach(({ link, host }, i) => {
     const row = Math.floor(i / perRow);
     const inRow = Math.min(perRow, hosts.length - row * perRow);
     const x = place.center + ((i % perRow) - (inRow - 1) / 2) * pitch;
     const y = place.top + row * rowHeight;
-    const width = Math.min(6, pitch - 1.2);
+    const width = Math.min(6, pitch - 1);
     bars.push({ links: [link], node: host, noun: "", x, y, width, length: place.length });
   });
   return rows * rowHeight;

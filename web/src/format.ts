@@ -10,11 +10,11 @@ export function fixed(value: number, decimals: number): string {
   return sign + grouped + (fraction ? `.${fraction}` : "");
 }
 
-/** Decimals that give the largest of the values about four significant digits. */
+/** Decimals that give the largest of the values four significant digits, three below 1. */
 export function decimalsFor(values: number[]): number {
   const largest = Math.max(0, ...values.map(Math.abs));
   if (largest >= 1000 || largest === 0 || values.every(Number.isInteger)) return 0;
-  return Math.min(6, 3 - Math.floor(Math.log10(largest)));
+  return Math.min(6, 3 - Math.max(0, Math.floor(Math.log10(largest))));
 }
 
 /** A share 0..1 in per cent; a share that is not zero never reads as 0. */

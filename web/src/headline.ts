@@ -55,7 +55,8 @@ export function headlineTable(report: Report): HTMLElement {
   );
   const scroll = html("div", { class: "scroll", tabindex: 0, role: "region" }, table);
   scroll.setAttribute("aria-label", "Results by variant");
-  const note = html("p", { class: "note" }, headlineNote(report, intervals.includes(true)));
+  const marked = best.some((column) => column.includes(true));
+  const note = html("p", { class: "note" }, headlineNote(report, intervals.includes(true), marked));
   return section("results", "Results", scroll, note, oddities(report.oddities));
 }
 
@@ -90,7 +91,7 @@ function columnDecimals(cells: (Cell | undefined)[]): number {
   const decimals = decimalsFor(values);
   if (intervals.length === 0) return decimals;
   // Digits far below the uncertainty say nothing.
-  const useful = Math.max(0, 1 - Math.floor(Math.log10(Math.min(...intervals))));
+  const useful = Math.max(0, -Math.floor(Math.log10(Math.min(...intervals))));
   return Math.min(decimals, useful);
 }
 
@@ -114,11 +115,12 @@ export function bestCells(
   return marks.filter(Boolean).length === measured.length ? cells.map(() => false) : marks;
 }
 
-function headlineNote(report: Report, intervals: boolean): string {
+function headlineNote(report: Report, intervals: boolean, marked: boolean): string {
   const seeds = report.seeds.length;
   const spread = intervals
     ? `Means over ${seeds} seeds ± half the 95 % confidence interval. `
     : `${seeds === 1 ? "One seed, so no interval" : `Means over ${seeds} seeds`}. `;
+  if (!marked) return spread;
   const ties = intervals ? ", with every value its interval cannot tell from it" : "";
   return `${spread}Underlined: the best of a column${ties}.`;
 }

@@ -91,8 +91,9 @@ function lanes(fabric: Fabric, links: SwitchLinks, boxes: Box[], pitch: number):
     parallel.set(pair, nth + 1);
     const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
     const u = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
-    // A second cable of the same pair runs outside the first.
-    const shift = (nth % 2 === 0 ? 1 : -1) * Math.ceil(nth / 2) * 2 * LANE_GAP;
+    // Further cables of a pair run beside the first, in turn on either side of it.
+    const side = (nth % 2 === 0) === cable.a < cable.b ? 1 : -1;
+    const shift = side * Math.ceil(nth / 2) * 2 * LANE_GAP;
     if (length <= pitch * 1.5) {
       const from = { x: a.x + u.x * inset, y: a.y + u.y * inset };
       const to = { x: b.x - u.x * inset, y: b.y - u.y * inset };

@@ -14,7 +14,7 @@ const BOUNDS: Record<Metric, readonly number[]> = {
   wait: [0, 0.01, 0.05, 0.15, 0.3, 0.6],
 };
 
-const WIDTHS = [0.8, 1.1, 1.6, 2.3, 3.2, 4.4] as const;
+const WIDTHS = [1, 1.3, 1.8, 2.5, 3.4, 4.5] as const;
 
 /** Number of classes. */
 export const CLASSES = WIDTHS.length;
@@ -27,9 +27,10 @@ export function classOf(metric: Metric, share: number): number {
   return found;
 }
 
-/** Line width of a class in CSS pixels. */
-export function widthOf(index: number): number {
-  return WIDTHS[index] ?? 1;
+/** Line width of a class in CSS pixels, thinner where many lines cross. */
+export function widthOf(index: number, lines = 0): number {
+  const thin = Math.min(1, Math.max(0.4, 12 / Math.sqrt(Math.max(1, lines))));
+  return (WIDTHS[index] ?? 1) * thin;
 }
 
 /** What a class covers, such as "25–50". In per cent. */

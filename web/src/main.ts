@@ -20,8 +20,8 @@ class VariantViews {
     first: Variant,
   ) {
     this.map = new FabricMap(report, first);
-    const shape = html("p", { class: "note" }, shapeOf(report));
-    this.fabric = section("fabric", "Fabric", this.picker("map"), shape, this.deadlock, this.map.element);
+    const shape = html("p", { class: "note under-title" }, shapeOf(report));
+    this.fabric = section("fabric", "Fabric", shape, this.picker("map"), this.deadlock, this.map.element);
     this.worst = section("worst", "Worst links", this.picker("worst"), this.links);
     this.fill(first);
   }

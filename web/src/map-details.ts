@@ -70,8 +70,8 @@ function summarize(report: Report, variant: Variant, members: number[]): HTMLEle
       if (worse > most) [most, at] = [worse, link];
     }
     const mean = sum / Math.max(1, 2 * members.length);
-    const name = report.fabric.links[at]?.name ?? "";
-    return html("div", {}, `${label}: mean ${percent(mean)}, most ${percent(most)} on ${name}`);
+    const place = most > 0 ? `, most ${percent(most)} on ${report.fabric.links[at]?.name}` : "";
+    return html("div", {}, `${label}: mean ${percent(mean)}${place}`);
   };
   if (members.length === 0) return [];
   return [line("Load", forward, backward), line("Waiting", wait_forward, wait_backward)];

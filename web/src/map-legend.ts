@@ -3,17 +3,20 @@ import type { Report, Variant } from "./data";
 import { html, svg } from "./dom";
 import type { Layout } from "./fabric-marks";
 import { count } from "./format";
-import { widthOf, type Metric } from "./load-scale";
+import type { Metric } from "./load-scale";
 
 /** Most hot receivers that are named on the map. */
 const NAMED_MAX = 3;
 
-/** One class of the scale and how many link directions fall into it. */
+/** One class of the scale and how many links fall into it. */
 export interface LegendEntry {
   index: number;
+  /** Of its lines, CSS pixels. */
+  width: number;
   /** Per cent. */
   range: string;
-  marks: number;
+  /** Counted by the direction that colours them, or by their worse one. */
+  links: number;
 }
 
 /** The legend's elements. */
@@ -23,11 +26,10 @@ export function drawLegend(
   variant: Variant,
 ): HTMLElement[] {
   const title = metric === "load" ? "Load, %" : "Time with data but no credits, %";
-  const items = entries.map(({ index, range, marks }) => {
-    const width = widthOf(index);
+  const items = entries.map(({ index, width, range, links }) => {
     const line = { x1: 0, x2: 30, y1: 6, y2: 6, class: `ramp-${index}`, "stroke-width": width };
     const sample = svg("svg", { width: 30, height: 12, "aria-hidden": "true" }, svg("line", line));
-    const number = html("span", { class: "quiet" }, ` ${count(marks, "mark")}`);
+    const number = html("span", { class: "quiet" }, ` ${count(links, "link")}`);
     return html("li", {}, sample, html("span", {}, range), number);
   });
   const extra = [];

@@ -16,8 +16,13 @@ interface Entry {
   shown: boolean;
 }
 
-const DASHES: number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const SHADES = 3;
+/** Dashes of a class, so that it is told by more than its colour; the next after every shade. */
+const DASHES: Record<FlowClass, number[][]> = {
+  hot: [[], [16, 3], [16, 3, 8, 3]],
+  victim: [[7, 3], [7, 3, 2, 3], [5, 5]],
+  background: [[2, 2.5], [2, 5], [2, 2.5, 2, 7]],
+};
 
 /** The section, or null if no variant has samples. */
 export function throughput(report: Report): HTMLElement | null {
@@ -46,7 +51,7 @@ class Charts {
     private kind: Kind,
   ) {
     this.table.setAttribute("aria-label", "Lines of the charts");
-    const note = "Press a name to hide or show its line. Delivered payload, Gbit/s, per sample.";
+    const note = "Press a name to hide or show its line. Delivered payload; means are over every sample drawn.";
     this.element.append(this.grid, this.table, html("p", { class: "note" }, note));
     this.entries = collect(report, kind);
     new ResizeObserver(() => {
@@ -104,7 +109,7 @@ class Charts {
     const lines = this.entries.map((entry) => seriesOf(variant, this.kind, entry)?.gbps ?? []);
     const samples = Math.max(0, ...lines.map((line) => line.length));
     const { dt_us, start_us } = variant.series;
-    const inMs = start_us + samples * dt_us >= 5000;
+    const inMs = start_us + samples * dt_us >= 2000;
     const scale = inMs ? 1e-3 : 1;
     const time = Array.from({ length: samples }, (_, i) => (start_us + (i + 0.5) * dt_us) * scale);
     const axis = {
@@ -114,6 +119,7 @@ class Charts {
       grid: { stroke: cssColor("--rule"), width: 1 },
       ticks: { stroke: cssColor("--rule"), width: 1, size: 4 },
     };
+    const ticks = { values: (_: uPlot, splits: number[]) => splits.map(tickText) };
     const options: uPlot.Options = {
       width,
       height: 220,
@@ -121,8 +127,8 @@ class Charts {
       cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: () => [0, this.top()] } },
       axes: [
-        { ...axis, label: inMs ? "ms of simulated time" : "µs of simulated time", labelSize: 18, size: 26 },
-        { ...axis, label: "Gbit/s", labelSize: 18, size: 46 },
+        { ...axis, ...ticks, label: inMs ? "ms of simulated time" : "µs of simulated time", labelSize: 18, size: 26 },
+        { ...axis, ...ticks, label: "Gbit/s", labelSize: 18, size: 50 },
       ],
       series: [{}, ...this.entries.map((entry) => lineStyle(entry))],
       hooks: { setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")] },
@@ -187,6 +193,10 @@ class Charts {
   }
 }
 
+function tickText(value: number): string {
+  return fixed(value, Number.isInteger(value) ? 0 : value < 0.1 ? 2 : 1);
+}
+
 function lineStyle(entry: Entry): uPlot.Series {
   return {
     label: entry.name,
@@ -211,7 +221,7 @@ function collect(report: Report, kind: Kind): Entry[] {
         name: line.name,
         class: line.class,
         color: `--${line.class}-${nth % SHADES}`,
-        dash: DASHES[Math.floor(nth / SHADES) % DASHES.length] ?? [],
+        dash: DASHES[line.class][Math.floor(nth / SHADES) % 3] ?? [],
         shown: true,
       });
     }

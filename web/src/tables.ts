@@ -43,7 +43,7 @@ export function worstLinks(
       "tr",
       {},
       html("th", { scope: "row" }, button),
-      html("td", { class: "quiet" }, cable?.name ?? ""),
+      html("td", { class: "quiet wide-only" }, cable?.name ?? ""),
       html("td", { class: "number" }, percent(row.load, 1)),
       html("td", { class: "number" }, rate(row.load * (cable?.gbps ?? 0))),
       html("td", { class: "number" }, percent(row.wait, 1)),
@@ -107,7 +107,7 @@ function table(
   label: string,
 ): HTMLElement {
   const head = heads.map((text, i) =>
-    html("th", { scope: "col", class: numeric.includes(i) ? "number" : null }, text),
+    html("th", { scope: "col", class: classOfHead(text, numeric.includes(i)) }, text),
   );
   const whole = html(
     "table",
@@ -117,4 +117,9 @@ function table(
   );
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
   return html("div", region, whole);
+}
+
+/** The cable's own name repeats its ends, so a narrow page goes without it. */
+function classOfHead(text: string, numeric: boolean): string | null {
+  return numeric ? "number" : text === "Link" ? "wide-only" : null;
 }

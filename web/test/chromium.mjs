@@ -88,9 +88,12 @@ export async function open(browser, url, { width = 1280, height = 900, scheme = 
     await send("Input.dispatchKeyEvent", { type: "keyUp", key, code: key });
   };
   page.move = (x, y) => send("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
-  page.screenshot = async (whole = true) => {
-    const tall = Math.ceil((await send("Page.getLayoutMetrics")).cssContentSize.height);
-    const clip = { x: 0, y: 0, width, height: whole ? tall : height, scale: 1 };
+  page.screenshot = async (selector = "html") => {
+    const box = await page.run(`(() => {
+      const { x, y, width, height } = document.querySelector("${selector}").getBoundingClientRect();
+      return { x: x + scrollX, y: y + scrollY, width, height };
+    })()`);
+    const clip = { ...box, scale: 1 };
     const shot = await send("Page.captureScreenshot", { clip, captureBeyondViewport: true });
     return Buffer.from(shot.data, "base64");
   };
