@@ -389,12 +389,11 @@ fn write_guid(text: &mut String, node: &Node, port: PortNumber) {
     }
 }
 
+/// LID 0 is written where none is known: without a LID ibsim does not read the speed.
 fn write_lid(text: &mut String, node: &Node, port: u8, with_lmc: bool) {
     let port = &node.ports[usize::from(port)];
-    if let Some(lid) = port.lid {
-        let _ = write!(text, " lid {lid}");
-    }
-    if with_lmc && (port.lid.is_some() || port.lmc.value() != 0) {
+    let _ = write!(text, " lid {}", port.lid.map_or(0, Lid::value));
+    if with_lmc {
         let _ = write!(text, " lmc {}", port.lmc.value());
     }
 }

@@ -19,6 +19,8 @@ mod star;
 mod torus;
 mod xgft;
 
+pub(crate) use plan::numbered;
+
 use crate::wording::{nearest, quote};
 use crate::{Fabric, FabricError};
 

@@ -90,7 +90,7 @@ pub(super) fn radix(topology: &'static str, switch: &str, ports: u64) -> Result<
 }
 
 /// `leaf07`: a name with its number padded to the width of the last one, at least `digits_min`.
-pub(super) fn numbered(name: &str, number: u64, count: u64, digits_min: usize) -> String {
+pub(crate) fn numbered(name: &str, number: u64, count: u64, digits_min: usize) -> String {
     let digits = count.saturating_sub(1).max(1).ilog10() as usize + 1;
     format!("{name}{number:0width$}", width = digits.max(digits_min))
 }
