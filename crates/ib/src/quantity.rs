@@ -110,7 +110,7 @@ impl fmt::Display for Bytes {
             _ => ("GiB", 1 << 30),
         };
         // A size that is no whole multiple of the unit is shown exactly rather than rounded.
-        if self.0 % scale == 0 {
+        if self.0.is_multiple_of(scale) {
             write!(f, "{} {unit}", self.0 / scale)
         } else {
             write!(f, "{} B", self.0)
@@ -168,7 +168,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
     let total = whole.checked_mul(u128::from(scale))?.checked_mul(ten)?;
     let total = total.checked_add(fraction.checked_mul(u128::from(scale))?)?;
-    if total % ten != 0 {
+    if !total.is_multiple_of(ten) {
         return None;
     }
     u64::try_from(total / ten).ok()

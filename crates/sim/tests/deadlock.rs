@@ -1,0 +1,88 @@
+//! A ring on which everybody sends the same way round and far enough deadlocks without datelines.
+
+mod support;
+
+use clearlane_fabric::{Endpoint, Fabric, NodeKind};
+use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber};
+use clearlane_sim::{Ending, Outcome, Parameters, WaitingBuffer, preset};
+use clearlane_subnet::Subnet;
+use clearlane_workload::Transport;
+use support::{Case, Greedy, build, group, tables};
+
+const SWITCHES: u32 = 6;
+
+fn ring(fabric: &Fabric, subnet: &Subnet, far: u32) -> Outcome {
+    let qdr = (preset::by_name("qdr").unwrap().parameters)();
+    let programs =
+        (0..SWITCHES).map(|rank| Greedy::new((rank + far) % SWITCHES, 520_500, 0)).collect();
+    Case {
+        fabric,
+        subnet,
+        parameters: Parameters { buffer: Bytes(8 << 10), ..qdr },
+        groups: vec![group(Transport::Ud)],
+        programs,
+        until: Picoseconds(2_000_000_000),
+        width: 13,
+    }
+    .run()
+}
+
+/// Walks the tables from a switch towards a LID and returns the ports it leaves by.
+fn walk(fabric: &Fabric, subnet: &Subnet, from: Endpoint, lid: Lid) -> Vec<(String, u8)> {
+    let (mut at, mut path) = (from.node, Vec::new());
+    while let Some(port) = subnet.tables.port(at, lid) {
+        path.push((fabric.node(at).name.clone(), port.value()));
+        let peer = fabric.peer(Endpoint { node: at, port }).unwrap();
+        if !fabric.node(peer.node).is_switch() {
+            break;
+        }
+        at = peer.node;
+    }
+    path
+}
+
+#[test]
+fn the_cycle_named_is_a_cycle_of_the_tables() {
+    let fabric = build(&format!("torus:{SWITCHES}"));
+    let subnet = tables(&fabric, 1, true);
+    let outcome = ring(&fabric, &subnet, 3);
+    let Ending::Deadlock(deadlock) = &outcome.ending else {
+        panic!("no deadlock: {:?}", outcome.ending)
+    };
+    let cycle = &deadlock.cycle;
+    assert_eq!(cycle.len(), SWITCHES as usize, "{deadlock}");
+    for (index, buffer) in cycle.iter().enumerate() {
+        let WaitingBuffer { switch, output, .. } = buffer;
+        let node = fabric.ids(NodeKind::Switch).find(|id| fabric.node(*id).name == *switch);
+        let out = Endpoint { node: node.unwrap(), port: PortNumber::new(*output).unwrap() };
+        // The next buffer is at the other end of the cable this one waits for …
+        let peer = fabric.peer(out).unwrap();
+        let next = &cycle[(index + 1) % cycle.len()];
+        assert_eq!(
+            (fabric.node(peer.node).name.as_str(), peer.port.value()),
+            (next.switch.as_str(), next.port)
+        );
+        // … and the tables send some pair's packets from this input to that output and on to the
+        // output the next buffer waits for: an independent walk of the tables finds that pair.
+        let hop = [(switch.clone(), *output), (next.switch.clone(), next.output)];
+        let found = subnet.lids.iter().any(|(lid, owner)| {
+            let host = !fabric.node(owner.end.node).is_switch();
+            host && walk(&fabric, &subnet, out, lid).windows(2).any(|pair| pair == hop)
+        });
+        assert!(
+            found,
+            "no path leaves {switch}[{output}] and then {}[{}]",
+            next.switch, next.output
+        );
+    }
+    assert!(deadlock.to_string().contains("waits for"));
+}
+
+#[test]
+fn neighbours_only_never_deadlock() {
+    let fabric = build(&format!("torus:{SWITCHES}"));
+    let subnet = tables(&fabric, 1, true);
+    let outcome = ring(&fabric, &subnet, 1);
+    assert_eq!(outcome.ending, Ending::TimeReached);
+    assert!(outcome.totals.packets_delivered > 20_000);
+}

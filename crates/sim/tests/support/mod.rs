@@ -1,0 +1,177 @@
+//! What the tests of this folder share: a router of their own, scripted senders, and a runner.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use clearlane_fabric::{Endpoint, Fabric, NodeKind, topologies};
+use clearlane_ib::{Lmc, Picoseconds, PortNumber, ServiceLevel};
+use clearlane_sim::{
+    Forwarding, GroupSettings, Hosts, Outcome, Parameters, Recording, Setup, Simulation,
+};
+use clearlane_subnet::{ForwardingTables, LidMap, PathSl, SlToVl, Subnet, VlArbitration};
+use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
+use std::collections::VecDeque;
+
+pub fn build(spec: &str) -> Fabric {
+    topologies::build(spec).unwrap()
+}
+
+/// Shortest paths, the lowest port among equals: independent of the routing engines under test
+/// elsewhere, and on a ring of the same turning sense for everybody if `clockwise`.
+pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
+    let lids = LidMap::assign(fabric, Lmc::default()).unwrap();
+    let mut tables = ForwardingTables::empty(fabric, lids.table_len());
+    for (lid, owner) in lids.iter() {
+        let mut distance = vec![u32::MAX; fabric.nodes().len()];
+        distance[owner.end.node.index()] = 0;
+        let mut queue = VecDeque::from([owner.end.node]);
+        while let Some(node) = queue.pop_front() {
+            for (_, _, peer) in fabric.neighbours(node) {
+                let step = distance[node.index()] + 1;
+                if distance[peer.node.index()] == u32::MAX {
+                    distance[peer.node.index()] = step;
+                    queue.push_back(peer.node);
+                }
+            }
+        }
+        for switch in fabric.ids(NodeKind::Switch) {
+            if switch == owner.end.node {
+                tables.set(switch, lid, Some(PortNumber::MANAGEMENT));
+                continue;
+            }
+            let mut best = None;
+            for (port, _, peer) in fabric.neighbours(switch) {
+                let away = distance[peer.node.index()];
+                let exit = peer.node == owner.end.node;
+                let forward = clockwise && fabric.node(peer.node).is_switch() && port.value() == 1;
+                let cost = if exit {
+                    0
+                } else if forward {
+                    1
+                } else {
+                    2 + away
+                };
+                let usable = exit || fabric.node(peer.node).is_switch();
+                if usable && best.is_none_or(|(known, _)| cost < known) {
+                    best = Some((cost, port));
+                }
+            }
+            tables.set(switch, lid, best.map(|(_, port)| port));
+        }
+    }
+    Subnet {
+        sl_to_vl: SlToVl::modulo(fabric, lanes),
+        vl_arbitration: VlArbitration::equal(lanes),
+        path_sl: PathSl::Uniform(ServiceLevel::default()),
+        engine: "test".into(),
+        lids,
+        tables,
+    }
+}
+
+/// Sends the same message again and again, never faster than the link, from `start` on.
+pub struct Greedy {
+    pub to: u32,
+    pub bytes: u64,
+    pub gap: u64,
+    pub start: u64,
+    pub group: u16,
+    pub messages: u64,
+    pub next: u64,
+}
+
+impl Greedy {
+    pub fn new(to: u32, gap: u64, group: u16) -> Box<dyn RankProgram> {
+        Box::new(Greedy { to, bytes: 2048, gap, start: 0, group, messages: u64::MAX, next: 0 })
+    }
+}
+
+impl RankProgram for Greedy {
+    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+        if self.messages == 0 {
+            return Op::Done;
+        }
+        self.next = self.next.max(self.start);
+        if now.0 < self.next {
+            return Op::WaitUntil(Picoseconds(self.next));
+        }
+        self.next += self.gap;
+        self.messages -= 1;
+        Op::Put { dst: Rank(self.to), bytes: self.bytes, group: self.group, tracked: false }
+    }
+}
+
+/// One message at a given time.
+pub fn one_message(to: u32, bytes: u64, at: u64) -> Box<dyn RankProgram> {
+    Box::new(Greedy { to, bytes, gap: 1, start: at, group: 0, messages: 1, next: 0 })
+}
+
+/// Does nothing.
+pub struct Idle;
+
+impl RankProgram for Idle {
+    fn step(&mut self, _: Picoseconds, _: Event) -> Op {
+        Op::Done
+    }
+}
+
+pub fn idle() -> Box<dyn RankProgram> {
+    Box::new(Idle)
+}
+
+pub struct Case<'a> {
+    pub fabric: &'a Fabric,
+    pub subnet: &'a Subnet,
+    pub parameters: Parameters,
+    pub groups: Vec<GroupSettings>,
+    pub programs: Vec<Box<dyn RankProgram>>,
+    pub until: Picoseconds,
+    pub width: u32,
+}
+
+pub fn group(transport: Transport) -> GroupSettings {
+    GroupSettings { transport, sl: None }
+}
+
+impl Case<'_> {
+    pub fn run(self) -> Outcome {
+        self.run_in_steps(1)
+    }
+
+    pub fn run_in_steps(self, steps: u64) -> Outcome {
+        let setup = Setup {
+            fabric: self.fabric,
+            forwarding: Forwarding::Tables(self.subnet),
+            parameters: self.parameters,
+            groups: self.groups,
+            programs: self.programs,
+            recording: Some(Recording {
+                slice: Picoseconds(self.until.0 / 10),
+                slices: 10,
+                flows_max: 1000,
+            }),
+            queue_width_log2: self.width,
+        };
+        let mut simulation = Simulation::new(setup).unwrap();
+        for step in 1..=steps {
+            simulation.run_until(Picoseconds(self.until.0 * step / steps));
+        }
+        simulation.finish()
+    }
+}
+
+/// Payload delivered from one rank to another in the last `tenths` tenths of the run.
+pub fn delivered(outcome: &Outcome, source: u32, destination: u32, tenths: usize) -> f64 {
+    let flow = |f: &&clearlane_sim::FlowRecord| {
+        (f.source, f.destination) == (Rank(source), Rank(destination))
+    };
+    let flow = outcome.flows.iter().find(flow).expect("the flow exists");
+    flow.delivered_payload_bytes[10 - tenths..].iter().sum::<u64>() as f64
+}
+
+pub fn ends(hosts: &Hosts) -> Vec<Endpoint> {
+    hosts.ends().to_vec()
+}
+
+pub fn near(value: f64, expected: f64, tolerance: f64) {
+    let off = (value - expected).abs() / expected;
+    assert!(off <= tolerance, "{value} is {:.2} % off {expected}", off * 100.0);
+}
