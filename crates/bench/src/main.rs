@@ -2,7 +2,8 @@
 //! by. Timings are CPU time of this process, best of several; instructions come from callgrind.
 //!
 //! `clearlane-bench [ROW…] [--runs N] [--instructions] [--out FILE]` measures and prints a table;
-//! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops, for callgrind.
+//! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind
+//! runs it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod instructions;

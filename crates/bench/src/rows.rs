@@ -101,6 +101,9 @@ fn tables(_fabric: &Fabric, _name: &str, _lanes: u8) -> Result<Subnet, String> {
     Err("no engines yet".into())
 }
 
+/// What a set-up wants to know of the traffic.
+type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
+
 impl Bench {
     /// Simulates so many microseconds and returns the data packets' hops.
     pub(crate) fn run(&self, span_us: u64) -> Result<u64, String> {
@@ -146,7 +149,7 @@ impl Bench {
         hosts: &Hosts,
         parameters: &Parameters,
         span: Picoseconds,
-    ) -> Result<(Vec<GroupSettings>, Vec<Box<dyn RankProgram>>), String> {
+    ) -> Result<Traffic, String> {
         let pattern = PatternSpec::Uniform(Default::default());
         let destinations = pattern.build(&hosts.ranks()).map_err(|error| error.to_string())?;
         // Over several lanes: one flow group per service level.

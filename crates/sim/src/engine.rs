@@ -328,7 +328,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         if W == 1 {
             let mut bits = out.waiters[0].rotate_right(turn);
             while bits != 0 {
-                let local = bits.trailing_zeros() + turn & 63;
+                let local = (bits.trailing_zeros() + turn) & 63;
                 bits &= bits - 1;
                 match self.head_for(record.base + local, record.local, lane) {
                     Candidate::Later(time) => earliest = earliest.min(time),

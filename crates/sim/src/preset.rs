@@ -112,7 +112,10 @@ fn base(switch_delay_ns: u64, overhead_ns: u64, mtu: u32, buffer: u64) -> Parame
 const ASSUMED_REST: &str = "assumed: not a limit, so that the fabric is what is measured";
 
 macro_rules! preset {
-    ($id:ident, $name:literal, $summary:literal, $speed:ident, $params:expr, [$($source:expr),* $(,)?]) => {
+    (
+        $id:ident, $name:literal, $summary:literal, $speed:ident, $params:expr,
+        [$($source:expr),* $(,)?]
+    ) => {
         const $id: Preset = Preset {
             name: $name,
             summary: $summary,

@@ -75,7 +75,8 @@ pub enum SetupError {
     NoLid(String),
     /// A table sends a packet nowhere.
     #[error(
-        "packets for host {host} (LID {lid}) stop at switch {switch}: its table has {what}; run `check` and mend the table"
+        "packets for host {host} (LID {lid}) stop at switch {switch}: its table has {what}; \
+         run `check` and mend the table"
     )]
     DeadEnd {
         /// Destination.

@@ -135,7 +135,8 @@ proptest! {
         traffic.spec = spec;
         (traffic.seed, traffic.load, traffic.lanes) = (seed, load, lanes);
         traffic.transport = if rc { Transport::Rc } else { Transport::Ud };
-        let queueing = if fifo { AdapterQueueing::SingleFifo } else { AdapterQueueing::PerDestination };
+        let queueing =
+            if fifo { AdapterQueueing::SingleFifo } else { AdapterQueueing::PerDestination };
         traffic.parameters = Parameters {
             buffer: Bytes(buffer),
             arbitration,
