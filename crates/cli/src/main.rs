@@ -1,2 +1,34 @@
-//! Clearlane's command line.
-fn main() {}
+//! Clearlane's command line: flags to calls, results to stdout, everything else to stderr.
+
+mod answer;
+mod arguments;
+mod catalogue;
+mod commands;
+mod failure;
+mod files;
+mod interrupt;
+mod site;
+mod table;
+mod terminal;
+
+use answer::Verdict;
+use arguments::Parsed;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = arguments::parse(std::env::args_os()).and_then(|parsed| match parsed {
+        Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
+        Parsed::Command(command, json) => {
+            let answer = commands::run(&command, json)?;
+            terminal::print(&answer.text).map(|()| answer.verdict)
+        }
+    });
+    let code = match outcome {
+        Ok(verdict) => verdict.code(),
+        Err(failure) => {
+            terminal::remark(&format!("clearlane: {}", failure.line()));
+            failure.code()
+        }
+    };
+    ExitCode::from(code)
+}

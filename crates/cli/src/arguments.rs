@@ -1,0 +1,154 @@
+//! The command line, and its errors as one line.
+
+use crate::commands::Command;
+use crate::failure::Failure;
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+const EXAMPLES_AND_CODES: &str = "\
+Examples:
+  clearlane fabric show site.topo
+  clearlane check site.topo --lft site.lft
+  clearlane run experiments/demo-hot-spot.toml --out runs/demo --fabric site.topo --lft site.lft
+  clearlane compare experiments/demo-hot-spot.toml --out runs/engines
+  clearlane route fat-tree:648 --engine fat-tree -o deploy
+  clearlane list engines
+
+Results go to stdout, progress and remarks to stderr. Exit codes:
+  0  done; for `check`: sane
+  1  the answer is bad news: `check` found a fault
+  2  bad command line, file or value
+  3  a simulated deadlock
+  4  interrupted; partial results are marked so
+  5  the machine refused: disk full, output not writable";
+
+/// Finds, reproduces and removes congestion in InfiniBand fabrics.
+#[derive(Parser)]
+#[command(
+    name = "clearlane",
+    bin_name = "clearlane",
+    version,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES_AND_CODES
+)]
+struct CommandLine {
+    /// Print one JSON document with a "schema" instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What a command line asks for.
+pub enum Parsed {
+    /// Help or version, to be printed.
+    Text(String),
+    /// A command and whether it answers in JSON.
+    Command(Command, bool),
+}
+
+/// Flags that several commands have, with what those that lack them would need.
+const SHARED: &[(&str, &str)] = &[
+    ("--seed", "draws nothing at random"),
+    ("--seeds", "repeats nothing with several seeds"),
+    ("--jobs", "runs on one core"),
+    ("--dry-run", "writes nothing"),
+];
+
+/// Parses a command line, program name first.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
+    match CommandLine::try_parse_from(words) {
+        Ok(line) => Ok(Parsed::Command(line.command, line.json)),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Ok(Parsed::Text(error.render().to_string()))
+            }
+            _ => Err(Failure::Input(one_line(&error))),
+        },
+    }
+}
+
+/// What clap says over several lines, on one and with the remedy.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let command = failed_command(error, &text);
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(flag) = context(ContextKind::InvalidArg)
+        && let Some((_, why)) = SHARED.iter().find(|(shared, _)| *shared == flag)
+    {
+        return format!("{flag} means nothing to `{command}`, which {why}; leave it out");
+    }
+    let help_instead = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if [help_instead, ErrorKind::MissingSubcommand].contains(&error.kind()) {
+        return format!("`{command}` needs a command; see `{command} --help`");
+    }
+    let body = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let mut line = String::new();
+    for part in body.map(str::trim).filter(|part| !part.is_empty()) {
+        let part = part.strip_prefix("error: ").unwrap_or(part);
+        let part = part.strip_prefix("tip: ").unwrap_or(part);
+        let glue = match line.chars().next_back() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        line.push_str(glue);
+        line.push_str(part);
+    }
+    let line = line.replace("; For more information, try '--help'.", "");
+    format!("{line}; see `{command} --help`")
+}
+
+/// The command the error is about: `clearlane fabric show`.
+fn failed_command(error: &clap::Error, text: &str) -> String {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => text.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default().to_owned(),
+    };
+    let words = usage.split_whitespace().skip_while(|word| *word == "Usage:");
+    let path: Vec<_> = words.take_while(|w| !w.starts_with(['[', '<', '-'])).collect();
+    if path.is_empty() { "clearlane".into() } else { path.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn error(words: &str) -> String {
+        match parse(words.split_whitespace().map(OsString::from)) {
+            Err(failure) => failure.line(),
+            Ok(_) => panic!("`{words}` was accepted"),
+        }
+    }
+
+    #[test]
+    fn the_definitions_hold_together() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_command_lines_are_told_on_one_line() {
+        assert_eq!(
+            error("clearlane fabric show f --seed 1"),
+            "--seed means nothing to `clearlane fabric show`, which draws nothing at random; \
+             leave it out"
+        );
+        assert_eq!(
+            error("clearlane lsit"),
+            "unrecognized subcommand 'lsit'; a similar subcommand exists: 'list'; \
+             see `clearlane --help`"
+        );
+        assert_eq!(error("clearlane"), "`clearlane` needs a command; see `clearlane --help`");
+        assert_eq!(
+            error("clearlane route"),
+            "the following required arguments were not provided: <FABRIC>; --engine <ENGINE>; \
+             -o <DIR>; see `clearlane route --help`"
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! Everything that has a name, in one list: what `list` and `explain` read.
+
+use clap::ValueEnum;
+use clearlane_fabric::{formats, topologies};
+use clearlane_sim::preset;
+use clearlane_workload::patterns;
+use serde::Serialize;
+use std::fmt;
+
+/// A registry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Fabrics that `fabric build` builds
+    #[value(alias = "topology")]
+    Topologies,
+    /// Fabric files that are read
+    #[value(alias = "format")]
+    Formats,
+    /// Routing engines
+    #[value(alias = "engine")]
+    Engines,
+    /// Forwarding table files that are read
+    #[value(alias = "table")]
+    Tables,
+    /// Traffic patterns
+    #[value(alias = "pattern")]
+    Patterns,
+    /// Parameter sets of switches and adapters
+    #[value(alias = "preset")]
+    Presets,
+}
+
+impl Kind {
+    /// The registry's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Topologies => "topologies",
+            Kind::Formats => "formats",
+            Kind::Engines => "engines",
+            Kind::Tables => "tables",
+            Kind::Patterns => "patterns",
+            Kind::Presets => "presets",
+        }
+    }
+
+    /// What one of its entries is.
+    pub fn singular(self) -> &'static str {
+        match self {
+            Kind::Topologies => "topology",
+            Kind::Formats => "fabric file format",
+            Kind::Engines => "routing engine",
+            Kind::Tables => "forwarding table format",
+            Kind::Patterns => "traffic pattern",
+            Kind::Presets => "preset",
+        }
+    }
+
+    /// What one line of help says of it.
+    pub fn summary(self) -> String {
+        let value = self.to_possible_value();
+        value.and_then(|v| v.get_help().map(ToString::to_string)).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Something with a name.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Its registry.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// What more is known: (`parameters`, sentence), (`reference`, …).
+    pub facts: Vec<(String, String)>,
+}
+
+/// All entries of a kind, in the registry's order.
+pub fn entries(kind: Kind) -> Vec<Entry> {
+    match kind {
+        Kind::Topologies => topologies::ALL.iter().map(topology).collect(),
+        Kind::Formats => formats::ALL.iter().map(format).collect(),
+        Kind::Engines | Kind::Tables => Vec::new(),
+        Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
+        Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
+    }
+}
+
+/// All entries of all kinds.
+pub fn all() -> Vec<Entry> {
+    Kind::value_variants().iter().flat_map(|kind| entries(*kind)).collect()
+}
+
+/// The name that resembles `wanted` most, if any does.
+pub fn nearest(wanted: &str) -> Option<String> {
+    const LIKENESS_MIN: f64 = 0.6;
+    let wanted: String = wanted.chars().take(60).collect();
+    let scored = all().into_iter().map(|e| (strsim::jaro_winkler(&wanted, &e.name), e.name));
+    let likely = scored.filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
+    likely.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+fn entry(kind: Kind, name: &str, summary: &str, facts: &[(&str, &str)]) -> Entry {
+    let facts = facts.iter().filter(|(_, text)| !text.is_empty());
+    Entry {
+        kind,
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        facts: facts.map(|(label, text)| ((*label).to_owned(), (*text).to_owned())).collect(),
+    }
+}
+
+fn topology(of: &topologies::Entry) -> Entry {
+    let example = format!("clearlane fabric build {} -o fabric.topo", of.example);
+    let facts = [("parameters", of.parameters), ("example", &example)];
+    entry(Kind::Topologies, of.name, of.summary, &facts)
+}
+
+fn format(of: &formats::Entry) -> Entry {
+    entry(Kind::Formats, of.name, of.summary, &[])
+}
+
+fn pattern(of: &patterns::Entry) -> Entry {
+    let facts = [("parameters", of.parameters), ("reference", of.reference)];
+    entry(Kind::Patterns, of.name, of.summary, &facts)
+}
+
+fn parameter_set(of: &preset::Preset) -> Entry {
+    let values = parameter_values(&(of.parameters)());
+    let link = format!("{} {}", of.link.0, of.link.1);
+    let mut facts = vec![("link".to_owned(), link)];
+    for (name, value) in values {
+        let source = of.sources.iter().find(|(of, _)| *of == name).map(|(_, source)| *source);
+        let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+        facts.push((name.to_owned(), format!("{value}{source}")));
+    }
+    Entry { kind: Kind::Presets, name: of.name.into(), summary: of.summary.into(), facts }
+}
+
+/// Every parameter by its name in experiment files.
+fn parameter_values(of: &preset::Parameters) -> Vec<(&'static str, String)> {
+    fn or<T: ToString>(value: Option<T>, none: &str) -> String {
+        value.map_or_else(|| none.to_owned(), |v| v.to_string())
+    }
+    vec![
+        ("mtu", format!("{} B", of.mtu)),
+        ("header", of.header.map_or("RC 26 B, UD 34 B".into(), |h| format!("{h} B"))),
+        ("link_rate", or(of.link_rate, "each link's own")),
+        ("switch_delay", of.switch_delay.to_string()),
+        ("cable_delay", of.cable_delay.to_string()),
+        ("credit_delay", of.credit_delay.to_string()),
+        ("buffer", format!("{} per lane and port", of.buffer)),
+        ("send_overhead", of.send_overhead.to_string()),
+        ("receive_overhead", of.receive_overhead.to_string()),
+        ("dma_rate", or(of.dma_rate, "no limit")),
+        ("drain_rate", or(of.drain_rate, "no limit")),
+        ("injection_engines", or(of.injection_engines, "no limit")),
+        ("outstanding", format!("{} packets", of.outstanding)),
+        ("ack_coalescing", format!("an ACK per {}", of.ack_coalescing)),
+        (
+            "queueing",
+            match of.queueing {
+                preset::AdapterQueueing::PerDestination => "per destination".into(),
+                preset::AdapterQueueing::SingleFifo => "single FIFO".into(),
+            },
+        ),
+        (
+            "arbitration",
+            match of.arbitration {
+                preset::InputArbitration::RoundRobin => "round-robin".into(),
+                preset::InputArbitration::OldestFirst => "oldest first".into(),
+                preset::InputArbitration::FlowFair => "flow-fair".into(),
+            },
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_in_their_kind_and_said_in_one_line() {
+        for kind in Kind::value_variants() {
+            let mut names: Vec<_> = entries(*kind).into_iter().map(|e| e.name).collect();
+            let count = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), count, "{kind}");
+        }
+        assert!(all().iter().all(|e| !e.summary.is_empty() && !e.summary.contains('\n')));
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        assert_eq!(nearest("tours").as_deref(), Some("torus"));
+        assert_eq!(nearest("qqqq"), None);
+    }
+}

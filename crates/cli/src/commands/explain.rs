@@ -1,0 +1,61 @@
+//! `clearlane explain`: what a name means.
+
+use crate::answer::{self, Answer};
+use crate::catalogue::{self, Entry};
+use crate::failure::Failure;
+use crate::table;
+use clap::Args;
+use serde_json::json;
+
+/// What to explain.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  clearlane explain fat-tree\n  clearlane explain qdr")]
+pub struct Arguments {
+    /// A topology, engine, pattern, preset or format
+    name: String,
+}
+
+/// Explains every entry of that name.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let wanted = arguments.name.as_str();
+    let found: Vec<_> = catalogue::all().into_iter().filter(|e| e.name == wanted).collect();
+    if found.is_empty() {
+        let remedy = catalogue::nearest(wanted)
+            .map_or("see `clearlane list`".to_owned(), |name| format!("did you mean `{name}`?"));
+        return Err(Failure::Input(format!("nothing is named `{wanted}`; {remedy}")));
+    }
+    if json {
+        let fields = json!({ "entries": answer::value(&found)? });
+        return Ok(Answer::json("clearlane-explain/1", fields));
+    }
+    let texts: Vec<_> = found.iter().map(paragraph).collect();
+    Ok(Answer::text(texts.join("\n")))
+}
+
+const COLUMNS: usize = 96;
+const INDENT: usize = 2;
+
+/// ```text
+/// torus, topology
+///   A torus of switches …
+///
+///   parameters  torus:4x4x4, …
+/// ```
+fn paragraph(entry: &Entry) -> String {
+    let indent = " ".repeat(INDENT);
+    let mut text = format!("{}, {}\n", entry.name, entry.kind.singular());
+    for line in table::wrap(&entry.summary, COLUMNS - INDENT) {
+        text.push_str(&format!("{indent}{line}\n"));
+    }
+    let labels = entry.facts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    if labels > 0 {
+        text.push('\n');
+    }
+    for (label, fact) in &entry.facts {
+        for (index, line) in table::wrap(fact, COLUMNS - INDENT - labels - 2).iter().enumerate() {
+            let label = if index == 0 { label.as_str() } else { "" };
+            text.push_str(&format!("{indent}{label:labels$}  {line}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,33 @@
+//! `clearlane fabric build`: a topology as a netlist.
+
+use super::written;
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::site::Site;
+use clap::Args;
+use clearlane_fabric::topologies;
+use std::path::PathBuf;
+
+/// What to build.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  clearlane fabric build fat-tree:648 -o fabric.topo\n  \
+    clearlane fabric build torus:4x4x4,hosts=2,speed=4xEDR -o torus.topo\n\n\
+    Topologies: see `clearlane list topologies` and `clearlane explain torus`")]
+pub struct Arguments {
+    /// Topology with its parameters
+    #[arg(value_name = "SPEC")]
+    topology: String,
+    /// File to write; an existing one is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Say what would be written and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Builds and writes.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let fabric = topologies::build(&arguments.topology).map_err(Failure::input)?;
+    let site = Site { fabric, oddities: Vec::new(), name: arguments.topology.clone() };
+    written::fabric(&site, &arguments.output, arguments.dry_run, json)
+}

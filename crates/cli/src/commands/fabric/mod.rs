@@ -1,0 +1,26 @@
+//! `clearlane fabric`: what can be done with cables alone.
+
+pub mod build;
+pub mod show;
+mod written;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use clap::Subcommand;
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Say what a fabric is made of and what is odd about it
+    Show(show::Arguments),
+    /// Build a topology and write it as a netlist that ibsim and OpenSM read
+    Build(build::Arguments),
+}
+
+/// Runs a command.
+pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
+    match command {
+        Command::Show(arguments) => show::run(arguments, json),
+        Command::Build(arguments) => build::run(arguments, json),
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a command gives no answer, and the exit code that says so.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command line, a file or a value is wrong.
+    #[error("{0}")]
+    Input(String),
+    /// The machine refused: disk full, output not writable.
+    #[error("{0}")]
+    Machine(String),
+    /// A fault of this program.
+    #[error("{0}; this is a fault of clearlane, report it")]
+    Internal(String),
+}
+
+impl Failure {
+    /// Wrong input, told by an error of the libraries.
+    pub fn input(error: impl Display) -> Self {
+        Failure::Input(error.to_string())
+    }
+
+    /// `cannot read site.topo: no such file`; wrong input.
+    pub fn reading(path: &Path, error: &io::Error) -> Self {
+        Failure::Input(format!("cannot read {}: {}", path.display(), reason(error)))
+    }
+
+    /// `cannot write out.topo: no space left on device`; the machine refused.
+    pub fn writing(path: &Path, error: &io::Error) -> Self {
+        Failure::Machine(format!("cannot write {}: {}", path.display(), reason(error)))
+    }
+
+    /// The exit code of ARCHITECTURE.md.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Input(_) => 2,
+            Failure::Machine(_) | Failure::Internal(_) => 5,
+        }
+    }
+
+    /// The message on one line, whatever a file name or an error of a library holds.
+    pub fn line(&self) -> String {
+        let text = self.to_string();
+        let words = text.split(|c: char| c.is_control()).filter(|part| !part.is_empty());
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The operating system's words without capitals and error numbers, with the usual remedy.
+fn reason(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => return "no such file or folder".into(),
+        io::ErrorKind::IsADirectory => return "it is a folder; name a file".into(),
+        io::ErrorKind::InvalidData => return "it is not text; give the tool's text output".into(),
+        io::ErrorKind::PermissionDenied => "; check who may use it",
+        io::ErrorKind::StorageFull => "; free some space",
+        _ => "",
+    };
+    let text = error.to_string().to_lowercase();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    format!("{text}{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_whatever_it_says() {
+        let failure = Failure::Input("a\nb\r\n\tc\u{1b}[31m".into());
+        assert_eq!(failure.line(), "a b c [31m");
+        assert_eq!(failure.code(), 2);
+    }
+
+    #[test]
+    fn the_systems_words_are_made_to_fit() {
+        let error = io::Error::from_raw_os_error(28);
+        let failure = Failure::writing(Path::new("x"), &error);
+        assert_eq!(failure.line(), "cannot write x: no space left on device; free some space");
+        assert_eq!(failure.code(), 5);
+        let error = io::Error::from_raw_os_error(2);
+        assert_eq!(
+            Failure::reading(Path::new("x"), &error).line(),
+            "cannot read x: no such file or folder"
+        );
+    }
+}
