@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -19,6 +20,9 @@ from pathlib import Path
 
 UMAD2SIM = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 """The library that turns management datagrams into messages to ibsim (Debian: ibsim-utils)."""
+
+# OpenSM and infiniband-diags live where only root's path looks.
+os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 
 IBSIM_LIMITS = ["-N", "20000", "-S", "4000", "-P", "300000"]
 """Nodes, switches and ports ibsim may hold; its defaults stop at 2048, 256 and 13312."""
@@ -228,6 +232,4 @@ def ibdmchk(
 
 def missing_tools(names: Iterable[str]) -> list[str]:
     """Which of the programs are not on the path."""
-    from shutil import which
-
-    return [name for name in names if which(name) is None]
+    return [name for name in names if shutil.which(name) is None]

@@ -43,7 +43,7 @@ def fdbs(text: str) -> Tables:
     return tables
 
 
-@dataclass
+@dataclass(repr=False)
 class Cabling:
     """The cables of a subnet."""
 
@@ -55,6 +55,9 @@ class Cabling:
     """Base LID by node GUID."""
     cables: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """(node GUID, port) to (node GUID, port), both ways."""
+
+    def __repr__(self) -> str:
+        return f"{len(self.hosts)} hosts, {len(self.switches)} switches"
 
     @property
     def hosts(self) -> list[int]:
@@ -73,7 +76,7 @@ class Cabling:
 
 
 _END = re.compile(
-    r"\{ (SW|CA|CA-SM) Ports:\S+ SystemGUID:\S+ NodeGUID:(\S+) PortGUID:\S+ VenID:\S+ DevID:\S+ "
+    r"\{ (SW|CA)(?:-SM)? Ports:\S+ SystemGUID:\S+ NodeGUID:(\S+) PortGUID:\S+ VenID:\S+ DevID:\S+ "
     r"Rev:\S+ \{(.*?)\} LID:(\S+) PN:(\S+) \}"
 )
 

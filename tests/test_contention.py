@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 
 import readers
@@ -23,9 +24,9 @@ def test_every_shift_of_648_hosts_is_free_of_contention(
     assert len(ranks) == 648
     worst = {shift: readers.worst_of_shift(cabling, tables, ranks, shift) for shift in range(1, 648)}
     assert set(worst.values()) == {1}
-    # By LID instead of by rank the same tables collide: the figure is no property of the sum.
-    by_guid_reversed = [ranks[(index * 5) % 648] for index in range(648)]
-    assert readers.worst_of_shift(cabling, tables, by_guid_reversed, 1) > 1
+    # The same tables with the ranks shuffled: the figure is a property of the order, and can fail.
+    random.Random(1).shuffle(ranks)
+    assert readers.worst_of_shift(cabling, tables, ranks, 1) > 1
 
 
 def test_every_shift_of_3456_hosts_is_free_of_contention(

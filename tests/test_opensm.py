@@ -35,7 +35,10 @@ def test_opensm_routes_what_we_build(
     assert (len(cabling.hosts), len(cabling.switches)) == (hosts, switches)
     assert len(cabling.cables) == 2 * cables
     tables = readers.lfts((folder / "opensm-lfts.dump").read_text())
-    assert {len(row) for row in tables.values()} == {hosts + switches}
+    assert len(tables) == switches
+    host_lids = {cabling.lids[host] for host in cabling.hosts}
+    # ftree gives a spine no entry for another spine: only hosts are counted.
+    assert all(host_lids <= row.keys() for row in tables.values())
 
 
 def test_opensm_routes_a_tree_we_damaged(
