@@ -109,7 +109,10 @@ export function grid({ dims: [columns, rows], hostsPerSwitch }) {
     const path = [hosts[from], here];
     while (here !== goal) {
       const [x, y] = [here % columns, Math.floor(here / columns)];
-      const [dx, dy] = [ahead(x, goal % columns, columns), ahead(y, Math.floor(goal / columns), rows)];
+      const [dx, dy] = [
+        ahead(x, goal % columns, columns),
+        ahead(y, Math.floor(goal / columns), rows),
+      ];
       here = dx !== 0 ? at(x + dx, y) : at(x, y + dy);
       path.push(here);
     }

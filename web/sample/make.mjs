@@ -90,11 +90,17 @@ function report(fabric, more) {
     published: [],
     oddities: ["These numbers are invented to test the page; nothing was simulated."],
     facts: [
-      { label: "Fabric", value: `${hosts} hosts, ${nodes.length - hosts} switches, ${links.length} links` },
+      {
+        label: "Fabric",
+        value: `${hosts} hosts, ${nodes.length - hosts} switches, ${links.length} links`,
+      },
       { label: "Link rate", value: "100 Gbit/s (4x EDR)" },
       { label: "Routing engine", value: more.engine },
       { label: "Reachability", value: `all ${hosts * (hosts - 1)} ordered pairs` },
-      { label: "Deadlock-free", value: more.safe ?? "yes, by a cycle search in the channel dependencies" },
+      {
+        label: "Deadlock-free",
+        value: more.safe ?? "yes, by a cycle search in the channel dependencies",
+      },
       { label: "Simulated time", value: "4 ms, of which 1 ms warm-up" },
       { label: "MTU", value: "4096 bytes" },
       { label: "Parameter set", value: "sample" },
@@ -161,9 +167,24 @@ function hotSpotTree() {
   const base = { routes: shifts(fabric, 36, 0.62, next), hot: toHot(fabric, 12, 1.4) };
   const calm = { routes: shifts(fabric, 36, 0.88, next), hot: toHot(fabric, 12, 0.97) };
   const variants = [
-    variant(fabric, "one lane", next, { ...base, strength: 1, rates: rates(221, 99), flows: flows(21) }),
-    variant(fabric, "two lanes", next, { ...calm, strength: 0.35, rates: rates(618, 99), flows: flows(58) }),
-    variant(fabric, "hot flows throttled", next, { ...calm, strength: 0.08, rates: rates(634, 91), flows: flows(60) }),
+    variant(fabric, "one lane", next, {
+      ...base,
+      strength: 1,
+      rates: rates(221, 99),
+      flows: flows(21),
+    }),
+    variant(fabric, "two lanes", next, {
+      ...calm,
+      strength: 0.35,
+      rates: rates(618, 99),
+      flows: flows(58),
+    }),
+    variant(fabric, "hot flows throttled", next, {
+      ...calm,
+      strength: 0.08,
+      rates: rates(634, 91),
+      flows: flows(60),
+    }),
   ];
   const rows = [
     ["one lane", [21.34, 0.61], [98.9, 0.1], [1843, 62], [0.412, 0.021], [118, 6]],
@@ -171,15 +192,29 @@ function hotSpotTree() {
     ["hot flows throttled", [58.49, 0.52], [91.2, 0.6], [96.3, 4.2], [0.958, 0.006], [2, 1]],
   ];
   const published = [
-    { name: "Victims, one lane", published: "19–23", obtained: "21.3", unit: "Gbit/s", note: "Invented row: read off a figure, so only to two digits." },
-    { name: "Victims, two lanes", published: null, obtained: "58.1", unit: "Gbit/s", note: "Invented row: the source gives no number." },
+    {
+      name: "Victims, one lane",
+      published: "19–23",
+      obtained: "21.3",
+      unit: "Gbit/s",
+      note: "Invented row: read off a figure, so only to two digits.",
+    },
+    {
+      name: "Victims, two lanes",
+      published: null,
+      obtained: "58.1",
+      unit: "Gbit/s",
+      note: "Invented row: the source gives no number.",
+    },
   ];
   return report(fabric, {
     file: "tree",
     engine: "ftree (d-mod-k)",
     page: {
       title: "A hot spot on a two-stage tree of 288 hosts",
-      summary: "24 senders to one host cut the throughput of hosts that never talk to it to 21 of 62 Gbit/s; a second virtual lane gives 94 % of it back.",
+      summary:
+        "24 senders to one host cut the throughput of hosts that never talk to it to 21 of 62 " +
+        "Gbit/s; a second virtual lane gives 94 % of it back.",
       headline: headline(rows),
       published,
       variants,
@@ -191,12 +226,31 @@ function torus() {
   const fabric = grid({ dims: [8, 8], hostsPerSwitch: 2 });
   const next = random(23);
   const hot = toHot(fabric, 5, 1.2);
-  const rates = (level) => [["tornado", "background", level, 0.1], ["hot spot", "hot", 97, 0.05]];
-  const flows = [["host-003 → host-072", "hot", 8, 0.2], ["host-010 → host-018", "background", 31, 0.2]];
+  const rates = (level) => [
+    ["tornado", "background", level, 0.1],
+    ["hot spot", "hot", 97, 0.05],
+  ];
+  const flows = [
+    ["host-003 → host-072", "hot", 8, 0.2],
+    ["host-010 → host-018", "background", 31, 0.2],
+  ];
   const cycle = [0, 1, 2, 3, 4, 5, 6, 7].map((x) => ({ switch: `switch-${x}-3`, port: 2, vl: 0 }));
   const variants = [
-    variant(fabric, "min-hop", next, { routes: shifts(fabric, 7, 0.3), hot, strength: 1, rates: rates(880), flows, deadlock: cycle }),
-    variant(fabric, "torus-2QoS", next, { routes: shifts(fabric, 6, 0.25), hot, strength: 0.6, rates: rates(2410), flows }),
+    variant(fabric, "min-hop", next, {
+      routes: shifts(fabric, 7, 0.3),
+      hot,
+      strength: 1,
+      rates: rates(880),
+      flows,
+      deadlock: cycle,
+    }),
+    variant(fabric, "torus-2QoS", next, {
+      routes: shifts(fabric, 6, 0.25),
+      hot,
+      strength: 0.6,
+      rates: rates(2410),
+      flows,
+    }),
   ];
   const rows = [
     ["min-hop", [null, null], [null, null], [null, null], [null, null], [96, null]],
@@ -208,7 +262,9 @@ function torus() {
     safe: "min-hop: no (a cycle of 8 channels); torus-2QoS: yes",
     page: {
       title: "Min-hop routing deadlocks an 8 × 8 torus",
-      summary: "Under min-hop tables the torus stops after 1.2 ms in a cycle of eight buffers; torus-2QoS carries the same load without one.",
+      summary:
+        "Under min-hop tables the torus stops after 1.2 ms in a cycle of eight buffers; " +
+        "torus-2QoS carries the same load without one.",
       seeds: [1],
       status: "deadlock",
       headline: headline(rows),
@@ -222,8 +278,20 @@ function tree648() {
   const next = random(37);
   const rates = (level) => [["shift 324", "background", level, 0.03]];
   const variants = [
-    variant(fabric, "all links", next, { routes: shifts(fabric, 324, 0.97), hot: [], strength: 0, rates: rates(62300), flows: [] }),
-    variant(fabric, "shift 7", next, { routes: shifts(fabric, 7, 0.97), hot: [], strength: 0, rates: rates(61100), flows: [] }),
+    variant(fabric, "all links", next, {
+      routes: shifts(fabric, 324, 0.97),
+      hot: [],
+      strength: 0,
+      rates: rates(62300),
+      flows: [],
+    }),
+    variant(fabric, "shift 7", next, {
+      routes: shifts(fabric, 7, 0.97),
+      hot: [],
+      strength: 0,
+      rates: rates(61100),
+      flows: [],
+    }),
   ];
   const rows = [
     ["all links", [96.2, 0.3], [null, null], [44.1, 0.8], [0.999, 0.001], [0, 0]],
@@ -245,15 +313,26 @@ function tree648() {
 export function large() {
   const fabric = tree({ down: [12, 12, 24], up: [12, 12] });
   const next = random(41);
-  const rates = [["hot spot", "hot", 99, 0.05], ["others", "victim", 90000, 0.1]];
-  const one = { routes: shifts(fabric, 1000, 0.6, next), hot: toHot(fabric, 40, 1.3), strength: 0.9, rates, flows: [] };
+  const rates = [
+    ["hot spot", "hot", 99, 0.05],
+    ["others", "victim", 90000, 0.1],
+  ];
+  const one = {
+    routes: shifts(fabric, 1000, 0.6, next),
+    hot: toHot(fabric, 40, 1.3),
+    strength: 0.9,
+    rates,
+    flows: [],
+  };
   return report(fabric, {
     file: "large",
     engine: "ftree (d-mod-k)",
     page: {
       title: "A hot spot on a three-stage tree of 3456 hosts",
       summary: "Back-pressure of one hot receiver reaches every pod.",
-      headline: headline([["one lane", [41.2, 0.4], [98.9, 0.1], [2204, 71], [0.6, 0.02], [903, 12]]]),
+      headline: headline([
+        ["one lane", [41.2, 0.4], [98.9, 0.1], [2204, 71], [0.6, 0.02], [903, 12]],
+      ]),
       variants: [variant(fabric, "one lane", next, one)],
     },
   });
@@ -266,7 +345,9 @@ export const SAMPLES = { tree: hotSpotTree, torus, "tree-648": tree648 };
 export function text(data) {
   const flat = (value) => JSON.stringify(value);
   const object = (value, indent) => {
-    const inside = Object.entries(value).map(([key, item]) => `${indent} ${flat(key)}: ${flat(item)}`);
+    const inside = Object.entries(value).map(
+      ([key, item]) => `${indent} ${flat(key)}: ${flat(item)}`,
+    );
     return `{\n${inside.join(",\n")}\n${indent}}`;
   };
   const top = Object.entries(data).map(([key, value]) => {

@@ -101,7 +101,8 @@ export interface FabricNode {
   kind: "switch" | "host";
   /**
    * Position, 0..1, x to the right and y downwards. In a tree only the order counts: levels are
-   * stacked, leaves lowest, and spread evenly by x. Hosts are drawn at their switch, sorted by x, then y.
+   * stacked, leaves lowest, and spread evenly by x. Hosts are drawn at their switch, sorted by
+   * x, then y.
    */
   x: number;
   y: number;

@@ -8,7 +8,7 @@ import { count } from "./format";
 import { describe } from "./map-details";
 import { find, type Selection } from "./map-find";
 import { drawLegend, hotMarks, type LegendEntry } from "./map-legend";
-import { CLASSES, classOf, rangeOf, widthOf, type Metric } from "./load-scale";
+import { CLASSES, classOf, rangeOf, thinning, widthOf, type Metric } from "./load-scale";
 
 /** Which direction colours a cable that is drawn as one line. */
 export type Way = "busier" | "up" | "down";
@@ -65,7 +65,8 @@ export class FabricMap {
 
   private keysNote(): string {
     const lanes = this.layout.lanes ? "Each cable has two lanes; traffic keeps right. " : "";
-    const step = "right and left arrow step through the links, worst first; up and down, the switches";
+    const step =
+      "right and left arrow step through the links, worst first; up and down, the switches";
     return `${lanes}Point at a link or a switch for its numbers. Keyboard: ${step}; Esc clears.`;
   }
 
@@ -129,9 +130,11 @@ export class FabricMap {
       svg("g", { class: "lines" }, ...lines.map(({ line, share }) => this.drawLine(line, share))),
       svg("g", { class: "bars" }, ...this.layout.bars.flatMap((bar) => this.drawBar(bar))),
       svg("g", { class: "boxes" }, ...this.layout.boxes.flatMap((box) => this.drawBox(box))),
-      svg("g", { class: "captions" }, ...this.layout.captions.map(({ x, y, text }) =>
-        svg("text", { x, y }, text),
-      )),
+      svg(
+        "g",
+        { class: "captions" },
+        ...this.layout.captions.map(({ x, y, text }) => svg("text", { x, y }, text)),
+      ),
       hotMarks(this.report, this.variant, this.layout),
       this.overlay,
     );
@@ -149,7 +152,8 @@ export class FabricMap {
   }
 
   private widthOf(index: number): number {
-    return widthOf(index, this.layout.lanes ? 0 : this.layout.lines.length);
+    const { lanes, lines, width } = this.layout;
+    return widthOf(index) * (lanes ? 1 : thinning(lines.length, width));
   }
 
   private drawBar(bar: Bar): SVGElement[] {
@@ -205,7 +209,9 @@ export class FabricMap {
   /** Links, worst first, for what the map shows now. */
   private ranking(): number[] {
     const shares = this.report.fabric.links.map((_, link) => this.shareOf(link, "both"));
-    return shares.map((_, link) => link).sort((p, q) => (shares[q] ?? 0) - (shares[p] ?? 0) || p - q);
+    return shares
+      .map((_, link) => link)
+      .sort((p, q) => (shares[q] ?? 0) - (shares[p] ?? 0) || p - q);
   }
 
   private listen(): void {
@@ -219,7 +225,12 @@ export class FabricMap {
   }
 
   private key(event: KeyboardEvent): void {
-    const moves: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 };
+    const moves: Record<string, number> = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      ArrowDown: 1,
+      ArrowUp: -1,
+    };
     const move = moves[event.key];
     if (event.key === "Escape") this.select(null);
     if (move === undefined) return;
@@ -229,7 +240,11 @@ export class FabricMap {
     const items = across ? this.ranking() : this.layout.boxes.map((box) => box.node);
     if (items.length === 0) return;
     const kept = this.selection?.kind === kind;
-    this.step = kept ? (this.step + move + items.length) % items.length : move < 0 ? items.length - 1 : 0;
+    this.step = kept
+      ? (this.step + move + items.length) % items.length
+      : move < 0
+        ? items.length - 1
+        : 0;
     const item = items[this.step] ?? 0;
     this.select(across ? { kind: "link", link: item } : { kind: "node", node: item });
   }
@@ -243,7 +258,9 @@ export class FabricMap {
     const members = this.members(selection);
     const lines = this.layout.lines.filter((line) => members.has(line.link));
     const bars = this.layout.bars.filter((bar) =>
-      selection.kind === "bar" ? bar === selection.bar : bar.links.some((link) => members.has(link)),
+      selection.kind === "bar"
+        ? bar === selection.bar
+        : bar.links.some((link) => members.has(link)),
     );
     this.overlay.append(
       ...lines.map((line) => this.drawLine(line, this.shareOf(line.link, line.way))),
@@ -288,7 +305,10 @@ export class FabricMap {
     const left = Math.min(Math.max(0, x), Math.max(0, this.layout.width - width));
     const ys = [...lines.flatMap((line) => [line.y1, line.y2]), ...bars.map((bar) => bar.y)];
     const center = ys.reduce((sum, y) => sum + y, 0) / Math.max(1, ys.length);
-    const top = Math.min(Math.max(0, center - height / 2), Math.max(0, this.layout.height - height));
+    const top = Math.min(
+      Math.max(0, center - height / 2),
+      Math.max(0, this.layout.height - height),
+    );
     this.details.style.left = `${left}px`;
     this.details.style.top = `${top}px`;
   }

@@ -110,7 +110,9 @@ export function bestCells(
     if (cell?.value == null) continue;
     if (!champion || sign * cell.value > sign * (champion.value ?? 0)) champion = cell;
   }
-  const marks = cells.map((cell) => !!champion && cell?.value != null && high(cell) >= low(champion));
+  const marks = cells.map(
+    (cell) => !!champion && cell?.value != null && high(cell) >= low(champion),
+  );
   // A column in which nothing stands out has no best.
   return marks.filter(Boolean).length === measured.length ? cells.map(() => false) : marks;
 }
@@ -128,5 +130,10 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
 function oddities(lines: string[]): HTMLElement | null {
   if (lines.length === 0) return null;
   const items = lines.map((line) => html("li", {}, line));
-  return html("div", { class: "oddities" }, html("h3", {}, "Worth knowing"), html("ul", {}, ...items));
+  return html(
+    "div",
+    { class: "oddities" },
+    html("h3", {}, "Worth knowing"),
+    html("ul", {}, ...items),
+  );
 }

@@ -35,7 +35,13 @@ export function gatheredLayout(fabric: Fabric, links: SwitchLinks, width: number
       const bar = { node, x: x + wide / 2, width: Math.max(2, wide - 1) };
       const { above, below } = band;
       bars.push({ ...bar, links: above.links(node), noun: above.noun, y: middle, length: -BAR });
-      bars.push({ ...bar, links: below.links(node), noun: below.noun, y: middle + AXIS, length: BAR });
+      bars.push({
+        ...bar,
+        links: below.links(node),
+        noun: below.noun,
+        y: middle + AXIS,
+        length: BAR,
+      });
     });
     y += Math.ceil(band.switches.length / perRow) * rowHeight + 14;
   }

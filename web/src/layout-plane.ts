@@ -55,33 +55,76 @@ export function planeLayout(fabric: Fabric, links: SwitchLinks, width: number): 
   };
 }
 
-/** Extent of the positions, and how many columns and rows of them there are. */
-export function distinctPlaces(nodes: FabricNode[]) {
-  const count = (values: number[]) => new Set(values.map((v) => Math.round(v * 1e4))).size;
-  const xs = nodes.map((node) => node.x);
-  const ys = nodes.map((node) => node.y);
-  const [x, y] = [Math.min(...xs), Math.min(...ys)];
+/** Extent of the positions, and how many columns and rows of the closest spacing fit into it. */
+function distinctPlaces(nodes: FabricNode[]) {
+  const across = extent(nodes.map((node) => node.x));
+  const down = extent(nodes.map((node) => node.y));
   return {
-    x,
-    y,
-    width: Math.max(...xs) - x,
-    height: Math.max(...ys) - y,
-    columns: Math.max(1, count(xs)),
-    rows: Math.max(1, count(ys)),
+    x: across.low,
+    y: down.low,
+    width: across.size,
+    height: down.size,
+    columns: across.count,
+    rows: down.count,
   };
 }
 
-function lanes(fabric: Fabric, links: SwitchLinks, boxes: Box[], pitch: number): Line[] {
-  const centers = new Map<number, Point>();
-  const taken = new Set<string>();
-  for (const box of boxes) {
-    const center = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-    centers.set(box.node, center);
-    taken.add(spot(center));
+function extent(values: number[]): { low: number; size: number; count: number } {
+  const sorted = [...values].sort((p, q) => p - q);
+  const [low = 0] = sorted;
+  const size = (sorted[sorted.length - 1] ?? 0) - low;
+  let gap = size;
+  sorted.forEach((value, i) => {
+    const step = value - (sorted[i - 1] ?? value);
+    // Positions closer than a hundredth are one column that was rounded.
+    if (step > 0.01) gap = Math.min(gap, step);
+  });
+  return { low, size, count: size > 0 ? Math.min(60, Math.round(size / gap)) + 1 : 1 };
+}
+
+/** Directions in which lines already leave each switch. */
+class Exits {
+  private readonly used = new Map<number, Point[]>();
+
+  add(node: number, out: Point): void {
+    this.used.set(node, [...(this.used.get(node) ?? []), out]);
   }
-  const inset = (boxes[0]?.width ?? 0) / 2 + 1;
+
+  /** The direction itself, or the nearest of its turns by 45° in which no line leaves yet. */
+  take(node: number, out: Point): Point {
+    const turns = [0, 1, -1, 2, -2, 3, -3].map((eighths) => turned(out, (eighths * Math.PI) / 4));
+    const taken = this.used.get(node) ?? [];
+    const free = (u: Point) => taken.every((other) => other.x * u.x + other.y * u.y < 0.9);
+    const found = turns.find(free) ?? out;
+    this.add(node, found);
+    return found;
+  }
+}
+
+function turned(u: Point, angle: number): Point {
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  return { x: u.x * cos - u.y * sin, y: u.x * sin + u.y * cos };
+}
+
+/** A cable between two boxes: `out` leads from a to b. */
+interface Span {
+  link: number;
+  ends: [number, number];
+  a: Point;
+  b: Point;
+  out: Point;
+  length: number;
+  /** How far it is moved sideways to leave room for other cables of the same pair. */
+  shift: number;
+}
+
+function spans(fabric: Fabric, links: SwitchLinks, boxes: Box[]): Span[] {
+  const centers = new Map<number, Point>();
+  for (const box of boxes) {
+    centers.set(box.node, { x: box.x + box.width / 2, y: box.y + box.height / 2 });
+  }
   const parallel = new Map<string, number>();
-  return links.trunks.flatMap((link): Line[] => {
+  return links.trunks.flatMap((link): Span[] => {
     const cable = fabric.links[link];
     const a = cable && centers.get(cable.a);
     const b = cable && centers.get(cable.b);
@@ -90,40 +133,43 @@ function lanes(fabric: Fabric, links: SwitchLinks, boxes: Box[], pitch: number):
     const nth = parallel.get(pair) ?? 0;
     parallel.set(pair, nth + 1);
     const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    const u = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
+    const out = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
     // Further cables of a pair run beside the first, in turn on either side of it.
     const side = (nth % 2 === 0) === cable.a < cable.b ? 1 : -1;
     const shift = side * Math.ceil(nth / 2) * 2 * LANE_GAP;
-    if (length <= pitch * 1.5) {
-      const from = { x: a.x + u.x * inset, y: a.y + u.y * inset };
-      const to = { x: b.x - u.x * inset, y: b.y - u.y * inset };
-      return twoLanes(link, from, to, shift, false);
-    }
-    const stubs = [stub(a, { x: -u.x, y: -u.y }), stub(b, u)];
-    return stubs.flatMap(([from, to], end) =>
-      // Seen from b the way out is b→a, so the roles of the lanes swap.
-      twoLanes(link, from, to, shift, true, end === 1),
-    );
+    return [{ link, ends: [cable.a, cable.b], a, b, out, length, shift }];
   });
-
-  /** From a box outwards; slanted where a neighbour sits straight ahead. */
-  function stub(center: Point, out: Point): [Point, Point] {
-    const ahead = { x: center.x + out.x * pitch, y: center.y + out.y * pitch };
-    const turn = taken.has(spot(ahead)) ? Math.PI / 4 : 0;
-    const u = {
-      x: out.x * Math.cos(turn) - out.y * Math.sin(turn),
-      y: out.x * Math.sin(turn) + out.y * Math.cos(turn),
-    };
-    const end = inset + pitch * 0.2;
-    return [
-      { x: center.x + u.x * inset, y: center.y + u.y * inset },
-      { x: center.x + u.x * end, y: center.y + u.y * end },
-    ];
-  }
 }
 
-function spot(point: Point): string {
-  return `${Math.round(point.x / 4)}/${Math.round(point.y / 4)}`;
+function lanes(fabric: Fabric, links: SwitchLinks, boxes: Box[], pitch: number): Line[] {
+  const inset = (boxes[0]?.width ?? 0) / 2 + 1;
+  const all = spans(fabric, links, boxes);
+  const whole = all.filter((span) => span.length <= pitch * 1.5);
+  const long = all.filter((span) => span.length > pitch * 1.5);
+  const exits = new Exits();
+  for (const { ends, out } of whole) {
+    exits.add(ends[0], out);
+    exits.add(ends[1], { x: -out.x, y: -out.y });
+  }
+  const along = (from: Point, u: Point, by: number) => ({
+    x: from.x + u.x * by,
+    y: from.y + u.y * by,
+  });
+  const lines = whole.flatMap(({ link, a, b, out, shift }) =>
+    twoLanes(link, along(a, out, inset), along(b, out, -inset), shift, false),
+  );
+  // The ends of wrapping cables point away from each other, as if going round the back.
+  const stubs = long.flatMap(({ link, ends, a, b, out, shift }) => {
+    const reach = inset + pitch * 0.2;
+    const left = exits.take(ends[0], { x: -out.x, y: -out.y });
+    const right = exits.take(ends[1], out);
+    return [
+      ...twoLanes(link, along(a, left, inset), along(a, left, reach), shift, true),
+      // Seen from b the way out is b→a, so the roles of the lanes swap.
+      ...twoLanes(link, along(b, right, inset), along(b, right, reach), shift, true, true),
+    ];
+  });
+  return [...lines, ...stubs];
 }
 
 function twoLanes(

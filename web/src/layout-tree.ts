@@ -1,7 +1,14 @@
 /** A tree, cable by cable: spines on top, hosts as bars under their leaf. */
 import type { Fabric } from "./data";
 import { clamp, forwardIsUp, rowNoun, rowsOfTree, type SwitchLinks } from "./fabric-links";
-import { hangHosts, labelsThatFit, type Bar, type Box, type Layout, type Line } from "./fabric-marks";
+import {
+  hangHosts,
+  labelsThatFit,
+  type Bar,
+  type Box,
+  type Layout,
+  type Line,
+} from "./fabric-marks";
 
 const BOX_HEIGHT = 17;
 const BAR_LENGTH = 20;
@@ -19,7 +26,10 @@ export function treeLayout(fabric: Fabric, links: SwitchLinks, width: number): L
   rows.forEach((row, r) => {
     const pitch = inner / row.length;
     const boxWidth = clamp(pitch * 0.78, 4, 72);
-    const labels = labelsThatFit(row.map((node) => fabric.nodes[node]?.name ?? ""), boxWidth);
+    const labels = labelsThatFit(
+      row.map((node) => fabric.nodes[node]?.name ?? ""),
+      boxWidth,
+    );
     let below = 0;
     row.forEach((node, i) => {
       const center = left + (i + 0.5) * pitch;
@@ -29,10 +39,18 @@ export function treeLayout(fabric: Fabric, links: SwitchLinks, width: number): L
       const place = { center, top: y + BOX_HEIGHT + 4, span: pitch * 0.86, length: BAR_LENGTH };
       below = Math.max(below, hangHosts(bars, links, node, place));
     });
-    captions.push({ x: 0, y: y + 12, text: `${row.length} ${plural(rowNoun(r, rows.length), row)}` });
+    captions.push({
+      x: 0,
+      y: y + 12,
+      text: `${row.length} ${plural(rowNoun(r, rows.length), row)}`,
+    });
     if (below > 0) {
       const hosts = row.reduce((sum, node) => sum + (links.hosts[node]?.length ?? 0), 0);
-      captions.push({ x: 0, y: y + BOX_HEIGHT + 17, text: `${hosts} host${hosts === 1 ? "" : "s"}` });
+      captions.push({
+        x: 0,
+        y: y + BOX_HEIGHT + 17,
+        text: `${hosts} host${hosts === 1 ? "" : "s"}`,
+      });
     }
     y += BOX_HEIGHT + below + (r + 1 < rows.length ? gap : 12);
   });

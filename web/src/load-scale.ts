@@ -27,10 +27,15 @@ export function classOf(metric: Metric, share: number): number {
   return found;
 }
 
-/** Line width of a class in CSS pixels, thinner where many lines cross. */
-export function widthOf(index: number, lines = 0): number {
-  const thin = Math.min(1, Math.max(0.4, 12 / Math.sqrt(Math.max(1, lines))));
-  return (WIDTHS[index] ?? 1) * thin;
+/** Line width of a class in CSS pixels. */
+export function widthOf(index: number): number {
+  return WIDTHS[index] ?? 1;
+}
+
+/** Factor 0.25..1 on line widths that keeps many lines crossing in a map of a width apart. */
+export function thinning(lines: number, width: number): number {
+  const many = Math.max(1, lines);
+  return Math.max(0.25, Math.min(1, 12 / Math.sqrt(many), (0.28 * width) / many));
 }
 
 /** What a class covers, such as "25–50". In per cent. */

@@ -21,7 +21,14 @@ class VariantViews {
   ) {
     this.map = new FabricMap(report, first);
     const shape = html("p", { class: "note under-title" }, shapeOf(report));
-    this.fabric = section("fabric", "Fabric", shape, this.picker("map"), this.deadlock, this.map.element);
+    this.fabric = section(
+      "fabric",
+      "Fabric",
+      shape,
+      this.picker("map"),
+      this.deadlock,
+      this.map.element,
+    );
     this.worst = section("worst", "Worst links", this.picker("worst"), this.links);
     this.fill(first);
   }
@@ -52,7 +59,8 @@ class VariantViews {
 function shapeOf(report: Report): string {
   const { structure, dims, levels } = report.fabric;
   if (structure === "grid" && dims) return `Grid of ${dims.join(" × ")} switches.`;
-  if (structure === "tree" && levels) return `Tree with ${levels} level${levels > 1 ? "s" : ""} of switches.`;
+  if (structure === "tree" && levels)
+    return `Tree with ${levels} level${levels > 1 ? "s" : ""} of switches.`;
   return "Neither a tree nor a grid; drawn as its cables run.";
 }
 

@@ -20,8 +20,16 @@ const SHADES = 3;
 /** Dashes of a class, so that it is told by more than its colour; the next after every shade. */
 const DASHES: Record<FlowClass, number[][]> = {
   hot: [[], [16, 3], [16, 3, 8, 3]],
-  victim: [[7, 3], [7, 3, 2, 3], [5, 5]],
-  background: [[2, 2.5], [2, 5], [2, 2.5, 2, 7]],
+  victim: [
+    [7, 3],
+    [7, 3, 2, 3],
+    [5, 5],
+  ],
+  background: [
+    [2, 2.5],
+    [2, 5],
+    [2, 2.5, 2, 7],
+  ],
 };
 
 /** The section, or null if no variant has samples. */
@@ -51,7 +59,8 @@ class Charts {
     private kind: Kind,
   ) {
     this.table.setAttribute("aria-label", "Lines of the charts");
-    const note = "Press a name to hide or show its line. Delivered payload; means are over every sample drawn.";
+    const note =
+      "Press a name to hide or show its line. Delivered payload; means are over all samples.";
     this.element.append(this.grid, this.table, html("p", { class: "note" }, note));
     this.entries = collect(report, kind);
     new ResizeObserver(() => {
@@ -99,7 +108,8 @@ class Charts {
     for (const variant of this.report.variants) {
       for (const entry of this.entries) {
         if (!entry.shown) continue;
-        for (const value of seriesOf(variant, this.kind, entry)?.gbps ?? []) top = Math.max(top, value);
+        for (const value of seriesOf(variant, this.kind, entry)?.gbps ?? [])
+          top = Math.max(top, value);
       }
     }
     return top > 0 ? top * 1.05 : 1;
@@ -127,7 +137,13 @@ class Charts {
       cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: () => [0, this.top()] } },
       axes: [
-        { ...axis, ...ticks, label: inMs ? "ms of simulated time" : "µs of simulated time", labelSize: 18, size: 26 },
+        {
+          ...axis,
+          ...ticks,
+          label: inMs ? "ms of simulated time" : "µs of simulated time",
+          labelSize: 18,
+          size: 26,
+        },
         { ...axis, ...ticks, label: "Gbit/s", labelSize: 18, size: 50 },
       ],
       series: [{}, ...this.entries.map((entry) => lineStyle(entry))],
@@ -140,9 +156,20 @@ class Charts {
   private drawTable(): void {
     const { variants } = this.report;
     const heads = variants.map((variant) =>
-      html("th", { scope: "col", class: "number" }, variant.name, html("span", { class: "unit" }, "mean")),
+      html(
+        "th",
+        { scope: "col", class: "number" },
+        variant.name,
+        html("span", { class: "unit" }, "mean"),
+      ),
     );
-    const head = html("tr", {}, html("th", { scope: "col" }, "Line"), html("th", { scope: "col" }, "Class"), ...heads);
+    const head = html(
+      "tr",
+      {},
+      html("th", { scope: "col" }, "Line"),
+      html("th", { scope: "col" }, "Class"),
+      ...heads,
+    );
     const rows = this.entries.map((entry) => {
       const values = variants.map((variant) => {
         const mean = meanOf(seriesOf(variant, this.kind, entry));
@@ -152,7 +179,9 @@ class Charts {
       return html("tr", {}, name, html("td", { class: "quiet" }, entry.class), ...values);
     });
     const body = html("tbody", {}, ...rows);
-    this.table.replaceChildren(html("table", { class: "lines-table" }, html("thead", {}, head), body));
+    this.table.replaceChildren(
+      html("table", { class: "lines-table" }, html("thead", {}, head), body),
+    );
   }
 
   private toggle(entry: Entry): HTMLElement {
@@ -180,7 +209,8 @@ class Charts {
     const head = heads[index];
     if (!body || !variant || !head) return;
     const time = at == null ? undefined : plot.data[0]?.[at];
-    head.textContent = time === undefined ? "mean" : `at ${fixed(time, unit === "ms" ? 2 : 0)} ${unit}`;
+    head.textContent =
+      time === undefined ? "mean" : `at ${fixed(time, unit === "ms" ? 2 : 0)} ${unit}`;
     this.entries.forEach((entry, row) => {
       const cell = body.rows[row]?.cells[index + 2];
       if (!cell) return;

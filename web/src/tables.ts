@@ -62,7 +62,13 @@ export function deadlockCycle(variant: Variant): HTMLElement | null {
   const intro = `Variant ${variant.name} ended in a deadlock. Each buffer waits for credits that
     only the next can free; the last waits for the first.`;
   const heading = html("h3", {}, "Deadlock");
-  return html("div", { class: "deadlock" }, heading, html("p", {}, intro), html("ol", {}, ...items));
+  return html(
+    "div",
+    { class: "deadlock" },
+    heading,
+    html("p", {}, intro),
+    html("ol", {}, ...items),
+  );
 }
 
 /** Facts about the fabric and the run. */
@@ -94,7 +100,8 @@ export function reproduce(report: Report): HTMLElement {
     said.textContent = document.execCommand("copy") ? "Copied" : "Selected; copy it by keyboard";
   });
   const seeds = report.seeds.join(", ");
-  const about = `Clearlane ${report.version}; seed${report.seeds.length === 1 ? "" : "s"} ${seeds}. `;
+  const noun = report.seeds.length === 1 ? "seed" : "seeds";
+  const about = `Clearlane ${report.version}; ${noun} ${seeds}. `;
   const line = html("div", { class: "command" }, html("pre", {}, command), copy, said);
   const note = html("p", {}, about, "The same version, command and seeds give the same bytes.");
   return section("reproduce", "Reproduce", line, note);

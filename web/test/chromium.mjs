@@ -60,7 +60,8 @@ export async function launch(binary = process.env.CHROMIUM ?? "chromium") {
 }
 
 /** Opens a page in a window of a size and colour scheme and waits until it says it is built. */
-export async function open(browser, url, { width = 1280, height = 900, scheme = "light" } = {}) {
+export async function open(browser, url, options = {}) {
+  const { width = 1280, height = 900, scheme = "light", script = true } = options;
   const { targetId } = await browser.send("Target.createTarget", { url: "about:blank" });
   const attached = await browser.send("Target.attachToTarget", { targetId, flatten: true });
   const send = (method, params) => browser.send(method, params, attached.sessionId);
@@ -76,6 +77,7 @@ export async function open(browser, url, { width = 1280, height = 900, scheme = 
   await send("Emulation.setDeviceMetricsOverride", metrics);
   const features = [{ name: "prefers-color-scheme", value: scheme }];
   await send("Emulation.setEmulatedMedia", { features });
+  await send("Emulation.setScriptExecutionDisabled", { value: !script });
   await send("Page.navigate", { url });
   page.run = async (expression) => {
     const asked = { expression, returnByValue: true, awaitPromise: true };
@@ -98,6 +100,10 @@ export async function open(browser, url, { width = 1280, height = 900, scheme = 
     return Buffer.from(shot.data, "base64");
   };
   page.close = () => browser.send("Target.closeTarget", { targetId });
+  if (!script) {
+    await until(page, "document.readyState === 'complete' && location.protocol === 'file:'");
+    return page;
+  }
   await until(page, "document.documentElement?.dataset.ready !== undefined");
   // Two frames more, so that everything that waits for its size is drawn.
   await page.run("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))");

@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { large, SAMPLES } from "../sample/make.mjs";
+import { grid } from "../sample/fabrics.mjs";
 import { launch, open } from "./chromium.mjs";
 import { folder } from "./pages.mjs";
 
-const DATA = Object.fromEntries(Object.entries({ ...SAMPLES, large }).map(([k, make]) => [k, make()]));
+const DATA = Object.fromEntries(
+  Object.entries({ ...SAMPLES, large }).map(([k, make]) => [k, make()]),
+);
 const LOAD_BOUNDS = [0, 0.1, 0.25, 0.5, 0.75, 0.9];
 let browser;
 let pages;
@@ -41,7 +44,10 @@ const textsOf = (page, selector) =>
   page.run(`[...document.querySelectorAll("${selector}")].map((e) => e.innerText.trim())`);
 
 for (const [name, data] of Object.entries(DATA)) {
-  for (const [scheme, width] of [["light", 1280], ["dark", 700]]) {
+  for (const [scheme, width] of [
+    ["light", 1280],
+    ["dark", 700],
+  ]) {
     test(`${name}, ${scheme}, ${width} wide: whole, in order, inside the window`, async () => {
       await withPage(data, { width, scheme }, async (page) => {
         const wanted = ["Results", "Fabric", "Throughput over time", "Worst links", "Facts"];
@@ -101,20 +107,32 @@ test("every link has the class of its load, for every variant and direction", as
       assert.deepEqual(await drawn(page), expected(worse));
       // In this sample a is the lower end of every cable.
       await page.run(`document.querySelector("#map-way-up").click()`);
-      assert.deepEqual(await drawn(page), expected((link) => links.forward[link]));
+      assert.deepEqual(
+        await drawn(page),
+        expected((link) => links.forward[link]),
+      );
       await page.run(`document.querySelector("#map-way-down").click()`);
-      assert.deepEqual(await drawn(page), expected((link) => links.backward[link]));
+      assert.deepEqual(
+        await drawn(page),
+        expected((link) => links.backward[link]),
+      );
       assert.equal(await page.run(`document.querySelector("#worst-variant-${v}").checked`), true);
     }
     const counts = (await textsOf(page, ".legend li .quiet")).map((text) => parseInt(text, 10));
-    assert.equal(counts.reduce((sum, n) => sum + n, 0), fabric.links.length);
+    assert.equal(
+      counts.reduce((sum, n) => sum + n, 0),
+      fabric.links.length,
+    );
   });
 });
 
 test("a torus has two lanes a cable, and stubs where a cable wraps", async () => {
   await withPage(DATA.torus, {}, async (page) => {
     // 128 cables, 16 of them wrap and have a stub at both ends.
-    assert.equal(await page.run(`document.querySelectorAll(".lines line").length`), 112 * 2 + 16 * 4);
+    assert.equal(
+      await page.run(`document.querySelectorAll(".lines line").length`),
+      112 * 2 + 16 * 4,
+    );
     assert.equal(await page.run(`document.querySelectorAll(".boxes .stuck").length`), 8);
     assert.equal((await textsOf(page, ".deadlock li")).length, 8);
     await page.run(`document.querySelector("#map-variant-1").click()`);
@@ -197,7 +215,10 @@ test("the legend of the charts hides lines, and reads values at the cursor", asy
     await settle(page);
     const heads = await textsOf(page, ".lines-table thead .unit");
     // The middle of the 160 samples from 0 to 4 ms; cursors of all charts move together.
-    assert.ok(heads.every((head) => /^at (1\.9[0-9]|2\.0[0-9]) ms$/.test(head)), heads.join());
+    assert.ok(
+      heads.every((head) => /^at (1\.9[0-9]|2\.0[0-9]) ms$/.test(head)),
+      heads.join(),
+    );
     const value = Number((await textsOf(page, ".lines-table tbody td:nth-child(3)"))[0]);
     const near = DATA.tree.variants[0].series.groups[0].gbps.slice(76, 84);
     assert.ok(near.includes(value), `${value} is none of ${near}`);
@@ -207,7 +228,10 @@ test("the legend of the charts hides lines, and reads values at the cursor", asy
 });
 
 test("colours keep their order without hue, and words their contrast", async () => {
-  for (const [scheme, sign] of [["light", -1], ["dark", 1]]) {
+  for (const [scheme, sign] of [
+    ["light", -1],
+    ["dark", 1],
+  ]) {
     await withPage(DATA.tree, { scheme }, async (page) => {
       const names = ["bg", "soft", "ink", "muted", "accent", "warn"];
       for (let i = 0; i < 6; i += 1) names.push(`ramp-${i}`);
@@ -247,6 +271,30 @@ test("text in the data stays text", async () => {
   });
 });
 
+test("a large grid is gathered into bars", async () => {
+  const { links, ...shape } = grid({ dims: [32, 32], hostsPerSwitch: 1 });
+  const data = structuredClone(DATA.torus);
+  data.fabric = { structure: "grid", dims: shape.dims, nodes: shape.nodes, links };
+  const share = Object.keys(data.variants[0].links).map((key) => [key, links.map(() => 0.4)]);
+  const shown = { links: Object.fromEntries(share), worst_links: [], deadlock: null };
+  data.variants = [{ ...data.variants[0], ...shown }];
+  await withPage(data, {}, async (page) => {
+    assert.equal(await page.run(`document.querySelectorAll(".lines line").length`), 0);
+    assert.equal(await page.run(`document.querySelectorAll(".bars .track").length`), 2 * 1024);
+  });
+});
+
+test("without JavaScript the page says where the numbers are", async () => {
+  await withPage(DATA.torus, { script: false }, async (page) => {
+    assert.match(await textOf(page, "noscript"), /summary\.json/);
+    const box = await page.run(
+      `document.querySelector("noscript p").getBoundingClientRect().height`,
+    );
+    assert.ok(box > 0, "the line is not visible");
+    assert.equal(await page.run(`document.querySelector("main")`), null);
+  });
+});
+
 test("data that is no report says why", async () => {
   const failure = async (data, why) => {
     await withPage(data, {}, async (page) => {
@@ -264,16 +312,37 @@ test("data that is no report says why", async () => {
   await failure(broken, /variants\[1\]\.links\.wait_forward has 255 values .* 256 links/);
 });
 
-test("an odd fabric is drawn too: parallel cables, one host, no samples, a single switch", async () => {
+test("odd fabrics are drawn too: parallel cables, no samples, a single switch", async () => {
   const data = structuredClone(DATA.torus);
   const node = (name, kind, x, y) => ({ name, kind, x, y });
-  const nodes = [node("a", "switch", 0.2, 0.5), node("b", "switch", 0.8, 0.1), node("h", "host", 0, 0)];
-  const cables = [[0, 1], [0, 1], [1, 0], [0, 2]];
+  const nodes = [
+    node("a", "switch", 0.2, 0.5),
+    node("b", "switch", 0.8, 0.1),
+    node("h", "host", 0, 0),
+  ];
+  const cables = [
+    [0, 1],
+    [0, 1],
+    [1, 0],
+    [0, 2],
+  ];
   const links = cables.map(([a, b], i) => ({ a, b, gbps: 25, name: `c${i}` }));
   const zero = links.map(() => 0);
-  const share = { forward: [0.95, 0, 0.3, 1], backward: zero, wait_forward: zero, wait_backward: zero };
+  const share = {
+    forward: [0.95, 0, 0.3, 1],
+    backward: zero,
+    wait_forward: zero,
+    wait_backward: zero,
+  };
   const series = { dt_us: 10, start_us: 0, groups: [], flows: [] };
-  const shown = { name: "only", links: share, hosts_hot: [2], series, worst_links: [], deadlock: null };
+  const shown = {
+    name: "only",
+    links: share,
+    hosts_hot: [2],
+    series,
+    worst_links: [],
+    deadlock: null,
+  };
   Object.assign(data, { fabric: { structure: "graph", nodes, links }, variants: [shown] });
   await withPage(data, {}, async (page) => {
     assert.equal(await page.run(`document.querySelectorAll(".lines line").length`), 6);

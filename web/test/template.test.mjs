@@ -1,6 +1,6 @@
 // The template as a file, without a browser.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { PLACEHOLDER, TEMPLATE_BYTES_MAX, template } from "../build.mjs";
 import { SAMPLES, text } from "../sample/make.mjs";
@@ -31,3 +31,16 @@ for (const [name, make] of Object.entries(SAMPLES)) {
     assert.equal(kept, text(make()), "run `npm run sample`");
   });
 }
+
+test("sources keep to 100 columns and 400 lines", async () => {
+  for (const folder of ["../src/", "../sample/", "../test/"]) {
+    const names = await readdir(new URL(folder, import.meta.url));
+    for (const name of names.filter((name) => !name.endsWith(".json"))) {
+      const source = await readFile(new URL(folder + name, import.meta.url), "utf8");
+      const lines = source.split("\n");
+      assert.ok(lines.length <= 400, `${name} has ${lines.length} lines`);
+      const long = lines.findIndex((line) => [...line].length > 100);
+      assert.equal(long, -1, `${name}:${long + 1} is longer than 100 columns`);
+    }
+  }
+});
