@@ -191,7 +191,7 @@ export class FabricMap {
       links[index] = (links[index] ?? 0) + 1;
     });
     return links.map((count, index) => {
-      const width = this.widthOf(index);
+      const width = widthOf(index);
       return { index, width, range: rangeOf(this.metric, index), links: count };
     });
   }

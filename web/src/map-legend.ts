@@ -11,7 +11,7 @@ const NAMED_MAX = 3;
 /** One class of the scale and how many links fall into it. */
 export interface LegendEntry {
   index: number;
-  /** Of its lines, CSS pixels. */
+  /** Of its lines where they are not thinned, CSS pixels. */
   width: number;
   /** Per cent. */
   range: string;
