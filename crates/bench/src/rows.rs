@@ -5,6 +5,7 @@ use clearlane_fabric::{Fabric, topologies};
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_sim::{
     Forwarding, GroupSettings, Hosts, Parameters, Recording, Setup, Simulation, preset,
+    queue_width_log2,
 };
 use clearlane_subnet::Subnet;
 use clearlane_workload::{
@@ -137,7 +138,7 @@ impl Bench {
             groups,
             programs,
             recording: self.row.recorded.then_some(slices),
-            queue_width_log2: 13,
+            queue_width_log2: queue_width_log2(hosts.count()),
         };
         let mut simulation = Simulation::new(setup).map_err(|error| error.to_string())?;
         simulation.run_until(span);

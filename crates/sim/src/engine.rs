@@ -308,8 +308,9 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
     /// VL arbitration among eligible lanes.
     #[inline(always)]
     pub(crate) fn choose_lane(&mut self, port: u32, eligible: u16) -> (u8, Table) {
-        if V == 1 {
-            (0, Table::Neither)
+        // A lane that is alone needs no turn and is not charged for one.
+        if V == 1 || eligible.is_power_of_two() {
+            (eligible.trailing_zeros() as u8, Table::Neither)
         } else {
             self.arbiters[port as usize].choose(&self.tables, eligible)
         }

@@ -26,4 +26,4 @@ pub use outcome::{
     ChannelRecord, Deadlock, Ending, FlowRecord, GroupSlice, Outcome, Totals, WaitingBuffer,
 };
 pub use preset::{AdapterQueueing, InputArbitration, Parameters, Preset};
-pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status};
+pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status, queue_width_log2};

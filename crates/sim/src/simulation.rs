@@ -34,8 +34,15 @@ pub struct Setup<'a> {
     /// What to record; nothing costs nothing.
     pub recording: Option<Recording>,
     /// Width of a slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
-    /// influence on any result; 13 is fast everywhere.
+    /// influence on any result; [`queue_width_log2`] gives one that is fast.
     pub queue_width_log2: u32,
+}
+
+/// A width of the event queue's slots at which a slot of a busy fabric holds a handful of events:
+/// 8 ns for a hundred hosts, half a nanosecond for four thousand.
+pub fn queue_width_log2(hosts: usize) -> u32 {
+    let busier = (hosts / 128).max(1).ilog2();
+    13u32.saturating_sub(busier).max(8)
 }
 
 /// Why a set-up cannot be simulated.

@@ -13,11 +13,13 @@ pub(crate) struct Event {
     pub(crate) packet: u32,
 }
 
-impl Event {
-    #[inline(always)]
-    fn rank(&self) -> u128 {
-        u128::from(self.time) << 32 | u128::from(self.key)
-    }
+/// An event of the current window in one word that sorts by (time, key): 32 bits of time since the
+/// window began, 32 of key, 32 of packet.
+type Packed = u128;
+
+#[inline(always)]
+fn pack(event: &Event, begin: u64) -> Packed {
+    u128::from(event.time - begin) << 64 | u128::from(event.key) << 32 | u128::from(event.packet)
 }
 
 const SLOTS: u64 = 4096;
@@ -29,7 +31,7 @@ pub(crate) struct Wheel {
     /// Number of the window being served.
     window: u64,
     /// Its events in order; those before `cursor` are gone.
-    current: Vec<Event>,
+    current: Vec<Packed>,
     cursor: usize,
     /// Later windows, unsorted, by window number modulo `SLOTS`.
     slots: Vec<Vec<Event>>,
@@ -68,9 +70,9 @@ impl Wheel {
     #[inline(never)]
     fn push_apart(&mut self, window: u64, event: Event) {
         if window <= self.window {
-            let rank = event.rank();
-            let later = self.current[self.cursor..].partition_point(|e| e.rank() < rank);
-            self.current.insert(self.cursor + later, event);
+            let packed = pack(&event, self.begin());
+            let later = self.current[self.cursor..].partition_point(|known| *known < packed);
+            self.current.insert(self.cursor + later, packed);
         } else {
             self.far.push(Reverse(event));
         }
@@ -82,18 +84,24 @@ impl Wheel {
         if self.cursor == self.current.len() && !self.advance() {
             return None;
         }
-        Some(self.current[self.cursor].time)
+        Some(self.begin() + (self.current[self.cursor] >> 64) as u64)
+    }
+
+    /// When the current window begins.
+    #[inline(always)]
+    fn begin(&self) -> u64 {
+        self.window << self.width_log2
     }
 
     /// The next event if it lies at `time`, which `peek` has just returned.
     #[inline(always)]
     pub(crate) fn pop_at(&mut self, time: u64) -> Option<Event> {
-        let event = *self.current.get(self.cursor)?;
-        if event.time != time {
+        let packed = *self.current.get(self.cursor)?;
+        if self.begin() + (packed >> 64) as u64 != time {
             return None;
         }
         self.cursor += 1;
-        Some(event)
+        Some(Event { time, key: (packed >> 32) as u32, packet: packed as u32 })
     }
 
     /// Makes the next window that holds events the current one.
@@ -109,7 +117,8 @@ impl Wheel {
         let slot = (window % SLOTS) as usize;
         self.current.clear();
         self.cursor = 0;
-        std::mem::swap(&mut self.current, &mut self.slots[slot]);
+        let begin = self.begin();
+        self.current.extend(self.slots[slot].drain(..).map(|event| pack(&event, begin)));
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         while let Some(Reverse(event)) = self.far.peek() {
             let at = event.time >> self.width_log2;
@@ -119,14 +128,14 @@ impl Wheel {
             let event = *event;
             self.far.pop();
             if at == window {
-                self.current.push(event);
+                self.current.push(pack(&event, begin));
             } else {
                 let slot = (at % SLOTS) as usize;
                 self.slots[slot].push(event);
                 self.occupied[slot / 64] |= 1 << (slot % 64);
             }
         }
-        self.current.sort_unstable_by_key(Event::rank);
+        self.current.sort_unstable();
         true
     }
 
@@ -151,10 +160,15 @@ impl Wheel {
     }
 
     /// Everything still to come, in no particular order: for the final audit.
-    pub(crate) fn remaining(&self) -> impl Iterator<Item = &Event> {
-        let near = self.slots.iter().flatten();
-        let far = self.far.iter().map(|Reverse(event)| event);
-        self.current[self.cursor..].iter().chain(near).chain(far)
+    pub(crate) fn remaining(&self) -> impl Iterator<Item = Event> + '_ {
+        let near = self.slots.iter().flatten().copied();
+        let far = self.far.iter().map(|Reverse(event)| *event);
+        let unpacked = |packed: &Packed| Event {
+            time: self.begin() + (packed >> 64) as u64,
+            key: (packed >> 32) as u32,
+            packet: *packed as u32,
+        };
+        self.current[self.cursor..].iter().map(unpacked).chain(near).chain(far)
     }
 }
 

@@ -22,7 +22,7 @@ fn incast(spec: &str, senders: &[u32], to: u32) -> (Outcome, f64) {
     let subnet = tables(&fabric, 1, false);
     let ranks = fabric.ids(NodeKind::ChannelAdapter).count() as u32;
     let program =
-        |rank| if senders.contains(&rank) { Greedy::new(to, PACKET_PS, 0) } else { idle() };
+        |rank| if senders.contains(&rank) { Greedy::to(to, PACKET_PS, 0) } else { idle() };
     let until = Picoseconds(4_000_000_000);
     let outcome = Case {
         fabric: &fabric,
@@ -64,11 +64,11 @@ fn a_parking_lot_halves_the_share_of_those_behind_the_shared_link() {
         parameters: qdr(),
         groups: vec![group(Transport::Ud)],
         programs: vec![
-            Greedy::new(3, PACKET_PS, 0),
-            Greedy::new(3, PACKET_PS, 0),
-            Greedy::new(3, PACKET_PS, 0),
+            Greedy::to(3, PACKET_PS, 0),
+            Greedy::to(3, PACKET_PS, 0),
+            Greedy::to(3, PACKET_PS, 0),
             idle(),
-            Greedy::new(3, PACKET_PS, 0),
+            Greedy::to(3, PACKET_PS, 0),
         ],
         until,
         width: 13,
@@ -212,7 +212,7 @@ fn a_window_of_one_sends_a_packet_per_round_trip() {
         subnet: &subnet,
         parameters: parameters.clone(),
         groups: vec![group(Transport::Rc)],
-        programs: vec![Greedy::new(1, PACKET_PS, 0), idle()],
+        programs: vec![Greedy::to(1, PACKET_PS, 0), idle()],
         until,
         width: 13,
     }
@@ -236,7 +236,7 @@ fn a_slow_receiver_is_a_bottleneck() {
         subnet: &subnet,
         parameters: Parameters { drain_rate: drain, ..qdr() },
         groups: vec![group(Transport::Ud)],
-        programs: vec![Greedy::new(1, PACKET_PS, 0), idle()],
+        programs: vec![Greedy::to(1, PACKET_PS, 0), idle()],
         until,
         width: 13,
     }
@@ -261,10 +261,10 @@ fn a_lane_of_its_own_frees_a_victim() {
         victims.sl = clearlane_ib::ServiceLevel::new(1);
         let mut programs: Vec<_> = (0..8).map(|_| idle()).collect();
         // 0, 5, 6 → 4 is congested: 0 gets a third of it. 1 → 7 shares only the link between.
-        programs[0] = Greedy::new(4, PACKET_PS, 0);
-        programs[5] = Greedy::new(4, PACKET_PS, 0);
-        programs[6] = Greedy::new(4, PACKET_PS, 0);
-        programs[1] = Greedy::new(7, PACKET_PS, 1);
+        programs[0] = Greedy::to(4, PACKET_PS, 0);
+        programs[5] = Greedy::to(4, PACKET_PS, 0);
+        programs[6] = Greedy::to(4, PACKET_PS, 0);
+        programs[1] = Greedy::to(7, PACKET_PS, 1);
         let outcome = Case {
             fabric: &fabric,
             subnet: &subnet,

@@ -14,7 +14,7 @@ const SWITCHES: u32 = 6;
 fn ring(fabric: &Fabric, subnet: &Subnet, far: u32) -> Outcome {
     let qdr = (preset::by_name("qdr").unwrap().parameters)();
     let programs =
-        (0..SWITCHES).map(|rank| Greedy::new((rank + far) % SWITCHES, 520_500, 0)).collect();
+        (0..SWITCHES).map(|rank| Greedy::to((rank + far) % SWITCHES, 520_500, 0)).collect();
     Case {
         fabric,
         subnet,

@@ -79,7 +79,7 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    pub fn new(to: u32, gap: u64, group: u16) -> Box<dyn RankProgram> {
+    pub fn to(to: u32, gap: u64, group: u16) -> Box<dyn RankProgram> {
         Box::new(Greedy { to, bytes: 2048, gap, start: 0, group, messages: u64::MAX, next: 0 })
     }
 }
