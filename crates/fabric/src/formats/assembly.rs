@@ -3,7 +3,7 @@
 
 use super::{FormatError, Oddity, OddityKind, PORTS_MAX, Problem, Reading, file_name};
 use crate::wording::quote;
-use crate::{Endpoint, Fabric, Link, Node, NodeId};
+use crate::{Endpoint, Fabric, Link, Node, NodeId, NodeKind};
 use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::BTreeMap;
 
@@ -141,11 +141,28 @@ impl<'a> Assembly<'a> {
             None => port.lid = Some(lid),
             Some(first) if first != lid => {
                 let name = quote(&node.name);
-                let text = format!("{name} has LID {lid} here, {first} before; {first} is taken");
+                let text =
+                    format!("{name} has LID {lid} here, {first} elsewhere; {first} is taken");
                 self.odd(line, OddityKind::LidContradiction, text);
             }
             Some(_) => {}
         }
+    }
+
+    /// Fails if a node met before is of another kind or size now.
+    pub(super) fn same_node(
+        &self,
+        line: usize,
+        id: NodeId,
+        kind: NodeKind,
+        ports: Option<u8>,
+    ) -> Result<(), FormatError> {
+        let node = &self.nodes[id.index()];
+        if node.kind == kind && ports.is_none_or(|ports| ports == node.port_count()) {
+            return Ok(());
+        }
+        let (node, first) = (quote(&node.name), self.lines[id.index()]);
+        Err(self.error(line, Problem::NodeChanged { node, line: first }))
     }
 
     fn describe(&self, end: Endpoint) -> String {
@@ -161,6 +178,9 @@ impl<'a> Assembly<'a> {
     /// Puts everything together.
     pub(super) fn finish(mut self) -> Result<Reading, FormatError> {
         self.end_noise();
+        if self.nodes.is_empty() {
+            return Err(self.error(1, Problem::Empty));
+        }
         let cables = self.pair_ends()?;
         self.note_names();
         let mut fabric = Fabric::new();
@@ -175,6 +195,7 @@ impl<'a> Assembly<'a> {
             let joined = fabric.join(a, b, width, speed);
             joined.map_err(|e| self.error(cable.line, Problem::Fabric(e)))?;
         }
+        self.note_bare(&fabric);
         self.note_lids(&fabric);
         self.note_slow(&fabric, &cables);
         Ok(Reading { fabric, oddities: merged(self.oddities) })
@@ -232,12 +253,21 @@ impl<'a> Assembly<'a> {
     fn compare_ends(&mut self, listing: &Listing, cable: &mut Cable) {
         let (first, second) = (cable.rate, (listing.width, listing.speed));
         let known = |rate: (Option<_>, Option<_>)| rate.0.is_some() && rate.1.is_some();
-        if !known(second) || first == second {
+        if first == second {
             return;
         }
         let (width, speed) = rate_or_sdr(second);
-        if !known(first) {
-            (cable.rate, cable.link.width, cable.link.speed) = (second, width, speed);
+        if !known(first) || !known(second) {
+            let (lost, line, there) = if known(first) {
+                (listing.from, listing.line, cable.line)
+            } else {
+                (cable.link.a, cable.line, listing.line)
+            };
+            let text = format!("{} has no known speed; line {there} says it", self.describe(lost));
+            self.odd(line, OddityKind::UnknownRate, text);
+            if !known(first) {
+                (cable.rate, cable.link.width, cable.link.speed) = (second, width, speed);
+            }
             return;
         }
         let link = &mut cable.link;
@@ -292,6 +322,16 @@ impl<'a> Assembly<'a> {
         for (line, text) in found {
             let text = format!("{text}; GUIDs tell them apart");
             self.odd(line, OddityKind::DuplicateName, text);
+        }
+    }
+
+    /// Nodes without any cable: nothing reaches them.
+    fn note_bare(&mut self, fabric: &Fabric) {
+        for (index, node) in fabric.nodes().iter().enumerate() {
+            if node.ports.iter().all(|port| port.link.is_none()) {
+                let text = format!("{} has no cable at all", quote(&node.name));
+                self.odd(self.lines[index], OddityKind::NoPeer, text);
+            }
         }
     }
 

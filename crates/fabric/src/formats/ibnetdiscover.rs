@@ -20,6 +20,9 @@ pub const ENTRY: Entry = Entry {
     read,
 };
 
+/// What a header begins with: switch, channel adapter (ibsim has two words for it), router.
+const NODE_WORDS: [&str; 4] = ["Switch", "Ca", "Hca", "Rt"];
+
 /// A node's header or one of its GUIDs.
 fn sniff(line: &str) -> bool {
     let line = line.trim_start();
@@ -89,6 +92,8 @@ impl<'t> Reader<'t> {
             self.port(number, line)?;
         } else if let Some((kind, ports, rest)) = header(line) {
             self.header(number, line, (kind, ports, rest))?;
+        } else if NODE_WORDS.iter().any(|word| begins_with_word(line, word)) {
+            return Err(self.assembly.syntax(number, "a header such as Switch 36 \"S-…\"", line));
         } else if let Some((key, value)) = attribute(line) {
             self.attribute(number, line, key, value)?;
         } else if line.starts_with("include ") {
@@ -249,10 +254,14 @@ impl<'t> Reader<'t> {
     }
 }
 
+fn begins_with_word(line: &str, word: &str) -> bool {
+    line.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
 /// `Switch 36 rest`: the word, the number and the rest; nothing if the line is no header.
 fn header(line: &str) -> Option<(&str, &str, &str)> {
     let (word, rest) = line.split_once(char::is_whitespace)?;
-    if !["Switch", "Ca", "Hca", "Rt"].contains(&word) {
+    if !NODE_WORDS.contains(&word) {
         return None;
     }
     let rest = rest.trim_start();
@@ -396,6 +405,18 @@ fn write_lid(text: &mut String, node: &Node, port: u8, with_lmc: bool) {
     if with_lmc {
         let _ = write!(text, " lmc {}", port.lmc.value());
     }
+}
+
+/// What ibsim 0.10 will not take from the written file, one line each; empty where it takes all.
+pub fn ibsim_limits(fabric: &Fabric) -> Vec<String> {
+    let too_fast = |link: &&crate::Link| link.speed > LinkSpeed::Hdr;
+    let mut limits = Vec::new();
+    // Measured: SDR to HDR, FDR10 and all widths are kept; other speeds are warned of.
+    let count = fabric.links().iter().filter(too_fast).count();
+    if count > 0 {
+        limits.push(format!("{count} cables faster than HDR, which ibsim 0.10 runs at SDR"));
+    }
+    limits
 }
 
 /// `S-0002c9…` or `H-…`: the id a node has in the netlist, also the attach point of a client.

@@ -55,9 +55,10 @@ pub enum OddityKind {
     EndsDiffer,
     /// A cable slower than most of the same kind at its switch; taken as listed.
     Slow,
-    /// A port that is listed but leads nowhere.
+    /// A port that is listed but leads nowhere, or a node without any cable.
     NoPeer,
-    /// A cable without a readable width or speed; taken as 4x and SDR, as ibsim does.
+    /// A cable without a readable width or speed; the other end's is taken, or else 4x and SDR as
+    /// ibsim does.
     UnknownRate,
     /// A switch or cabled adapter port without LID.
     NoLid,
@@ -177,6 +178,19 @@ pub enum Problem {
         /// The first line.
         line: usize,
     },
+    /// A node that is of another kind or size in another line.
+    #[error(
+        "node {node} has another kind or number of ports than in line {line}; correct one of them"
+    )]
+    NodeChanged {
+        /// Its name, quoted.
+        node: String,
+        /// The line it was first met in.
+        line: usize,
+    },
+    /// No node at all.
+    #[error("the file lists no node; it may be cut off, save it again")]
+    Empty,
     /// More ports than a reader allocates.
     #[error("more than {PORTS_MAX} ports are declared; no subnet is that large, check the file")]
     TooLarge,

@@ -97,6 +97,7 @@ impl Reader<'_> {
             Some(node) => *node,
             None => self.node(line, end, &clean(name))?,
         };
+        self.assembly.same_node(line, node, end.kind, None)?;
         let place = Endpoint { node, port: end.port };
         self.assembly.grow(line, place)?;
         if end.kind == NodeKind::ChannelAdapter {

@@ -85,9 +85,10 @@ impl Reader<'_> {
                 id
             }
         };
+        self.assembly.same_node(line, id, half.kind, Some(half.ports))?;
         let node = &mut self.assembly.nodes[id.index()];
         let (port, ports) = (half.port.value(), node.port_count());
-        if node.kind != half.kind || ports != half.ports || port < 1 || port > ports {
+        if port < 1 || port > ports {
             let problem = Problem::NoSuchPort { node: quote(&node.name), port, ports };
             return Err(self.assembly.error(line, problem));
         }
