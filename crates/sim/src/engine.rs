@@ -211,6 +211,10 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
     /// A packet's head has become arbitrable: it joins its buffer.
     #[inline(always)]
     fn arrive(&mut self, port: u32, lane: u8, id: u32) {
+        if O::ON {
+            let bytes = u32::from(self.packets[id as usize].bytes);
+            self.observer.on_received(port, bytes);
+        }
         if self.mixed {
             let bytes = u64::from(self.packets[id as usize].bytes);
             let tail = self.now + self.ports[port as usize].rate.serialisation(bytes);
@@ -609,6 +613,9 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
                 done
             }
         };
+        if O::ON {
+            self.observer.on_received(host, u32::from(packet.bytes));
+        }
         self.return_credits(port, lane, packet.credits, done + self.credit_delay);
         if packet.flags & (ACK | RELIABLE | TOLD) != 0 {
             let key = key(host, DELIVER, lane);

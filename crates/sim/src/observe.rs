@@ -27,6 +27,8 @@ pub(crate) trait Observer: Send {
     fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
     /// `port` transmits a packet of `bytes` during [now, now + busy).
     fn on_granted(&mut self, _now: u64, _port: u32, _bytes: u32, _busy: u64) {}
+    /// The head of a packet of `bytes` has come in by `port`.
+    fn on_received(&mut self, _port: u32, _bytes: u32) {}
     /// `port` had data and no credits during [since, now).
     fn on_waited(&mut self, _since: u64, _now: u64, _port: u32) {}
     /// A data packet has arrived whole at `at`; `last` if it ends its message.
@@ -156,6 +158,12 @@ impl Observer for Recorder {
         spread(&mut channel.busy_ps, self.what.slice.0, now, now + busy);
     }
 
+    fn on_received(&mut self, port: u32, bytes: u32) {
+        let channel = &mut self.channels[port as usize];
+        channel.port_rcv_pkts += 1;
+        channel.port_rcv_data += u64::from(bytes);
+    }
+
     fn on_waited(&mut self, since: u64, now: u64, port: u32) {
         let channel = &mut self.channels[port as usize];
         channel.port_xmit_wait_ps += now - since;
@@ -187,6 +195,7 @@ impl Observer for Recorder {
             assert!(full, "no link is busy for longer than the time that passes");
             // PortXmitData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
             channel.port_xmit_data /= 4;
+            channel.port_rcv_data /= 4;
         }
         Records {
             slice: self.what.slice,

@@ -108,19 +108,22 @@ pub struct FlowRecord {
     pub delivered_payload_bytes: Vec<u64>,
 }
 
-/// Counters of one direction of a link, named as in PMA PortCountersExtended (IBA vol. 1, 16.1.3),
-/// 64 bits wide, seen from the port that transmits.
+/// Counters of a port, named as in PMA PortCountersExtended (IBA vol. 1, 16.1.3), 64 bits wide.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelRecord {
-    /// Node and port that transmit: index of the node in the fabric.
+    /// Index of the port's node in the fabric.
     pub node: u32,
     /// Port number.
     pub port: u8,
-    /// Octets divided by 4, LRH to CRC, of all lanes.
+    /// Octets sent divided by 4, LRH to CRC, of all lanes.
     pub port_xmit_data: u64,
-    /// Packets.
+    /// Packets sent.
     pub port_xmit_pkts: u64,
-    /// Time in ps with data to send and nothing sent for want of credits.
+    /// Octets received divided by 4, LRH to CRC, of all lanes.
+    pub port_rcv_data: u64,
+    /// Packets received.
+    pub port_rcv_pkts: u64,
+    /// What PortXmitWait counts in ticks: time in ps with data to send and nothing sent for want of credits.
     pub port_xmit_wait_ps: u64,
     /// Time the link was busy, by slice, in ps.
     pub busy_ps: Vec<u64>,

@@ -155,3 +155,33 @@ proptest! {
         prop_assert_eq!(outcome.totals.packets_delivered, outcome.totals.packets_injected);
     }
 }
+
+/// PMA counters of a drained network: what one end has sent the other has received, and the sum
+/// over host ports is what was injected and delivered.
+#[test]
+fn counters_of_both_ends_of_a_cable_agree() {
+    let traffic = base();
+    let fabric = build(traffic.spec);
+    let outcome = run(&traffic, 13, 1);
+    assert_eq!(outcome.ending, Ending::Drained);
+    let find = |end: clearlane_fabric::Endpoint| {
+        let at =
+            |c: &&clearlane_sim::ChannelRecord| (c.node, c.port) == (end.node.0, end.port.value());
+        outcome.channels.iter().find(at).expect("every cabled port has counters")
+    };
+    let (mut sent, mut received) = (0, 0);
+    for link in fabric.links() {
+        for (a, b) in [(link.a, link.b), (link.b, link.a)] {
+            assert_eq!(find(a).port_xmit_pkts, find(b).port_rcv_pkts);
+            assert_eq!(find(a).port_xmit_data, find(b).port_rcv_data);
+            if !fabric.node(a.node).is_switch() {
+                sent += find(a).port_xmit_pkts;
+                received += find(a).port_rcv_pkts;
+            }
+        }
+    }
+    let t = outcome.totals;
+    assert_eq!(sent, t.packets_injected + t.acks_injected);
+    assert_eq!(received, t.packets_delivered + t.acks_delivered);
+    assert!(t.acks_delivered > 1000);
+}
