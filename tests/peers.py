@@ -85,7 +85,8 @@ class OpenSm:
     @property
     def engine(self) -> str:
         """The engine that really routed: OpenSM falls back to minhop with no more than a line."""
-        found = re.findall(r"osm_ucast_mgr_process: (\S+) tables configured on all switches", self.log)
+        said = r"osm_ucast_mgr_process: (\S+) tables configured on all switches"
+        found = re.findall(said, self.log)
         if not found:
             raise PeerError(f"no engine routed the fabric; the log ends:\n{self.log[-1500:]}")
         return found[-1]

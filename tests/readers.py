@@ -102,7 +102,8 @@ def subnet_lst(text: str) -> Cabling:
 
 def rank_order(netlist: str) -> list[int]:
     """Node GUIDs of the adapters in the order of a netlist we wrote: the order of ranks."""
-    return [int(guid, 16) for guid in re.findall(r'^Ca\t\d+ "H-([0-9a-f]+)"', netlist, re.MULTILINE)]
+    found = re.findall(r'^Ca\t\d+ "H-([0-9a-f]+)"', netlist, re.MULTILINE)
+    return [int(guid, 16) for guid in found]
 
 
 def path(cabling: Cabling, tables: Tables, source: int, target: int) -> list[tuple[int, int]]:

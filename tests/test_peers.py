@@ -20,7 +20,8 @@ def ring(switches: int, rate: str = "4xQDR") -> str:
         parts.append(
             f"vendid=0x1\ndevid=0x1\nsysimgguid=0x{host:x}\ncaguid=0x{host:x}\n"
             f'Ca\t1 "H-{host:016x}"\t\t# "host{number}"\n'
-            f'[1]({host + 0x100:x})\t"S-{number + 1:016x}"[3]\t\t# lid 0 lmc 0 "sw" lid 0 {rate}\n\n'
+            f'[1]({host + 0x100:x})\t"S-{number + 1:016x}"[3]\t\t'
+            f'# lid 0 lmc 0 "sw" lid 0 {rate}\n\n'
             f"vendid=0x1\ndevid=0x1\nsysimgguid=0x{number + 1:x}\n"
             f"switchguid=0x{number + 1:x}({number + 1:x})\n"
             f'Switch\t3 "S-{number + 1:016x}"\t\t# "sw{number}" base port 0 lid 0 lmc 0\n'

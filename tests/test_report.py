@@ -80,7 +80,8 @@ def test_the_report_names_no_address_to_load(report: Path) -> None:
 def test_the_network_log_would_show_a_request(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(
-        '<img src="http://a.invalid/pixel.png"><link rel="stylesheet" href="https://b.invalid/x.css">'
+        '<img src="http://a.invalid/pixel.png">'
+        '<link rel="stylesheet" href="https://b.invalid/x.css">'
         '<script>fetch("http://c.invalid/data").catch(() => 0); new WebSocket("ws://d.invalid/")'
         "</script>"
     )

@@ -185,7 +185,9 @@ fn python_functions(text: &str) -> Vec<(String, usize, usize)> {
         let Some(rest) = line.trim_start().strip_prefix("def ") else { continue };
         let name = rest.split('(').next().unwrap_or_default().to_owned();
         let inside = |line: &&str| {
-            line.trim().is_empty() || indent(line) > indent(lines[index]) || line.contains(") ->")
+            line.trim().is_empty()
+                || indent(line) > indent(lines[index])
+                || line.trim_start().starts_with(')')
         };
         let body: Vec<_> = lines[index + 1..].iter().take_while(|line| inside(line)).collect();
         let blank_end = body.iter().rev().take_while(|line| line.trim().is_empty()).count();
@@ -218,9 +220,9 @@ fn functions_are_measured_from_signature_to_brace() {
     assert_eq!(found, expected.map(|(name, line, length)| (name.to_owned(), line, length)));
     let python = concat!(
         "def a(\n    x,\n) -> int:\n    return 1\n\n\n",
-        "class B:\n    def c(self):\n        pass\n"
+        "class B:\n    def c(self):\n        pass\n\n    def d(self) -> int:\n        pass\n"
     );
-    let expected = [("a", 1, 4), ("c", 8, 2)];
+    let expected = [("a", 1, 4), ("c", 8, 2), ("d", 11, 2)];
     assert_eq!(
         python_functions(python),
         expected.map(|(name, line, length)| (name.to_owned(), line, length))
