@@ -2,8 +2,9 @@
 //! numbers alone, so that they hold for a built fabric, for one read from a file and for one whose
 //! names were changed.
 //!
-//! Convention of a grid (that of the torus and mesh builders): dimension d leaves a switch by port
-//! 2d + 1 towards +1 and by port 2d + 2 towards -1; hosts sit on the ports after the last dimension.
+//! Convention of a grid (that of the torus and mesh builders): dimension d leaves a switch by
+//! port 2d + 1 towards +1 and by port 2d + 2 towards -1; hosts sit on the ports after the last
+//! dimension.
 
 mod grid;
 mod levels;

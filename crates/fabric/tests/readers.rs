@@ -171,13 +171,13 @@ fn what_contradicts_itself_is_refused_with_place_and_remedy() {
         ),
         (
             "Switch 4 \"A\"\n[1] \"B\"[".into(),
-            "net:2: expected a port line such as [1] \"S-0002c9…\"[2], found \"[1] \\\"B\\\"[\"; the \
-             file may be cut off here, save it again",
+            "net:2: expected a port line such as [1] \"S-0002c9…\"[2], found \"[1] \\\"B\\\"[\"; \
+             the file may be cut off here, save it again",
         ),
         (
             "include \"other.net\"\nSwitch 4 \"A\"\n".into(),
-            "net:1: \"include \\\"other.net\\\"\" asks for another file, which is not read; put its \
-             lines here instead",
+            "net:1: \"include \\\"other.net\\\"\" asks for another file, which is not read; \
+             put its lines here instead",
         ),
         (
             "hello\n".into(),

@@ -39,7 +39,7 @@ proptest! {
             prop_assert!(places.insert(at.to_vec()));
             prop_assert_eq!(grid.node_at(at), Some(id));
             if grid.dims == sizes && grid.wraps.iter().all(|wraps| *wraps == wrapped) {
-                prop_assert_eq!(at, named(&fabric, id).as_slice());
+                prop_assert_eq!(at.to_vec(), named(&fabric, id));
             }
         }
         for link in fabric.links() {

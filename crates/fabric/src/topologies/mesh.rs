@@ -8,7 +8,8 @@ use crate::Fabric;
 pub(super) const ENTRY: Entry = Entry {
     name: "mesh",
     summary: "a grid of switches, 1-D to 6-D, ends open",
-    parameters: "mesh:AxBx…, 1 to 6 sizes of 2 to 65536; hosts=1 on each switch, 1 to 252; speed=4xQDR",
+    parameters: "mesh:AxBx…, 1 to 6 sizes of 2 to 65536; \
+                 hosts=1 on each switch, 1 to 252; speed=4xQDR",
     example: "mesh:8x8",
     build,
 };

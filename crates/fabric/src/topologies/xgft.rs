@@ -7,6 +7,8 @@
 //!
 //! A node of level l is (b1..bl, a(l+1)..ah): b says which of the copies it is, a in which subtree
 //! it sits. It and a node one level up are joined where all digits but digit l + 1 agree.
+//!
+//! Hosts do not forward, so w1 > 1 makes w1 planes that only hosts have in common: as many subnets.
 
 use super::arguments::{Arguments, Rate};
 use super::plan::{Plan, numbered, radix};
@@ -18,7 +20,8 @@ pub(super) const ENTRY: Entry = Entry {
     name: "xgft",
     summary: "fat tree of any height, XGFT(h; m1..mh; w1..wh)",
     parameters: "xgft:m1,…,mh;w1,…,wh or xgft:m…;w…;p1,…,ph, 1 to 8 levels; m children and w \
-                 parents of a node, p parallel cables to each, 1 to 254; speed=4xQDR",
+                 parents of a node, p parallel cables to each, 1 to 254; w1 > 1 makes w1 planes joined \
+                 by hosts alone; speed=4xQDR",
     example: "xgft:4,6;1,3",
     build,
 };
