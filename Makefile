@@ -18,7 +18,8 @@ LFT ?=
 help:
 	@echo "make demo       a hot spot and its victims on the shipped fabric with its real tables"
 	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt   the same on your own files"
-	@echo "make test       style, cargo test, then the tests against OpenSM, ibsim, ibdmchk, Chromium"
+	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
+	@echo "                ibdmchk and Chromium"
 	@echo "make style      cargo fmt --check and clippy"
 	@echo "make bench      time the simulator, the routing engines and the checkers"
 	@echo "make fixtures   remake fixtures/site with the real tools"
@@ -41,6 +42,7 @@ endef
 test:
 	@scripts/setup test
 	@$(MAKE) style
+	@scripts/page-test
 	@scripts/cargo-test --workspace
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
