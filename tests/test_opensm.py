@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +41,22 @@ def test_opensm_routes_what_we_build(
     host_lids = {cabling.lids[host] for host in cabling.hosts}
     # ftree gives a spine no entry for another spine: only hosts are counted.
     assert all(host_lids <= row.keys() for row in tables.values())
+
+
+def test_every_topologys_example_boots_and_routes(
+    clearlane: Clearlane, opensm: Callable[..., OpenSm]
+) -> None:
+    """The command `explain` shows for each builder, run as shown."""
+    entries = json.loads(clearlane("list", "topologies", "--json").stdout)["entries"]
+    assert len(entries) >= 8
+    for entry in entries:
+        command = shlex.split(dict(entry["facts"])["example"])
+        assert command[:3] == ["clearlane", "fabric", "build"], entry
+        clearlane(*command[1:])
+        netlist = clearlane.folder / command[command.index("-o") + 1]
+        folder = opensm(netlist, "minhop").folder
+        cabling = readers.subnet_lst((folder / "opensm-subnet.lst").read_text())
+        assert cabling.hosts == sorted(readers.rank_order(netlist.read_text())), entry["name"]
 
 
 def test_opensm_routes_a_tree_we_damaged(
