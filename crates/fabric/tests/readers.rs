@@ -202,6 +202,7 @@ Switch 4 \"S-10\" # \"top\" base port 0 lid 1 lmc 0
 caguid=0x20
 Ca 1 \"H-20\" # \"a\"
 [1](21) \"S-10\"[1] # lid 9 lmc 0 \"top\" lid 1 4xSDR
+[1](21) \"S-10\"[1] # lid 9 lmc 0 \"top\" lid 1 4xSDR
 
 rtguid=0x30
 Rt 1 \"R-30\" # \"a\"
@@ -217,10 +218,11 @@ line 4: \"top\"[1] is listed again; skipped
 line 6: \"top\"[3] is plugged into itself; left out
 line 9: 2 nodes are named \"a\"; GUIDs tell them apart
 line 10: \"a\"[1] says 4x SDR, but line 3 says 4x QDR; the slower is taken
-line 13: \"top\"[0] and \"a\"[1] both have LID 1; both kept
-line 13: router \"R-30\" is carried as a channel adapter
-line 14: \"a\"[1] has no known speed; line 5 says it
-line 15: 1 line(s) of another kind skipped: \"timed out\""
+line 11: \"a\"[1] is listed again; skipped
+line 14: \"top\"[0] and \"a\"[1] both have LID 1; both kept
+line 14: router \"R-30\" is carried as a channel adapter
+line 15: \"a\"[1] has no known speed; line 5 says it
+line 16: 1 line(s) of another kind skipped: \"timed out\""
     );
 }
 

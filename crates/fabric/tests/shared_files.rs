@@ -10,12 +10,12 @@ use std::path::PathBuf;
 /// A shared file, or nothing where the folder is absent.
 #[allow(clippy::print_stdout)] // The person running the tests must see what was not tested.
 fn shared(test: &str, file: &str) -> Option<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fabrics");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     if !folder.exists() {
         println!("skipped {test}: {} is not here", folder.display());
         return None;
     }
-    let path = folder.join(file);
+    let path = folder.join("data/fabrics").join(file);
     Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 

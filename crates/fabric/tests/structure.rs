@@ -18,6 +18,17 @@ fn one_step(grid: &structure::Grid, a: &[u32], b: &[u32]) -> bool {
     distance == 1 || grid.wraps[d] && distance == grid.dims[d] - 1
 }
 
+#[test]
+fn sizes_are_found_where_no_single_way_around_tells_them() {
+    // Of 32 cables 14 are cut; the ways around that are left are of length 4 and 8.
+    let mut fabric = topologies::build("torus:4x4").unwrap();
+    let choice = Choice { links: 14, seed: 43, uplinks_min: 1 };
+    let chosen = choose(&fabric, &choice).unwrap();
+    cut(&mut fabric, &chosen);
+    let grid = structure::grid(&fabric).unwrap();
+    assert_eq!((grid.dims, grid.wraps), (vec![4, 4], vec![true, true]));
+}
+
 proptest! {
     #[test]
     fn a_recovered_grid_fits_every_cable(

@@ -19,9 +19,9 @@ use crate::{Fabric, NodeId};
 pub(super) const ENTRY: Entry = Entry {
     name: "xgft",
     summary: "fat tree of any height, XGFT(h; m1..mh; w1..wh)",
-    parameters: "xgft:m1,…,mh;w1,…,wh or xgft:m…;w…;p1,…,ph, 1 to 8 levels; m children and w \
-                 parents of a node, p parallel cables to each, 1 to 254; w1 > 1 makes w1 planes joined \
-                 by hosts alone; speed=4xQDR",
+    parameters: "xgft:m1,…,mh;w1,…,wh or xgft:m…;w…;p1,…,ph, 1 to 8 levels; m children and \
+                 w parents of a node, p parallel cables to each, 1 to 254; w1 > 1 makes w1 \
+                 planes joined by hosts alone; speed=4xQDR",
     example: "xgft:4,6;1,3",
     build,
 };
