@@ -8,6 +8,7 @@ use clearlane_sim::{
     queue_width_log2,
 };
 use clearlane_subnet::Subnet;
+use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{
     Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
     Transport,
@@ -98,8 +99,9 @@ impl Row {
     }
 }
 
-fn tables(_fabric: &Fabric, _name: &str, _lanes: u8) -> Result<Subnet, String> {
-    Err("no engines yet".into())
+fn tables(fabric: &Fabric, name: &str, lanes: u8) -> Result<Subnet, String> {
+    let options = RouteOptions { lanes, ..RouteOptions::default() };
+    engines::route(name, fabric, &options).map_err(|error| error.to_string())
 }
 
 /// What a set-up wants to know of the traffic.
