@@ -20,3 +20,24 @@
 //! `Progress::on_progress(&self, done: f64, packet_hops: u64)` is called from worker threads with
 //! the share of all simulated time that is done and the packet-hops so far. `cancel` is an
 //! `AtomicBool`; once true the runs stop and the result is [`Status::Partial`].
+
+mod error;
+mod experiment;
+pub mod measure;
+mod prepare;
+mod report;
+mod result;
+mod results;
+mod run;
+mod table;
+
+pub use error::LabError;
+pub use experiment::{
+    DevicesSpec, Experiment, FabricSource, FabricSpec, Plan, Published, RandomCut, Routing,
+    Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
+};
+pub use prepare::Fact;
+pub use result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+pub use results::{check_run_folder, write_run_folder};
+pub use run::{Progress, Quiet, RunOptions, run};
+pub use table::{Align, Column, Table};

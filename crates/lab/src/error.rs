@@ -1,0 +1,76 @@
+//! What can go wrong between an experiment file and its report, each in one line.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an experiment could not be read, run or written down.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A file is missing or unreadable.
+    #[error("{}: {source}; check the path", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The experiment file says something that cannot be.
+    #[error("{file}:{line}: {problem}")]
+    Experiment {
+        /// The file as it was named.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Key, value, range and remedy.
+        problem: String,
+    },
+    /// A request that does not fit the experiment.
+    #[error("{0}")]
+    Request(String),
+    /// A file the experiment names, or what it asks to do with it, is wrong.
+    #[error("variant {variant}: {problem}")]
+    Variant {
+        /// Name of the variant.
+        variant: String,
+        /// What is wrong, with place and remedy.
+        problem: String,
+    },
+    /// The machine refused to write.
+    #[error("{}: {source}; free space or choose another folder", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder for the results is taken.
+    #[error("{}: {problem}", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it and what to do.
+        problem: &'static str,
+    },
+}
+
+impl LabError {
+    /// True if the machine is at fault (disk full, folder not writable) and not the input.
+    pub fn is_machine(&self) -> bool {
+        matches!(self, LabError::Write { .. })
+    }
+
+    /// One line whatever a file, a name or a library put into the message.
+    pub(crate) fn one_line(text: &str) -> String {
+        text.split(['\n', '\r'])
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    /// The same for the errors of files that name their place themselves.
+    pub(crate) fn variant(variant: &str, problem: impl ToString) -> Self {
+        let problem = Self::one_line(&problem.to_string());
+        LabError::Variant { variant: variant.to_owned(), problem }
+    }
+}

@@ -1,0 +1,188 @@
+//! `[sim]`: a preset of delays, buffers and rates, and what differs from it.
+
+use super::keys::{Field, Keys, nearest, word};
+use crate::LabError;
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, wire};
+use clearlane_sim::{AdapterQueueing, InputArbitration, Parameters, Preset, preset};
+
+/// Switches and adapters of a variant.
+#[derive(Clone, Debug)]
+pub struct DevicesSpec {
+    /// Where the numbers come from.
+    pub preset: &'static Preset,
+    /// The numbers, overrides applied.
+    pub parameters: Parameters,
+}
+
+const LONGEST: Picoseconds = Picoseconds(1_000_000_000);
+const SLOWEST: BitsPerSecond = BitsPerSecond(2_000_000);
+const FASTEST: BitsPerSecond = BitsPerSecond(8_000_000_000_000);
+
+const QUEUEING: &[(&str, AdapterQueueing)] = &[
+    ("per-destination", AdapterQueueing::PerDestination),
+    ("single-fifo", AdapterQueueing::SingleFifo),
+];
+const ARBITRATION: &[(&str, InputArbitration)] = &[
+    ("round-robin", InputArbitration::RoundRobin),
+    ("oldest-first", InputArbitration::OldestFirst),
+    ("flow-fair", InputArbitration::FlowFair),
+];
+/// Words for "no limit" or "as the fabric or transport has it".
+const TRANSPORT: &str = "transport";
+const CABLE: &str = "cable";
+const UNLIMITED: &str = "unlimited";
+const ALL: &str = "all";
+
+/// `word` means nothing, everything else is read.
+fn unless<T>(
+    field: &Field<'_>,
+    word: &str,
+    read: impl Fn(&Field<'_>) -> Result<T, LabError>,
+) -> Result<Option<T>, LabError> {
+    if field.text().is_ok_and(|text| text == word) { Ok(None) } else { read(field).map(Some) }
+}
+
+impl DevicesSpec {
+    /// Reads the table.
+    pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
+        let field = keys.required("preset", "\"qdr\"")?;
+        let name = field.text()?;
+        let Some(preset) = preset::by_name(name) else {
+            let names = preset::ALL.iter().map(|preset| preset.name);
+            return Err(field.error(&format!("is no preset{}", nearest(name, names))));
+        };
+        let mut p = (preset.parameters)();
+        let bytes = |f: &Field<'_>, most| f.quantity(Bytes(0), Bytes(most));
+        let rate = |f: &Field<'_>| f.quantity(SLOWEST, FASTEST);
+        if let Some(field) = keys.optional("mtu") {
+            p.mtu = bytes(&field, 4096)?.0 as u32;
+            if !wire::MTUS.contains(&p.mtu) {
+                return Err(field.error("is none of 256 B, 512 B, 1 KiB, 2 KiB, 4 KiB"));
+            }
+        }
+        if let Some(field) = keys.optional("header") {
+            p.header = unless(&field, TRANSPORT, |f| bytes(f, 256))?.map(|b| b.0 as u32);
+        }
+        if let Some(field) = keys.optional("link_rate") {
+            p.link_rate = unless(&field, CABLE, rate)?;
+        }
+        for (key, least, place) in [
+            ("switch_delay", 0, &mut p.switch_delay),
+            ("cable_delay", 1, &mut p.cable_delay),
+            ("credit_delay", 0, &mut p.credit_delay),
+            ("send_overhead", 0, &mut p.send_overhead),
+            ("receive_overhead", 0, &mut p.receive_overhead),
+        ] {
+            if let Some(field) = keys.optional(key) {
+                *place = field.quantity(Picoseconds(least), LONGEST)?;
+            }
+        }
+        if let Some(field) = keys.optional("buffer") {
+            p.buffer = field.quantity(Bytes(320), Bytes(4 << 20))?;
+        }
+        for (key, place) in [("dma_rate", &mut p.dma_rate), ("drain_rate", &mut p.drain_rate)] {
+            if let Some(field) = keys.optional(key) {
+                *place = unless(&field, UNLIMITED, rate)?;
+            }
+        }
+        if let Some(field) = keys.optional("injection_engines") {
+            let count = |f: &Field<'_>| f.integer(1, 1 << 16);
+            p.injection_engines = unless(&field, ALL, count)?.map(|count| count as u32);
+        }
+        if let Some(field) = keys.optional("outstanding") {
+            p.outstanding = field.integer(1, 32_767)? as u32;
+        }
+        if let Some(field) = keys.optional("ack_coalescing") {
+            p.ack_coalescing = field.integer(1, 32_767)? as u32;
+            if p.ack_coalescing > p.outstanding {
+                let most = p.outstanding;
+                return Err(field.error(&format!("is more than the {most} packets outstanding")));
+            }
+        }
+        if let Some(field) = keys.optional("queueing") {
+            p.queueing = field.choice(QUEUEING)?;
+        }
+        if let Some(field) = keys.optional("arbitration") {
+            p.arbitration = field.choice(ARBITRATION)?;
+        }
+        keys.finish()?;
+        Ok(DevicesSpec { preset, parameters: p })
+    }
+
+    /// Every parameter as (key, value of a file).
+    fn values(p: &Parameters) -> Vec<(&'static str, toml::Value)> {
+        let or = |value: Option<String>, none: &str| value.unwrap_or(none.to_owned()).into();
+        let rate = |rate: Option<BitsPerSecond>| rate.map(exact_rate);
+        let engines = match p.injection_engines {
+            Some(count) => i64::from(count).into(),
+            None => ALL.into(),
+        };
+        vec![
+            ("mtu", exact_size(Bytes(p.mtu.into())).into()),
+            ("header", or(p.header.map(|h| format!("{h} B")), TRANSPORT)),
+            ("link_rate", or(rate(p.link_rate), CABLE)),
+            ("switch_delay", exact_time(p.switch_delay).into()),
+            ("cable_delay", exact_time(p.cable_delay).into()),
+            ("credit_delay", exact_time(p.credit_delay).into()),
+            ("buffer", exact_size(p.buffer).into()),
+            ("send_overhead", exact_time(p.send_overhead).into()),
+            ("receive_overhead", exact_time(p.receive_overhead).into()),
+            ("dma_rate", or(rate(p.dma_rate), UNLIMITED)),
+            ("drain_rate", or(rate(p.drain_rate), UNLIMITED)),
+            ("injection_engines", engines),
+            ("outstanding", i64::from(p.outstanding).into()),
+            ("ack_coalescing", i64::from(p.ack_coalescing).into()),
+            ("queueing", word(QUEUEING, &p.queueing)),
+            ("arbitration", word(ARBITRATION, &p.arbitration)),
+        ]
+    }
+
+    /// The table that reads back as this, every number spelt out.
+    pub(crate) fn resolved(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        table.insert("preset".into(), self.preset.name.into());
+        table.extend(Self::values(&self.parameters).into_iter().map(|(k, v)| (k.to_owned(), v)));
+        table
+    }
+
+    /// What differs from the preset, as `buffer 4224 B (preset 64 KiB)`.
+    pub(crate) fn overrides(&self) -> Vec<String> {
+        let (ours, theirs) =
+            (Self::values(&self.parameters), Self::values(&(self.preset.parameters)()));
+        let plain = |value: &toml::Value| match value {
+            toml::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let pairs = ours.iter().zip(&theirs).filter(|(ours, theirs)| ours.1 != theirs.1);
+        pairs.map(|(a, b)| format!("{} {} (preset {})", a.0, plain(&a.1), plain(&b.1))).collect()
+    }
+}
+
+/// A time in the largest unit that says it exactly.
+pub(crate) fn exact_time(time: Picoseconds) -> String {
+    let units = [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
+    for (unit, scale) in units {
+        if time.0 > 0 && time.0.is_multiple_of(scale) {
+            return format!("{} {unit}", time.0 / scale);
+        }
+    }
+    format!("{} ps", time.0)
+}
+
+/// A size in the largest binary unit that says it exactly.
+pub(crate) fn exact_size(size: Bytes) -> String {
+    for (unit, scale) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
+        if size.0 > 0 && size.0.is_multiple_of(scale) {
+            return format!("{} {unit}", size.0 / scale);
+        }
+    }
+    format!("{} B", size.0)
+}
+
+/// A rate exactly: in Gb/s with all decimals it has.
+fn exact_rate(rate: BitsPerSecond) -> String {
+    let (whole, rest) = (rate.0 / 1_000_000_000, rate.0 % 1_000_000_000);
+    let decimals = format!("{rest:09}");
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.is_empty() { format!("{whole} Gb/s") } else { format!("{whole}.{decimals} Gb/s") }
+}

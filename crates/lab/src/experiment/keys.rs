@@ -1,0 +1,223 @@
+//! Reading tables key by key: types, units, ranges, and the nearest name on a miss.
+
+use super::document::{Document, Node, Value};
+use crate::LabError;
+use std::str::FromStr;
+
+/// A table being read. Every key that is asked for is known; what is left over is an error.
+pub(crate) struct Keys<'a> {
+    document: &'a Document,
+    path: String,
+    node: &'a Node,
+    known: Vec<&'static str>,
+}
+
+/// A key's value and its place.
+#[derive(Clone)]
+pub(crate) struct Field<'a> {
+    document: &'a Document,
+    path: String,
+    pub(crate) node: &'a Node,
+}
+
+/// The name closest to `word`, as the end of an error message.
+pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> String {
+    // Levenshtein distance on attacker-sized words is quadratic; names are short.
+    let word: String = word.chars().take(80).collect();
+    match names.min_by_key(|name| strsim::damerau_levenshtein(name, &word)) {
+        Some(name) => format!("; the nearest is `{name}`"),
+        None => String::new(),
+    }
+}
+
+/// A word of a file, fit to be quoted in one line.
+pub(crate) fn quote(word: &str) -> String {
+    let short: String = word.chars().take(60).collect();
+    let dots = if short.len() < word.len() { "…" } else { "" };
+    format!("`{}{dots}`", short.escape_debug())
+}
+
+/// The word for a value, as a resolved experiment writes it.
+pub(crate) fn word<T: PartialEq>(words: &[(&str, T)], value: &T) -> toml::Value {
+    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).into()
+}
+
+impl<'a> Keys<'a> {
+    /// The keys of a table called `path` in messages. Fails on another value.
+    pub(crate) fn of(document: &'a Document, path: &str, node: &'a Node) -> Result<Self, LabError> {
+        let keys = Keys { document, path: path.to_owned(), node, known: Vec::new() };
+        match node.entries() {
+            Some(_) => Ok(keys),
+            None => Err(keys.error(&format!("{path} is {}, but is a table", node.quoted()))),
+        }
+    }
+
+    /// What the table is called in messages from here on.
+    pub(crate) fn rename(&mut self, path: String) {
+        self.path = path;
+    }
+
+    /// The value of a key, if it is there.
+    pub(crate) fn optional(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.known.push(key);
+        let node = self.node.get(key)?;
+        let path =
+            if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        Some(Field { document: self.document, path, node })
+    }
+
+    /// The value of a key. Fails if it is missing; `example` says what to write.
+    pub(crate) fn required(
+        &mut self,
+        key: &'static str,
+        example: &str,
+    ) -> Result<Field<'a>, LabError> {
+        let missing = format!("{} lacks `{key}`; write {key} = {example}", self.name());
+        self.optional(key).ok_or_else(|| self.error(&missing))
+    }
+
+    /// Fails on the first key that nobody asked for.
+    pub(crate) fn finish(self) -> Result<(), LabError> {
+        let entries = self.node.entries().unwrap_or_default();
+        match entries.iter().find(|entry| !self.known.contains(&entry.key.as_str())) {
+            None => Ok(()),
+            Some(entry) => {
+                let near = nearest(&entry.key, self.known.iter().copied());
+                let text = format!("{} has no key {}{near}", self.name(), quote(&entry.key));
+                Err(self.document.error(entry.at, &text))
+            }
+        }
+    }
+
+    /// An error about the table as a whole.
+    pub(crate) fn error(&self, problem: &str) -> LabError {
+        self.document.error(self.node.at, problem)
+    }
+
+    fn name(&self) -> &str {
+        if self.path.is_empty() { "the experiment" } else { &self.path }
+    }
+}
+
+impl<'a> Field<'a> {
+    /// A value found elsewhere than in a table.
+    pub(crate) fn new(document: &'a Document, path: String, node: &'a Node) -> Self {
+        Field { document, path, node }
+    }
+
+    /// An error at the value: `traffic.hot.load = 9 <problem>`.
+    pub(crate) fn error(&self, problem: &str) -> LabError {
+        let text = format!("{} = {} {problem}", self.path, self.node.quoted());
+        self.document.error(self.node.at, &text)
+    }
+
+    /// An error at another place of the value, such as one of its keys.
+    pub(crate) fn error_at(&self, at: usize, problem: &str) -> LabError {
+        self.document.error(at, &format!("{}: {problem}", self.path))
+    }
+
+    /// `file:line` of the value.
+    pub(crate) fn place(&self) -> String {
+        self.document.place(self.node.at)
+    }
+
+    /// The table that the value is.
+    pub(crate) fn keys(&self) -> Result<Keys<'a>, LabError> {
+        Keys::of(self.document, &self.path, self.node)
+    }
+
+    /// A string.
+    pub(crate) fn text(&self) -> Result<&'a str, LabError> {
+        match &self.node.value {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.error("is not a text; write it in quotes")),
+        }
+    }
+
+    /// A name: a text of 1 to 80 printable characters.
+    pub(crate) fn name(&self) -> Result<String, LabError> {
+        let text = self.text()?;
+        let fits = !text.trim().is_empty() && text.chars().count() <= 80;
+        if fits && !text.chars().any(char::is_control) {
+            Ok(text.to_owned())
+        } else {
+            Err(self.error("is no name; use 1 to 80 printable characters"))
+        }
+    }
+
+    /// A quantity with its unit between two bounds.
+    pub(crate) fn quantity<T>(&self, least: T, most: T) -> Result<T, LabError>
+    where
+        T: FromStr + PartialOrd + std::fmt::Display,
+        T::Err: std::fmt::Display,
+    {
+        let Value::Text(text) = &self.node.value else {
+            return Err(self.error("has no unit; write it in quotes with one, such as \"2 ms\""));
+        };
+        let value = text.parse::<T>().map_err(|error| {
+            self.document.error(self.node.at, &format!("{}: {error}", self.path))
+        })?;
+        if value < least || value > most {
+            return Err(self.error(&format!("is outside {least} to {most}")));
+        }
+        Ok(value)
+    }
+
+    /// A whole number between two bounds.
+    pub(crate) fn integer(&self, least: u64, most: u64) -> Result<u64, LabError> {
+        let range = format!("is not a whole number from {least} to {most}");
+        match self.node.value {
+            Value::Integer(number) => match u64::try_from(number) {
+                Ok(number) if (least..=most).contains(&number) => Ok(number),
+                _ => Err(self.error(&range)),
+            },
+            _ => Err(self.error(&range)),
+        }
+    }
+
+    /// A number above `least` and up to `most`.
+    pub(crate) fn number(&self, least: f64, most: f64) -> Result<f64, LabError> {
+        let number = match self.node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => f64::NAN,
+        };
+        if number > least && number <= most {
+            Ok(number)
+        } else {
+            Err(self.error(&format!("is not a number above {least} and up to {most}")))
+        }
+    }
+
+    /// One of several words.
+    pub(crate) fn choice<T: Clone>(&self, words: &[(&str, T)]) -> Result<T, LabError> {
+        let text = self.text()?;
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(value.clone()),
+            None => {
+                let all = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+                let near = nearest(text, words.iter().map(|(word, _)| *word));
+                Err(self.error(&format!("is none of {all}{near}")))
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(&self) -> Result<Vec<Field<'a>>, LabError> {
+        match &self.node.value {
+            Value::Array(nodes) => {
+                let item = |(index, node)| {
+                    let path = format!("{}[{index}]", self.path);
+                    Field { document: self.document, path, node }
+                };
+                Ok(nodes.iter().enumerate().map(item).collect())
+            }
+            _ => Err(self.error("is not a list; write it in [ ]")),
+        }
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(&self) -> Result<Vec<String>, LabError> {
+        self.items()?.iter().map(|item| item.text().map(str::to_owned)).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! Laying a variant over the experiment: tables merge key by key, values are replaced whole.
+
+use super::document::{Document, Entry, Node, Value};
+use crate::LabError;
+
+/// Keys of one table that exclude each other: naming one in a variant drops the others.
+const EXCLUSIVE: &[(&str, &[&str])] =
+    &[("fabric", &["file", "build"]), ("subnet", &["engine", "forwarding"])];
+
+/// The tables a variant may change.
+pub(crate) const SECTIONS: &[&str] = &["fabric", "subnet", "sim", "traffic"];
+
+/// The experiment as one variant sees it.
+pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<Node, LabError> {
+    let mut entries: Vec<Entry> = base.entries().unwrap_or_default().to_vec();
+    for change in over.entries().unwrap_or_default() {
+        if !SECTIONS.contains(&change.key.as_str()) {
+            continue;
+        }
+        match entries.iter_mut().find(|entry| entry.key == change.key) {
+            None => entries.push(change.clone()),
+            Some(entry) if change.key == "traffic" => {
+                entry.node = traffic(document, &entry.node, &change.node)?;
+            }
+            Some(entry) => entry.node = section(&change.key, &entry.node, &change.node),
+        }
+    }
+    Ok(Node { at: over.at, value: Value::Table(entries) })
+}
+
+fn section(name: &str, base: &Node, over: &Node) -> Node {
+    let (Value::Table(under), Value::Table(changes)) = (&base.value, &over.value) else {
+        // A fault of type is found where the section is read.
+        return over.clone();
+    };
+    let mut entries = under.clone();
+    for change in changes {
+        let group = EXCLUSIVE.iter().filter(|(table, _)| *table == name).map(|(_, keys)| *keys);
+        let rivals = group.flatten().copied().collect::<Vec<_>>();
+        if rivals.contains(&change.key.as_str()) {
+            entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
+            // A table file belongs to the engine that reads it.
+            let reads = change.key == "engine"
+                && matches!(&change.node.value, Value::Text(engine) if engine == "file");
+            if name == "subnet" && !reads {
+                entries.retain(|entry| entry.key != "lft");
+            }
+        }
+        entries.retain(|entry| entry.key != change.key);
+        entries.push(change.clone());
+    }
+    Node { at: over.at, value: Value::Table(entries) }
+}
+
+/// Traffic groups are matched by name; a new name adds a group.
+fn traffic(document: &Document, base: &Node, over: &Node) -> Result<Node, LabError> {
+    let (Value::Array(under), Value::Array(changes)) = (&base.value, &over.value) else {
+        return Ok(over.clone());
+    };
+    let mut groups = under.clone();
+    for change in changes {
+        let name = |node: &Node| match node.get("name").map(|node| &node.value) {
+            Some(Value::Text(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let Some(wanted) = name(change) else {
+            let text = "traffic of a variant lacks `name`; name the group that is changed";
+            return Err(document.error(change.at, text));
+        };
+        match groups.iter_mut().find(|group| name(group).as_ref() == Some(&wanted)) {
+            Some(group) => *group = section("traffic", group, change),
+            None => groups.push(change.clone()),
+        }
+    }
+    Ok(Node { at: over.at, value: Value::Array(groups) })
+}

@@ -1,0 +1,303 @@
+//! The experiment file: read, checked, laid over by variants, and written down resolved.
+
+mod devices;
+mod document;
+mod fabric;
+mod keys;
+mod merge;
+mod plan;
+mod published;
+mod subnet;
+mod traffic;
+
+pub use devices::DevicesSpec;
+pub use fabric::{FabricSource, FabricSpec, RandomCut};
+pub use plan::{Plan, WarmUp};
+pub use published::Published;
+pub use subnet::{Routing, SubnetSpec};
+pub use traffic::{Senders, TrafficSpec};
+
+pub(crate) use devices::exact_time;
+pub(crate) use keys::nearest;
+pub(crate) use traffic::in_words;
+
+use crate::LabError;
+use document::{Document, Node, Value};
+use keys::{Field, Keys, quote};
+use std::path::{Path, PathBuf};
+
+/// One alternative of an experiment, complete.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Name in tables.
+    pub name: String,
+    /// One line on it; may be empty.
+    pub summary: String,
+    /// The cables.
+    pub fabric: FabricSpec,
+    /// What a subnet manager does.
+    pub subnet: SubnetSpec,
+    /// Switches and adapters.
+    pub devices: DevicesSpec,
+    /// The flow groups, at least one; the position is the group's index.
+    pub traffic: Vec<TrafficSpec>,
+}
+
+/// A whole experiment.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The file as it was named.
+    pub path: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// What it asks, in one line.
+    pub summary: String,
+    /// Length, warm-up, seeds.
+    pub plan: Plan,
+    /// The alternatives in the order of the file, at least one.
+    pub variants: Vec<Variant>,
+    /// Published numbers to compare with.
+    pub published: Vec<Published>,
+}
+
+/// The name of the only variant of an experiment without `[[variant]]`.
+const AS_IS: &str = "as-is";
+/// Most bytes of an experiment file: it is written by hand.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most variants and most flow groups; group indices are 16 bits wide.
+const VARIANTS_MAX: usize = 1000;
+
+impl Experiment {
+    /// Reads and checks a file. Files it names are not opened yet.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let text = read_text(path, FILE_BYTES_MAX)?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads and checks the text of a file called `path`; paths in it are relative to its folder.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
+        let (document, root) = Document::parse(text, path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut keys = Keys::of(&document, "", &root)?;
+        keys.required("schema", "1")?.integer(1, 1)?;
+        let name = keys.required("name", "\"my-experiment\"")?.name()?;
+        let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
+        let plan = keys.required("run", "{ duration = \"2 ms\" }")?.keys()?;
+        let plan = Plan::read(plan)?;
+        let published = match keys.optional("published") {
+            None => Vec::new(),
+            Some(field) => {
+                let rows = field.items()?;
+                rows.iter().map(Published::read).collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        let variants = match keys.optional("variant") {
+            None => vec![variant(&document, &root, AS_IS.into(), String::new(), folder)?],
+            Some(field) => variants(&document, &root, &field, folder)?,
+        };
+        for section in merge::SECTIONS {
+            keys.optional(section);
+        }
+        keys.finish()?;
+        let summary = LabError::one_line(summary.unwrap_or_default());
+        let path = path.to_owned();
+        let experiment = Experiment { path, name, summary, plan, variants, published };
+        experiment.check_published().map_err(LabError::Request)?;
+        Ok(experiment)
+    }
+
+    fn check_published(&self) -> Result<(), String> {
+        let names: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
+        let traffic = self.variants.iter().flat_map(|variant| &variant.traffic);
+        let groups: Vec<&str> = traffic.map(|group| group.name.as_str()).collect();
+        self.published.iter().try_for_each(|row| row.check(&names, &groups))
+    }
+
+    /// Replaces the fabric of every variant by a file, and the tables of those that read tables.
+    /// Fails if a variant reads tables and only the fabric was given, or none reads the tables.
+    pub fn override_site(
+        &mut self,
+        fabric: Option<PathBuf>,
+        lft: Option<PathBuf>,
+    ) -> Result<(), LabError> {
+        let mut reads = false;
+        for variant in &mut self.variants {
+            if let Some(fabric) = &fabric {
+                variant.fabric.source = FabricSource::File(fabric.clone());
+            }
+            if let Routing::File(tables) = &mut variant.subnet.routing {
+                reads = true;
+                match (&lft, &fabric) {
+                    (Some(lft), _) => tables.clone_from(lft),
+                    (None, None) => {}
+                    (None, Some(_)) => {
+                        let problem = "routes by the tables of its own fabric; name those of the \
+                            new one too (--lft) or leave the variant out";
+                        return Err(LabError::variant(&variant.name, problem));
+                    }
+                }
+            }
+        }
+        if lft.is_some() && !reads {
+            let problem = "no variant reads forwarding tables; write engine = \"file\" in [subnet] \
+                or leave --lft out";
+            return Err(LabError::Request(problem.into()));
+        }
+        Ok(())
+    }
+
+    /// Replaces the first seed and the number of seeds. Fails outside 0 to 2^63 − 1001 and 1 to
+    /// 1000.
+    pub fn override_seeds(
+        &mut self,
+        seed: Option<u64>,
+        seeds: Option<u32>,
+    ) -> Result<(), LabError> {
+        let seed = seed.unwrap_or(self.plan.seed);
+        let seeds = seeds.unwrap_or(self.plan.seeds);
+        if seed > plan::SEED_MAX {
+            return Err(LabError::Request(format!("seed {seed} is above {}", plan::SEED_MAX)));
+        }
+        if !(1..=plan::SEEDS_MAX).contains(&seeds) {
+            let most = plan::SEEDS_MAX;
+            return Err(LabError::Request(format!("seeds = {seeds} is outside 1 to {most}")));
+        }
+        (self.plan.seed, self.plan.seeds) = (seed, seeds);
+        Ok(())
+    }
+
+    /// Keeps the named variants, in the order of the names. Published rows of the others go.
+    pub fn keep_variants<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), LabError> {
+        let mut kept: Vec<Variant> = Vec::new();
+        for name in names {
+            let name = name.as_ref();
+            match self.variants.iter().find(|variant| variant.name == name) {
+                Some(_) if kept.iter().any(|variant| variant.name == name) => {}
+                Some(variant) => kept.push(variant.clone()),
+                None => {
+                    let near = nearest(name, self.variants.iter().map(|v| v.name.as_str()));
+                    let problem = format!("the experiment has no variant {}{near}", quote(name));
+                    return Err(LabError::Request(problem));
+                }
+            }
+        }
+        if kept.is_empty() {
+            return Err(LabError::Request("no variant is named; name one or more".into()));
+        }
+        // A row without a variant means the first of the file, which may be gone.
+        let first = self.variants.first().map(|variant| variant.name.clone());
+        self.published.retain_mut(|row| {
+            row.variant = row.variant.take().or(first.clone());
+            let mut named = row.variant.iter().map(String::as_str).chain(row.measure.variants());
+            named.all(|name| kept.iter().any(|variant| variant.name == name))
+        });
+        self.variants = kept;
+        Ok(())
+    }
+
+    /// A TOML text that means the same, every default and every parameter spelt out. Paths are
+    /// relative to where the program was called.
+    pub fn resolved(&self) -> String {
+        let body = toml::to_string(&self.resolved_table()).unwrap_or_default();
+        format!("# `{}`, resolved: every default spelt out\n{body}", self.name)
+    }
+
+    /// The same as a tree.
+    pub(crate) fn resolved_table(&self) -> toml::Table {
+        let variant = |variant: &Variant| {
+            let mut table = toml::Table::new();
+            table.insert("name".into(), variant.name.clone().into());
+            table.insert("summary".into(), variant.summary.clone().into());
+            table.insert("fabric".into(), variant.fabric.resolved().into());
+            table.insert("subnet".into(), variant.subnet.resolved().into());
+            table.insert("sim".into(), variant.devices.resolved().into());
+            let groups: Vec<_> = variant.traffic.iter().map(TrafficSpec::resolved).collect();
+            table.insert("traffic".into(), groups.into());
+            table
+        };
+        let mut table = toml::Table::new();
+        table.insert("schema".into(), 1.into());
+        table.insert("name".into(), self.name.clone().into());
+        table.insert("summary".into(), self.summary.clone().into());
+        table.insert("run".into(), self.plan.resolved().into());
+        let variants: Vec<_> = self.variants.iter().map(variant).collect();
+        table.insert("variant".into(), variants.into());
+        let rows: Vec<_> = self.published.iter().map(Published::resolved).collect();
+        if !rows.is_empty() {
+            table.insert("published".into(), rows.into());
+        }
+        table
+    }
+}
+
+fn variants(
+    document: &Document,
+    root: &Node,
+    field: &Field<'_>,
+    folder: &Path,
+) -> Result<Vec<Variant>, LabError> {
+    let items = field.items()?;
+    if items.is_empty() || items.len() > VARIANTS_MAX {
+        return Err(field.error(&format!("is not a list of 1 to {VARIANTS_MAX} variants")));
+    }
+    let mut variants: Vec<Variant> = Vec::new();
+    for item in items {
+        let mut keys = item.keys()?;
+        let name = keys.required("name", "\"fat-tree\"")?;
+        let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
+        for section in merge::SECTIONS {
+            keys.optional(section);
+        }
+        keys.finish()?;
+        if variants.iter().any(|known| Some(known.name.as_str()) == name.text().ok()) {
+            return Err(name.error("is the name of two variants; rename one"));
+        }
+        let root = merge::merged(document, root, item.node)?;
+        let summary = LabError::one_line(summary.unwrap_or_default());
+        variants.push(variant(document, &root, name.name()?, summary, folder)?);
+    }
+    Ok(variants)
+}
+
+fn variant(
+    document: &Document,
+    root: &Node,
+    name: String,
+    summary: String,
+    folder: &Path,
+) -> Result<Variant, LabError> {
+    let section = |name| fabric::section(document, root, name);
+    let fabric = FabricSpec::read(section("fabric")?, folder)?;
+    let subnet = SubnetSpec::read(section("subnet")?, folder)?;
+    let devices = DevicesSpec::read(section("sim")?)?;
+    let empty = Node { at: root.at, value: Value::Array(Vec::new()) };
+    let groups = Field::new(document, "traffic".into(), root.get("traffic").unwrap_or(&empty));
+    let mut traffic: Vec<TrafficSpec> = Vec::new();
+    for group in groups.items()? {
+        let spec = TrafficSpec::read(&group, folder)?;
+        if traffic.iter().any(|known| known.name == spec.name) {
+            let problem = format!("traffic {} is there twice; rename one", quote(&spec.name));
+            return Err(group.error_at(group.node.at, &problem));
+        }
+        traffic.push(spec);
+    }
+    if traffic.is_empty() || traffic.len() > VARIANTS_MAX {
+        let problem = format!("the experiment needs 1 to {VARIANTS_MAX} tables [[traffic]]");
+        return Err(document.error(root.at, &problem));
+    }
+    Ok(Variant { name, summary, fabric, subnet, devices, traffic })
+}
+
+/// The text of a file of at most `bytes_max` bytes.
+pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, LabError> {
+    use std::io::Read;
+    let failed = |source| LabError::Read { path: path.to_owned(), source };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > bytes_max {
+        let text = format!("larger than {} MiB", bytes_max >> 20);
+        return Err(failed(std::io::Error::other(text)));
+    }
+    String::from_utf8(bytes).map_err(|_| failed(std::io::Error::other("not a text in UTF-8")))
+}

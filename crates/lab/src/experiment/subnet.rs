@@ -1,0 +1,140 @@
+//! `[subnet]`: who fills the forwarding tables, LMC, lanes and VL arbitration.
+
+use super::fabric::{path, text_of};
+use super::keys::{Field, Keys, nearest};
+use crate::LabError;
+use clearlane_ib::{Lmc, VirtualLane};
+use clearlane_subnet::{VlArbitration, VlWeight, engines};
+use std::path::{Path, PathBuf};
+
+/// What switches forward by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Routing {
+    /// A routing engine of the registry fills tables.
+    Engine(String),
+    /// The site's own tables.
+    File(PathBuf),
+    /// Dimension order by rule; nothing a subnet manager could deploy.
+    DimensionOrderRule,
+}
+
+/// The subnet of a variant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubnetSpec {
+    /// Engine, file or rule.
+    pub routing: Routing,
+    /// A port has 2^LMC LIDs.
+    pub lmc: Lmc,
+    /// Data lanes of engines that leave the choice, 1 to 15.
+    pub lanes: u8,
+    /// VL arbitration where it is not the engine's.
+    pub vl_arbitration: Option<VlArbitration>,
+}
+
+/// The value of `engine` that reads `lft`, and that of `forwarding`.
+const FILE: &str = "file";
+const RULE: &str = "dimension-order";
+
+impl SubnetSpec {
+    /// Reads the table; `folder` is what paths in it are relative to.
+    pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
+        let (engine, lft) = (keys.optional("engine"), keys.optional("lft"));
+        let routing = match (engine, keys.optional("forwarding")) {
+            (Some(engine), None) => self::engine(&engine)?,
+            (None, Some(rule)) => rule.choice(&[(RULE, Routing::DimensionOrderRule)])?,
+            (None, None) => {
+                let problem = "subnet has neither `engine` nor `forwarding`; write \
+                    engine = \"min-hop\" or another of `list engines`";
+                return Err(keys.error(problem));
+            }
+            (Some(_), Some(rule)) => {
+                return Err(rule.error("stands beside `engine`; write only one of them"));
+            }
+        };
+        let routing = match (routing, lft) {
+            (Routing::File(_), Some(lft)) => Routing::File(path(folder, lft.text()?)),
+            // The command line may still name the tables.
+            (routing, None) => routing,
+            (_, Some(lft)) => {
+                return Err(lft.error("is read by engine = \"file\" alone; drop it"));
+            }
+        };
+        let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
+        let lanes = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?.unwrap_or(1);
+        let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
+        keys.finish()?;
+        Ok(SubnetSpec {
+            routing,
+            lmc: Lmc::new(lmc as u8).unwrap_or_default(),
+            lanes: lanes as u8,
+            vl_arbitration: arbitration.transpose()?,
+        })
+    }
+
+    /// The table that reads back as this.
+    pub(crate) fn resolved(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        match &self.routing {
+            Routing::Engine(name) => table.insert("engine".into(), name.clone().into()),
+            Routing::DimensionOrderRule => table.insert("forwarding".into(), RULE.into()),
+            Routing::File(path) => {
+                table.insert("engine".into(), FILE.into());
+                table.insert("lft".into(), text_of(path))
+            }
+        };
+        table.insert("lmc".into(), i64::from(self.lmc.value()).into());
+        table.insert("lanes".into(), i64::from(self.lanes).into());
+        if let Some(arbitration) = &self.vl_arbitration {
+            let entries = |entries: &[VlWeight]| -> toml::Value {
+                let pair = |e: &VlWeight| vec![i64::from(e.vl.value()), i64::from(e.weight)];
+                entries.iter().map(pair).collect::<Vec<_>>().into()
+            };
+            let mut inner = toml::Table::new();
+            inner.insert("high".into(), entries(&arbitration.high));
+            inner.insert("low".into(), entries(&arbitration.low));
+            inner.insert("high_limit".into(), i64::from(arbitration.high_limit).into());
+            table.insert("vl_arbitration".into(), inner.into());
+        }
+        table
+    }
+}
+
+fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
+    let name = field.text()?;
+    if name == FILE {
+        return Ok(Routing::File(PathBuf::new()));
+    }
+    match engines::ALL.iter().find(|entry| entry.name == name) {
+        Some(entry) => Ok(Routing::Engine(entry.name.to_owned())),
+        None => {
+            let names = engines::ALL.iter().map(|entry| entry.name).chain([FILE]);
+            Err(field.error(&format!("is no routing engine{}", nearest(name, names))))
+        }
+    }
+}
+
+/// `{ high = [[vl, weight], …], low = […], high_limit = 0 }`.
+fn vl_arbitration(field: &Field<'_>) -> Result<VlArbitration, LabError> {
+    let mut keys = field.keys()?;
+    let high = keys.optional("high").map(|f| weights(&f)).transpose()?.unwrap_or_default();
+    let low = weights(&keys.required("low", "[[0, 64], [1, 64]]")?)?;
+    let limit = keys.optional("high_limit").map(|f| f.integer(0, 255)).transpose()?;
+    keys.finish()?;
+    Ok(VlArbitration { high, low, high_limit: limit.unwrap_or(0) as u8 })
+}
+
+fn weights(field: &Field<'_>) -> Result<Vec<VlWeight>, LabError> {
+    let items = field.items()?;
+    // IBA vol. 1, 14.2.5.9: a port has at most 64 entries in each table.
+    if items.len() > 64 {
+        return Err(field.error("has more than the 64 entries of an arbitration table"));
+    }
+    let entry = |item: &Field<'_>| match item.items()?.as_slice() {
+        [vl, weight] => {
+            let lane = VirtualLane::new(vl.integer(0, 14)? as u8).unwrap_or_default();
+            Ok(VlWeight { vl: lane, weight: weight.integer(0, 255)? as u8 })
+        }
+        _ => Err(item.error("is not a pair [vl, weight]")),
+    };
+    items.iter().map(entry).collect()
+}

@@ -1,0 +1,347 @@
+//! `[[traffic]]`: flow groups as a file writes them, and as the simulator runs them.
+
+use super::devices::{exact_size, exact_time};
+use super::document::Value;
+use super::fabric::path;
+use super::keys::{Field, nearest, word};
+use crate::LabError;
+use clearlane_ib::random::Stream;
+use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
+use clearlane_workload::patterns::{self, PatternSpec};
+use clearlane_workload::{Arrivals, Class, FlowGroup, HostRef, Rank, Ranks};
+use clearlane_workload::{SizeDistribution, Transport};
+use std::path::{Path, PathBuf};
+
+/// Who sends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Senders {
+    /// Every host.
+    All,
+    /// These.
+    Hosts(Vec<HostRef>),
+    /// All but these.
+    Except(Vec<HostRef>),
+    /// Ranks `offset`, `offset + every`, …
+    Every {
+        /// Distance.
+        every: u32,
+        /// First rank.
+        offset: u32,
+    },
+    /// A share of the hosts drawn once.
+    Share {
+        /// 0 < share ≤ 1.
+        share: f64,
+        /// Seed of the draw, apart from the run's.
+        seed: u64,
+    },
+}
+
+/// A flow group of an experiment.
+#[derive(Clone, Debug)]
+pub struct TrafficSpec {
+    /// Name in tables.
+    pub name: String,
+    /// Hot, victim or background.
+    pub class: Class,
+    /// Who sends to whom.
+    pub pattern: PatternSpec,
+    /// Who sends.
+    pub senders: Senders,
+    /// Offered load as a share of a sender's link, headers included.
+    pub load: f64,
+    /// Message sizes.
+    pub sizes: SizeDistribution,
+    /// When messages are posted.
+    pub arrivals: Arrivals,
+    /// First instant a message may be posted.
+    pub start: Picoseconds,
+    /// No message is posted from here on; the end of the run if not given.
+    pub stop: Option<Picoseconds>,
+    /// RC or UD.
+    pub transport: Transport,
+    /// Service level that overrides the subnet's.
+    pub sl: Option<ServiceLevel>,
+    /// File and line, for errors that need the fabric to be found.
+    place: String,
+    /// Path of a matrix pattern's table.
+    matrix: Option<PathBuf>,
+    written: Written,
+}
+
+/// What goes into the resolved experiment as it stands in the file.
+#[derive(Clone, Debug)]
+struct Written {
+    pattern: toml::Value,
+    senders: toml::Value,
+    size: toml::Value,
+}
+
+pub(crate) const CLASSES: &[(&str, Class)] =
+    &[("hot", Class::Hot), ("victim", Class::Victim), ("background", Class::Background)];
+const TRANSPORTS: &[(&str, Transport)] = &[("rc", Transport::Rc), ("ud", Transport::Ud)];
+const ARRIVALS: &[(&str, Arrivals)] =
+    &[("poisson", Arrivals::Poisson), ("periodic", Arrivals::Periodic)];
+
+impl TrafficSpec {
+    /// Reads one group; `folder` is what paths in it are relative to.
+    pub(crate) fn read(field: &Field<'_>, folder: &Path) -> Result<Self, LabError> {
+        let mut keys = field.keys()?;
+        let name = keys.required("name", "\"hot\"")?.name()?;
+        keys.rename(format!("traffic.{name}"));
+        let class = keys.required("class", "\"hot\", \"victim\" or \"background\"")?;
+        let written = keys.required("pattern", "{ kind = \"uniform\" }")?;
+        let (pattern, matrix) = pattern(&written, folder)?;
+        let pattern_text = written.node.plain();
+        let (senders, senders_text) = match keys.optional("senders") {
+            None => (Senders::All, "all".into()),
+            Some(field) => (senders(&field)?, field.node.plain()),
+        };
+        let load = keys.required("load", "0.5")?.number(0.0, 4.0)?;
+        let size = keys.required("size", "\"2 KiB\"")?;
+        let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
+        let mut time = |key| {
+            let field = keys.optional(key);
+            field.map(|f| f.quantity(Picoseconds(0), Picoseconds::MAX_RUN)).transpose()
+        };
+        let (start, stop) = (time("start")?.unwrap_or_default(), time("stop")?);
+        let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
+        let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
+        if stop.is_some_and(|stop| stop <= start) {
+            return Err(keys.error(&format!("traffic {name} stops before it starts; raise stop")));
+        }
+        let spec = TrafficSpec {
+            class: class.choice(CLASSES)?,
+            pattern,
+            senders,
+            load,
+            sizes: sizes(&size)?,
+            arrivals: arrivals.unwrap_or(Arrivals::Poisson),
+            start,
+            stop,
+            transport: transport.unwrap_or(Transport::Rc),
+            sl: sl.and_then(|sl| ServiceLevel::new(sl as u8)),
+            place: field.place(),
+            matrix,
+            written: Written {
+                pattern: pattern_text,
+                senders: senders_text,
+                size: size.node.plain(),
+            },
+            name,
+        };
+        keys.finish()?;
+        Ok(spec)
+    }
+
+    /// The table that reads back as this.
+    pub(crate) fn resolved(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        let mut put = |key: &str, value: toml::Value| table.insert(key.to_owned(), value);
+        put("name", self.name.clone().into());
+        put("class", self.class.name().into());
+        let mut pattern = self.written.pattern.clone();
+        if let (Some(file), Some(table)) = (&self.matrix, pattern.as_table_mut()) {
+            table.insert("file".into(), super::fabric::text_of(file));
+        }
+        put("pattern", pattern);
+        put("senders", self.written.senders.clone());
+        put("load", self.load.into());
+        put("size", self.written.size.clone());
+        put("arrivals", word(ARRIVALS, &self.arrivals));
+        put("start", exact_time(self.start).into());
+        if let Some(stop) = self.stop {
+            put("stop", exact_time(stop).into());
+        }
+        put("transport", word(TRANSPORTS, &self.transport));
+        if let Some(sl) = self.sl {
+            put("sl", i64::from(sl.value()).into());
+        }
+        table
+    }
+
+    /// The table a matrix pattern needs read.
+    pub(crate) fn matrix(&self) -> Option<&Path> {
+        self.matrix.as_deref()
+    }
+
+    /// The group in a fabric with these hosts. `matrix` is the text of [`TrafficSpec::matrix`]'s
+    /// file; `end` is when traffic without a stop stops.
+    pub(crate) fn group(
+        &self,
+        ranks: &Ranks,
+        matrix: Option<String>,
+        end: Picoseconds,
+    ) -> Result<FlowGroup, String> {
+        let place = |problem: String| format!("{}: traffic.{}: {problem}", self.place, self.name);
+        let mut pattern = self.pattern.clone();
+        if let PatternSpec::Matrix(params) = &mut pattern {
+            params.text = matrix;
+        }
+        let destinations = pattern.build(ranks).map_err(|error| place(error.to_string()))?;
+        let senders = self.senders.ranks(ranks).map_err(place)?;
+        if !senders.iter().any(|rank| destinations.weight(*rank) > 0.0) {
+            return Err(place("none of its senders has a destination; widen senders".into()));
+        }
+        Ok(FlowGroup {
+            name: self.name.clone(),
+            class: self.class,
+            senders,
+            destinations,
+            sizes: self.sizes.clone(),
+            load: self.load,
+            arrivals: self.arrivals,
+            start: self.start,
+            stop: self.stop.unwrap_or(end),
+            transport: self.transport,
+            sl: self.sl,
+        })
+    }
+}
+
+impl Senders {
+    /// The ranks meant, ascending.
+    fn ranks(&self, ranks: &Ranks) -> Result<Vec<Rank>, String> {
+        let all = 0..ranks.count();
+        let resolve = |hosts: &[HostRef]| {
+            let mut named =
+                hosts.iter().map(|host| ranks.resolve(host)).collect::<Result<Vec<_>, _>>()?;
+            named.sort_unstable();
+            named.dedup();
+            Ok::<_, String>(named)
+        };
+        Ok(match self {
+            Senders::All => all.map(Rank).collect(),
+            Senders::Hosts(hosts) => resolve(hosts)?,
+            Senders::Except(hosts) => {
+                let out = resolve(hosts)?;
+                all.map(Rank).filter(|rank| out.binary_search(rank).is_err()).collect()
+            }
+            Senders::Every { every, offset } => {
+                all.skip(*offset as usize).step_by((*every).max(1) as usize).map(Rank).collect()
+            }
+            Senders::Share { share, seed } => {
+                let mut shuffled: Vec<u32> = all.collect();
+                let mut stream = Stream::new(*seed, "senders", 0);
+                for last in (1..shuffled.len()).rev() {
+                    shuffled.swap(last, stream.below(last as u64 + 1) as usize);
+                }
+                let count = (share * f64::from(ranks.count())).round().max(1.0) as usize;
+                let mut drawn: Vec<Rank> = shuffled.into_iter().take(count).map(Rank).collect();
+                drawn.sort_unstable();
+                drawn
+            }
+        })
+    }
+}
+
+fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
+    if matches!(field.node.value, Value::Text(_)) {
+        return field.choice(&[("all", Senders::All)]);
+    }
+    let mut keys = field.keys()?;
+    let (hosts, except) = (keys.optional("hosts"), keys.optional("except"));
+    let (every, share) = (keys.optional("every"), keys.optional("share"));
+    let (offset, seed) = (keys.optional("offset"), keys.optional("seed"));
+    let read = match (hosts, except, every, share) {
+        (Some(hosts), None, None, None) => Senders::Hosts(host_refs(&hosts)?),
+        (None, Some(hosts), None, None) => Senders::Except(host_refs(&hosts)?),
+        (None, None, Some(every), None) => {
+            let every = every.integer(1, 1 << 20)? as u32;
+            let offset = offset.as_ref().map(|f| f.integer(0, 1 << 20)).transpose()?;
+            Senders::Every { every, offset: offset.unwrap_or(0) as u32 }
+        }
+        (None, None, None, Some(share)) => {
+            let share = share.number(0.0, 1.0)?;
+            let seed = seed.as_ref().map(|f| f.integer(0, i64::MAX as u64)).transpose()?;
+            Senders::Share { share, seed: seed.unwrap_or(1) }
+        }
+        _ => return Err(field.error("is not exactly one of hosts, except, every, share")),
+    };
+    let (with_offset, with_seed) =
+        (matches!(read, Senders::Every { .. }), matches!(read, Senders::Share { .. }));
+    if let Some(field) = offset.filter(|_| !with_offset).or(seed.filter(|_| !with_seed)) {
+        return Err(field.error("does not belong to this kind of senders; drop it"));
+    }
+    keys.finish()?;
+    Ok(read)
+}
+
+fn host_refs(field: &Field<'_>) -> Result<Vec<HostRef>, LabError> {
+    let items = field.items()?;
+    if items.is_empty() {
+        return Err(field.error("names no host"));
+    }
+    let host = |item: &Field<'_>| match item.node.value {
+        Value::Integer(_) => Ok(HostRef::Number(item.integer(0, u64::from(u32::MAX))? as u32)),
+        _ => Ok(HostRef::Name(item.text()?.to_owned())),
+    };
+    items.iter().map(host).collect()
+}
+
+/// The pattern and, for a matrix, where its table lies.
+fn pattern(field: &Field<'_>, folder: &Path) -> Result<(PatternSpec, Option<PathBuf>), LabError> {
+    let mut keys = field.keys()?;
+    let kind = keys.required("kind", "\"uniform\"")?;
+    let name = kind.text()?;
+    if !patterns::ALL.iter().any(|entry| entry.name == name) {
+        let names = patterns::ALL.iter().map(|entry| entry.name);
+        return Err(kind.error(&format!("is no pattern{}", nearest(name, names))));
+    }
+    let spec: Result<PatternSpec, toml::de::Error> = field.node.plain().try_into();
+    let mut spec = spec.map_err(|error| {
+        let problem = error.message().to_owned();
+        let wrong = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        let key = wrong.and_then(|key| {
+            let entries = field.node.entries()?;
+            entries.iter().find(|entry| entry.key == key)
+        });
+        field.error_at(key.map_or(field.node.at, |key| key.at), &problem)
+    })?;
+    let mut matrix = None;
+    if let PatternSpec::Matrix(params) = &mut spec {
+        let file = path(folder, &params.file);
+        params.file = file.to_string_lossy().into_owned();
+        matrix = Some(file);
+    }
+    Ok((spec, matrix))
+}
+
+/// A size, `{ min, max }` or `{ mix = [["64 B", 0.5], …] }`.
+fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
+    let (least, most) = (Bytes(1), Bytes(1 << 30));
+    if matches!(field.node.value, Value::Text(_)) {
+        return Ok(SizeDistribution::Fixed(field.quantity(least, most)?));
+    }
+    if field.node.entries().is_none() {
+        return Err(field.error("is neither a size such as \"2 KiB\", { min, max } nor { mix }"));
+    }
+    let mut keys = field.keys()?;
+    let sizes = match keys.optional("mix") {
+        Some(mix) => {
+            let pair = |item: &Field<'_>| match item.items()?.as_slice() {
+                [size, weight] => Ok((size.quantity(least, most)?, weight.number(0.0, 1e9)?)),
+                _ => Err(item.error("is not a pair [size, weight]")),
+            };
+            SizeDistribution::Mix(mix.items()?.iter().map(pair).collect::<Result<_, _>>()?)
+        }
+        None => SizeDistribution::Uniform {
+            min: keys.required("min", "\"64 B\"")?.quantity(least, most)?,
+            max: keys.required("max", "\"4 KiB\"")?.quantity(least, most)?,
+        },
+    };
+    keys.finish()?;
+    sizes.check().map_err(|error| field.error(&format!("cannot be: {error}")))?;
+    Ok(sizes)
+}
+
+/// A size distribution in words, for the facts of a report.
+pub(crate) fn in_words(sizes: &SizeDistribution) -> String {
+    match sizes {
+        SizeDistribution::Fixed(size) => exact_size(*size),
+        SizeDistribution::Uniform { min, max } => {
+            format!("{} to {}", exact_size(*min), exact_size(*max))
+        }
+        SizeDistribution::Mix(mix) => format!("a mix of {} sizes", mix.len()),
+    }
+}

@@ -1,0 +1,379 @@
+//! The figures of one run of one seed.
+
+use super::warm_up::{BATCH, mser5};
+use crate::experiment::{Plan, WarmUp};
+use crate::prepare::Prepared;
+use clearlane_ib::Picoseconds;
+use clearlane_sim::{GroupSlice, Outcome};
+use clearlane_workload::{Class, Rank};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// The slices that count: from the end of the warm-up to the end of the run or of the traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) slice: Picoseconds,
+    pub(crate) converged: bool,
+}
+
+/// When measuring began.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct WarmUpFound {
+    /// Begin of the measured part, µs.
+    pub from_us: f64,
+    /// End of the measured part, µs.
+    pub to_us: f64,
+    /// False if the warm-up was to be detected and throughput was still moving at the end.
+    pub converged: bool,
+}
+
+/// Figures of a group, a class or everything, over the measured part.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figures {
+    /// How many senders there are; a host that sends in two groups counts twice.
+    pub senders: usize,
+    /// Offered bytes, headers included, over the rate of the senders' links.
+    pub offered_load: f64,
+    /// Delivered bytes, headers included, over the rate of the senders' links.
+    pub delivered_load: f64,
+    /// Delivered payload over the rate of the senders' links.
+    pub accepted_load: f64,
+    /// Delivered payload, Gb/s.
+    pub accepted_gbps: f64,
+    /// Messages completed.
+    pub messages: u64,
+    /// Post to last byte, mean, µs; nothing without messages.
+    pub latency_mean_us: Option<f64>,
+    /// Median, µs.
+    pub latency_p50_us: Option<f64>,
+    /// 99th percentile, µs.
+    pub latency_p99_us: Option<f64>,
+    /// Jain's index over the senders' delivered payload, each relative to what it offers; nothing
+    /// if more flows were seen than are recorded one by one.
+    pub jain: Option<f64>,
+}
+
+/// A flow over the measured part.
+#[derive(Clone, Debug)]
+pub struct FlowFigures {
+    /// Index of the group.
+    pub group: usize,
+    /// Source.
+    pub source: Rank,
+    /// Destination.
+    pub destination: Rank,
+    /// Payload delivered in the measured part.
+    pub payload_bytes: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct ChannelFigures {
+    /// Index of the transmitting node.
+    pub node: u32,
+    /// Its port.
+    pub port: u8,
+    /// Busy share of the measured part, 0 to 1.
+    pub load: f64,
+    /// Share of the measured part with data and no credits, 0 to 1.
+    pub wait: f64,
+    /// PortXmitData of the whole run, units of 4 bytes.
+    pub port_xmit_data: u64,
+    /// PortXmitPkts of the whole run.
+    pub port_xmit_pkts: u64,
+    /// PortXmitWait of the whole run, in ps.
+    pub port_xmit_wait_ps: u64,
+}
+
+/// A group in a slice of time.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesSlice {
+    /// Wire bytes posted.
+    pub offered_bytes: u64,
+    /// Payload delivered.
+    pub delivered_payload_bytes: u64,
+    /// Messages completed.
+    pub messages: u64,
+    /// Mean latency of those, µs; 0 without any.
+    pub latency_mean_us: f64,
+}
+
+/// The figures of one run.
+#[derive(Clone, Debug)]
+pub struct RunFigures {
+    /// What counted.
+    pub warm_up: WarmUpFound,
+    /// By group.
+    pub groups: Vec<Figures>,
+    /// By class, those that occur.
+    pub classes: Vec<(Class, Figures)>,
+    /// Everything together.
+    pub all: Figures,
+    /// Flows; empty if there were too many to be recorded one by one.
+    pub flows: Vec<FlowFigures>,
+    /// Whether there were too many.
+    pub flows_dropped: bool,
+    /// Channels by node and port.
+    pub channels: Vec<ChannelFigures>,
+    /// By group, then slice, of the whole run.
+    pub series: Vec<Vec<SeriesSlice>>,
+    /// Up to 20 flows slice by slice: (index in `flows`, payload bytes).
+    pub flow_series: Vec<(usize, Vec<u64>)>,
+    /// Length of a slice.
+    pub slice: Picoseconds,
+}
+
+/// How many flows a report draws.
+const FLOWS_DRAWN: usize = 20;
+
+impl Window {
+    /// The part of a run that counts.
+    pub(crate) fn of(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Self {
+        let slice = plan.slice();
+        let stop = prepared.groups.iter().map(|group| group.stop).max().unwrap_or_default();
+        let end = outcome.duration.min(stop).min(plan.duration);
+        // The last slice of a run is cut short by rounding at most; it counts if the run is over.
+        let whole = end >= plan.duration;
+        let slices = if whole { plan.duration.0.div_ceil(slice.0) } else { end.0 / slice.0 };
+        let to = (slices as usize).min(plan.slices as usize);
+        let (from, converged) = match plan.warm_up {
+            WarmUp::Until(time) => ((time.0.div_ceil(slice.0) as usize).min(to), true),
+            WarmUp::Auto => {
+                let total = |slice| {
+                    let bytes = |group: &Vec<GroupSlice>| -> u64 {
+                        group.get(slice).map_or(0, |s: &GroupSlice| s.delivered_payload_bytes)
+                    };
+                    outcome.groups.iter().map(bytes).sum()
+                };
+                let series: Vec<u64> = (0..to).map(total).collect();
+                let found = mser5(&series);
+                debug_assert!(found.drop % BATCH == 0);
+                (found.drop, found.converged)
+            }
+        };
+        Window { from, to, slice, converged }
+    }
+
+    fn span(&self) -> Picoseconds {
+        Picoseconds((self.to - self.from) as u64 * self.slice.0)
+    }
+
+    fn sum(&self, slices: &[u64]) -> u64 {
+        let to = self.to.min(slices.len());
+        slices.get(self.from..to).unwrap_or_default().iter().sum()
+    }
+}
+
+/// Sums of one or several groups over the window.
+struct Sums {
+    offered: u64,
+    wire: u64,
+    payload: u64,
+    messages: u64,
+    latency_ps: u128,
+    latencies: Option<Histogram<u64>>,
+    /// Bytes the senders' links could have carried.
+    capacity: f64,
+    senders: usize,
+    /// Per sender: payload over what it would offer; nothing where flows are not known.
+    shares: Option<Vec<f64>>,
+}
+
+/// The figures of a run.
+pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> RunFigures {
+    let window = Window::of(outcome, plan, prepared);
+    let known = !outcome.flows_dropped;
+    let flows: Vec<FlowFigures> = outcome
+        .flows
+        .iter()
+        .map(|flow| FlowFigures {
+            group: usize::from(flow.group),
+            source: flow.source,
+            destination: flow.destination,
+            payload_bytes: window.sum(&flow.delivered_payload_bytes),
+        })
+        .collect();
+    let sums: Vec<Sums> = (0..prepared.groups.len())
+        .map(|group| sums(outcome, &window, prepared, group, known.then_some(flows.as_slice())))
+        .collect();
+    let of = |wanted: &dyn Fn(Class) -> bool| {
+        let parts = prepared.groups.iter().zip(&sums).filter(|(group, _)| wanted(group.class));
+        let parts: Vec<&Sums> = parts.map(|(_, sums)| sums).collect();
+        (!parts.is_empty()).then(|| total(&parts, window.span()))
+    };
+    let classes = [Class::Hot, Class::Victim, Class::Background];
+    RunFigures {
+        warm_up: WarmUpFound {
+            from_us: Picoseconds(window.from as u64 * window.slice.0).as_microseconds(),
+            to_us: Picoseconds(window.to as u64 * window.slice.0).as_microseconds(),
+            converged: window.converged,
+        },
+        groups: sums.iter().map(|sums| total(&[sums], window.span())).collect(),
+        classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
+        all: total(&sums.iter().collect::<Vec<_>>(), window.span()),
+        flow_series: drawn(outcome, &flows),
+        flows,
+        flows_dropped: outcome.flows_dropped,
+        channels: channels(outcome, &window),
+        series: outcome.groups.iter().map(|slices| series(slices)).collect(),
+        slice: window.slice,
+    }
+}
+
+fn sums(
+    outcome: &Outcome,
+    window: &Window,
+    prepared: &Prepared,
+    index: usize,
+    flows: Option<&[FlowFigures]>,
+) -> Sums {
+    let group = &prepared.groups[index];
+    let senders: Vec<(Rank, f64)> = group
+        .senders
+        .iter()
+        .map(|rank| (*rank, group.destinations.weight(*rank)))
+        .filter(|(_, weight)| *weight > 0.0)
+        .collect();
+    let seconds = window.span().as_seconds();
+    let rate = |rank| {
+        let rate = prepared.hosts.rate(rank, &prepared.parameters);
+        rate.bits_per_second().0 as f64 / 8.0
+    };
+    let mut sums = Sums {
+        offered: 0,
+        wire: 0,
+        payload: 0,
+        messages: 0,
+        latency_ps: 0,
+        latencies: None,
+        capacity: senders.iter().map(|(rank, _)| rate(*rank) * seconds).sum(),
+        senders: senders.len(),
+        shares: flows.map(|flows| {
+            let of = |rank: Rank| {
+                // Flows come sorted by (group, source, destination).
+                let first = flows.partition_point(|f| (f.group, f.source) < (index, rank));
+                let own =
+                    flows[first..].iter().take_while(|f| (f.group, f.source) == (index, rank));
+                own.map(|flow| flow.payload_bytes).sum::<u64>() as f64
+            };
+            let share = |(rank, weight): &(Rank, f64)| of(*rank) / (rate(*rank) * weight);
+            senders.iter().map(share).collect()
+        }),
+    };
+    let slices = outcome.groups.get(index).map_or(&[][..], Vec::as_slice);
+    let to = window.to.min(slices.len());
+    for slice in slices.get(window.from..to).unwrap_or_default() {
+        sums.offered += slice.offered_wire_bytes;
+        sums.wire += slice.delivered_wire_bytes;
+        sums.payload += slice.delivered_payload_bytes;
+        sums.messages += slice.messages;
+        sums.latency_ps += slice.latency_sum_ps;
+        add(&mut sums.latencies, &slice.latency_ns);
+    }
+    sums
+}
+
+/// Adds a histogram; all have the same precision and grow as needed, so adding cannot fail.
+fn add(sum: &mut Option<Histogram<u64>>, slice: &Histogram<u64>) {
+    match sum {
+        None => *sum = Some(slice.clone()),
+        Some(sum) => {
+            let added = sum.add(slice);
+            debug_assert!(added.is_ok());
+        }
+    }
+}
+
+fn total(parts: &[&Sums], span: Picoseconds) -> Figures {
+    let sum = |of: fn(&Sums) -> u64| parts.iter().map(|sums| of(sums)).sum::<u64>();
+    let capacity: f64 = parts.iter().map(|sums| sums.capacity).sum();
+    let over = |bytes: u64| if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+    let messages = sum(|sums| sums.messages);
+    let mut latencies: Option<Histogram<u64>> = None;
+    for part in parts.iter().filter_map(|sums| sums.latencies.as_ref()) {
+        add(&mut latencies, part);
+    }
+    let some = latencies.filter(|histogram| !histogram.is_empty());
+    let quantile = |q| some.as_ref().map(|h| h.value_at_quantile(q) as f64 * 1e-3);
+    let latency: u128 = parts.iter().map(|sums| sums.latency_ps).sum();
+    let shares: Option<Vec<f64>> = parts
+        .iter()
+        .map(|sums| sums.shares.clone())
+        .collect::<Option<Vec<_>>>()
+        .map(|lists| lists.concat());
+    let payload = sum(|sums| sums.payload);
+    let seconds = span.as_seconds();
+    Figures {
+        senders: parts.iter().map(|sums| sums.senders).sum(),
+        offered_load: over(sum(|sums| sums.offered)),
+        delivered_load: over(sum(|sums| sums.wire)),
+        accepted_load: over(payload),
+        accepted_gbps: if seconds > 0.0 { payload as f64 * 8e-9 / seconds } else { 0.0 },
+        messages,
+        latency_mean_us: (messages > 0).then(|| latency as f64 / messages as f64 * 1e-6),
+        latency_p50_us: quantile(0.5),
+        latency_p99_us: quantile(0.99),
+        jain: shares.and_then(|shares| jain(&shares)),
+    }
+}
+
+/// Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984: (Σx)² / (n Σx²).
+fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+fn channels(outcome: &Outcome, window: &Window) -> Vec<ChannelFigures> {
+    let span = window.span().0;
+    let share = |ps: u64| if span > 0 { ps as f64 / span as f64 } else { 0.0 };
+    let channel = |channel: &clearlane_sim::ChannelRecord| ChannelFigures {
+        node: channel.node,
+        port: channel.port,
+        load: share(window.sum(&channel.busy_ps)),
+        wait: share(window.sum(&channel.wait_ps)),
+        port_xmit_data: channel.port_xmit_data,
+        port_xmit_pkts: channel.port_xmit_pkts,
+        port_xmit_wait_ps: channel.port_xmit_wait_ps,
+    };
+    outcome.channels.iter().map(channel).collect()
+}
+
+fn series(slices: &[GroupSlice]) -> Vec<SeriesSlice> {
+    let slice = |slice: &GroupSlice| SeriesSlice {
+        offered_bytes: slice.offered_wire_bytes,
+        delivered_payload_bytes: slice.delivered_payload_bytes,
+        messages: slice.messages,
+        latency_mean_us: match slice.messages {
+            0 => 0.0,
+            messages => slice.latency_sum_ps as f64 / messages as f64 * 1e-6,
+        },
+    };
+    slices.iter().map(slice).collect()
+}
+
+/// The flows a report draws: those that delivered most, in the order of `flows`.
+fn drawn(outcome: &Outcome, flows: &[FlowFigures]) -> Vec<(usize, Vec<u64>)> {
+    let mut largest: Vec<usize> = (0..flows.len()).collect();
+    largest.sort_by_key(|index| (std::cmp::Reverse(flows[*index].payload_bytes), *index));
+    largest.truncate(FLOWS_DRAWN);
+    largest.sort_unstable();
+    let of = |index: usize| (index, outcome.flows[index].delivered_payload_bytes.clone());
+    largest.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_for_equal_shares_and_one_in_n_for_one_winner() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0, 0.0]), None);
+        // The parking lot: 1/6, 1/6, 1/3, 1/3.
+        assert!((jain(&[1.0, 1.0, 2.0, 2.0]).unwrap() - 0.9).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,281 @@
+//! Measures: what a row of `[[published]]` asks of the results. A closed list; no text is
+//! evaluated.
+
+use super::{Estimate, Figures};
+use crate::result::{RunResult, SeedResult, VariantResult};
+use clearlane_workload::{Class, HostRef};
+
+/// A measure's entry in the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// Name in experiment files.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Unit; empty for a pure number.
+    pub unit: &'static str,
+    /// Parameters besides `kind`.
+    pub parameters: &'static str,
+}
+
+const SCOPE: &str = "group = \"…\" or class = \"hot\" | \"victim\" | \"background\"; default all";
+
+macro_rules! quantities {
+    ($($variant:ident, $name:literal, $unit:literal, $parameters:expr, $summary:literal;)*) => {
+        /// A figure of one run.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Quantity {
+            $(#[doc = $summary] $variant,)*
+        }
+
+        impl Quantity {
+            /// The quantity of that name.
+            pub fn by_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Quantity::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Its entry.
+            pub fn entry(self) -> &'static Entry {
+                match self {
+                    $(Quantity::$variant => {
+                        const ENTRY: Entry = Entry {
+                            name: $name, summary: $summary, unit: $unit, parameters: $parameters,
+                        };
+                        &ENTRY
+                    })*
+                }
+            }
+        }
+
+        /// All measures.
+        pub const ALL: &[Entry] = &[
+            $(Entry { name: $name, summary: $summary, unit: $unit, parameters: $parameters },)*
+            FLOW_SHARE, SATURATION, RATIO,
+        ];
+    };
+}
+
+quantities! {
+    OfferedLoad, "offered-load", "", SCOPE,
+        "posted bytes, headers included, over the rate of the senders' links";
+    DeliveredLoad, "delivered-load", "", SCOPE,
+        "delivered bytes, headers included, over the rate of the senders' links";
+    AcceptedLoad, "accepted-load", "", SCOPE,
+        "delivered payload over the rate of the senders' links";
+    AcceptedGbps, "accepted-gbps", "Gb/s", SCOPE, "delivered payload";
+    LatencyMean, "latency-mean", "us", SCOPE, "post of a message to its last byte, mean";
+    LatencyP50, "latency-p50", "us", SCOPE, "post of a message to its last byte, median";
+    LatencyP99, "latency-p99", "us", SCOPE, "post of a message to its last byte, 99th percentile";
+    Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
+    Slowdown, "slowdown", "", "none",
+        "accepted load of the victims without the hot flows over that with them";
+    WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
+    HeldBack, "held-back", "", "none",
+        "largest share of time a switch output had data and no credits (PortXmitWait)";
+    Deadlocks, "deadlocks", "", "none", "share of the seeds that end in a deadlock";
+}
+
+const FLOW_SHARE: Entry = Entry {
+    name: "flow-share",
+    summary: "share of one flow in all the payload its destination receives",
+    unit: "",
+    parameters: "from = host, to = host: names or ranks",
+};
+const SATURATION: Entry = Entry {
+    name: "saturation",
+    summary: "largest delivered load over the variants, which offer more and more",
+    unit: "",
+    parameters: "variants = [\"…\"], default all; group or class, default all",
+};
+const RATIO: Entry = Entry {
+    name: "ratio",
+    summary: "a measure of the row's variant over the same of another variant, seed by seed",
+    unit: "",
+    parameters: "of = { kind = … }, over = \"the other variant\"",
+};
+
+/// Whose figures are meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// One class.
+    Class(Class),
+    /// One flow group, by name.
+    Group(String),
+}
+
+/// What a row of `[[published]]` asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Measure {
+    /// A figure of a run.
+    Value {
+        /// Which.
+        quantity: Quantity,
+        /// Whose.
+        scope: Scope,
+    },
+    /// A flow's share in what its destination receives.
+    FlowShare {
+        /// Source.
+        from: HostRef,
+        /// Destination.
+        to: HostRef,
+    },
+    /// The largest delivered load over variants.
+    Saturation {
+        /// Whose.
+        scope: Scope,
+        /// Which variants; all if empty.
+        variants: Vec<String>,
+    },
+    /// A ratio of two variants.
+    Ratio {
+        /// Of which measure.
+        of: Box<Measure>,
+        /// The variant below the line.
+        over: String,
+    },
+}
+
+impl Quantity {
+    /// Whether it is measured per group and class.
+    pub fn is_scoped(self) -> bool {
+        self.entry().parameters == SCOPE
+    }
+}
+
+impl Measure {
+    /// Its unit; empty for a pure number.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Measure::Value { quantity, .. } => quantity.entry().unit,
+            _ => "",
+        }
+    }
+
+    /// The variants it names itself.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &str> {
+        let named: Vec<&str> = match self {
+            Measure::Saturation { variants, .. } => variants.iter().map(String::as_str).collect(),
+            Measure::Ratio { of, over } => of.variants().chain([over.as_str()]).collect(),
+            _ => Vec::new(),
+        };
+        named.into_iter()
+    }
+
+    /// The flow group it names.
+    pub(crate) fn group(&self) -> Option<&str> {
+        match self {
+            Measure::Value { scope: Scope::Group(group), .. }
+            | Measure::Saturation { scope: Scope::Group(group), .. } => Some(group),
+            Measure::Ratio { of, .. } => of.group(),
+            _ => None,
+        }
+    }
+
+    /// What the results say; nothing if no run has it.
+    pub fn evaluate(&self, result: &RunResult, variant: &VariantResult) -> Option<Estimate> {
+        match self {
+            Measure::Saturation { scope, variants } => {
+                let load =
+                    Measure::Value { quantity: Quantity::DeliveredLoad, scope: scope.clone() };
+                let wanted = result
+                    .variants
+                    .iter()
+                    .filter(|variant| variants.is_empty() || variants.contains(&variant.name));
+                let loads = wanted.filter_map(|variant| load.evaluate(result, variant));
+                loads.max_by(|a, b| a.mean.total_cmp(&b.mean))
+            }
+            Measure::Ratio { of, over } => {
+                let below = result.variants.iter().find(|variant| variant.name == *over)?;
+                let ratio = |above: &SeedResult| {
+                    let same = below.runs.iter().find(|run| run.seed == above.seed)?;
+                    let (above, below) = (of.of_run(variant, above)?, of.of_run(below, same)?);
+                    (below != 0.0).then_some(above / below)
+                };
+                Estimate::over(variant.runs.iter().map(ratio))
+            }
+            _ => Estimate::over(variant.runs.iter().map(|run| self.of_run(variant, run))),
+        }
+    }
+
+    fn of_run(&self, variant: &VariantResult, run: &SeedResult) -> Option<f64> {
+        match self {
+            Measure::Value { quantity, scope } => value(*quantity, scope, variant, run),
+            Measure::FlowShare { from, to } => {
+                let ranks = variant.prepared.hosts.ranks();
+                let (from, to) = (ranks.resolve(from).ok()?, ranks.resolve(to).ok()?);
+                if run.figures.flows_dropped {
+                    return None;
+                }
+                let into = run.figures.flows.iter().filter(|flow| flow.destination == to);
+                let (mut own, mut all) = (0u64, 0u64);
+                for flow in into {
+                    all += flow.payload_bytes;
+                    own += if flow.source == from { flow.payload_bytes } else { 0 };
+                }
+                (all > 0).then(|| own as f64 / all as f64)
+            }
+            Measure::Saturation { .. } | Measure::Ratio { .. } => None,
+        }
+    }
+}
+
+fn value(
+    quantity: Quantity,
+    scope: &Scope,
+    variant: &VariantResult,
+    run: &SeedResult,
+) -> Option<f64> {
+    let figures = scoped(scope, variant, run);
+    match quantity {
+        Quantity::OfferedLoad => Some(figures?.offered_load),
+        Quantity::DeliveredLoad => Some(figures?.delivered_load),
+        Quantity::AcceptedLoad => Some(figures?.accepted_load),
+        Quantity::AcceptedGbps => Some(figures?.accepted_gbps),
+        Quantity::LatencyMean => figures?.latency_mean_us,
+        Quantity::LatencyP50 => figures?.latency_p50_us,
+        Quantity::LatencyP99 => figures?.latency_p99_us,
+        Quantity::Jain => figures?.jain,
+        Quantity::Slowdown => run.slowdown,
+        Quantity::WorstLoad => variant.switch_channels(run).map(|c| c.load).reduce(f64::max),
+        Quantity::HeldBack => variant.switch_channels(run).map(|c| c.wait).reduce(f64::max),
+        Quantity::Deadlocks => Some(f64::from(u8::from(run.is_deadlock()))),
+    }
+}
+
+fn scoped<'a>(scope: &Scope, variant: &VariantResult, run: &'a SeedResult) -> Option<&'a Figures> {
+    match scope {
+        Scope::All => Some(&run.figures.all),
+        Scope::Class(class) => {
+            run.figures.classes.iter().find(|(known, _)| known == class).map(|(_, f)| f)
+        }
+        Scope::Group(name) => {
+            let index = variant.prepared.groups.iter().position(|group| group.name == *name)?;
+            run.figures.groups.get(index)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_lead_back() {
+        let mut names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        for entry in ALL {
+            if let Some(quantity) = Quantity::by_name(entry.name) {
+                assert_eq!(quantity.entry().name, entry.name);
+            }
+        }
+        assert!(Quantity::LatencyP99.is_scoped() && !Quantity::Slowdown.is_scoped());
+    }
+}

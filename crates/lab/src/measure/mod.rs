@@ -1,0 +1,13 @@
+//! Figures out of what a simulation recorded: warm-up cut off, loads, latencies, fairness, links,
+//! intervals over seeds, and the measures that stand beside published numbers.
+
+mod figures;
+mod interval;
+pub mod measures;
+mod warm_up;
+
+pub use figures::{ChannelFigures, Figures, FlowFigures, RunFigures, SeriesSlice, WarmUpFound};
+pub use interval::Estimate;
+pub use measures::{Measure, Quantity, Scope};
+
+pub(crate) use figures::figures;

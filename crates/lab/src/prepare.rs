@@ -1,0 +1,286 @@
+//! A variant made ready to run: files read, cables cut, tables filled and checked, traffic resolved
+//! to hosts.
+
+use crate::LabError;
+use crate::experiment::{
+    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, Variant, exact_time, in_words, read_text,
+};
+use clearlane_fabric::structure::{self, Grid};
+use clearlane_fabric::{Fabric, damage, formats, topologies};
+use clearlane_ib::Picoseconds;
+use clearlane_sim::{Forwarding, Hosts, Parameters};
+use clearlane_subnet::engines::{self, RouteOptions, TableFile};
+use clearlane_subnet::{LidMap, Subnet, check};
+use clearlane_workload::{Class, FlowGroup};
+use std::path::Path;
+
+/// Most bytes of a fabric, table or matrix file: a subnet's largest LFT dump is below.
+const INPUT_BYTES_MAX: u64 = 1 << 31;
+
+/// What switches forward by.
+#[derive(Debug)]
+pub(crate) enum Routed {
+    Tables(Box<Subnet>),
+    Rule(Grid),
+}
+
+/// A labelled fact about a variant.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Fact {
+    /// What it is about.
+    pub label: String,
+    /// What is the case.
+    pub value: String,
+}
+
+/// A variant ready to run.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) fabric: Fabric,
+    pub(crate) routed: Routed,
+    pub(crate) hosts: Hosts,
+    pub(crate) groups: Vec<FlowGroup>,
+    pub(crate) parameters: Parameters,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) oddities: Vec<String>,
+}
+
+impl Prepared {
+    /// Reads, routes and checks. Fails where a file or a request in it is wrong.
+    pub(crate) fn of(variant: &Variant, plan: &Plan) -> Result<Self, LabError> {
+        let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
+        let mut facts = Vec::new();
+        let mut oddities = Vec::new();
+        let fabric = fabric(variant, &mut oddities)?;
+        fact(&mut facts, "fabric", fabric.summary().to_string());
+        fact(&mut facts, "structure", structure_of(&fabric));
+        let routed = route(variant, &fabric, &mut oddities)?;
+        check_routing(variant, &fabric, &routed, &mut facts)?;
+        let hosts = Hosts::of(&fabric);
+        let ranks = hosts.ranks();
+        let mut groups = Vec::new();
+        for spec in &variant.traffic {
+            let matrix = spec.matrix().map(|path| read_text(path, INPUT_BYTES_MAX)).transpose()?;
+            groups.push(spec.group(&ranks, matrix, plan.duration).map_err(|e| fault(&e))?);
+        }
+        traffic_facts(&groups, &mut facts);
+        device_facts(variant, &mut facts);
+        let parameters = variant.devices.parameters.clone();
+        Ok(Prepared { fabric, routed, hosts, groups, parameters, facts, oddities })
+    }
+
+    /// What the simulation forwards by.
+    pub(crate) fn forwarding(&self) -> Forwarding<'_> {
+        match &self.routed {
+            Routed::Tables(subnet) => Forwarding::Tables(subnet),
+            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
+        }
+    }
+
+    /// The groups without those that cause congestion, if there are victims to compare by. Groups
+    /// keep their indices, so that nobody's random draws change.
+    pub(crate) fn groups_without_hot(&self) -> Option<Vec<FlowGroup>> {
+        let has = |class| self.groups.iter().any(|group| group.class == class);
+        (has(Class::Hot) && has(Class::Victim)).then(|| {
+            let mut groups = self.groups.clone();
+            for group in groups.iter_mut().filter(|group| group.class == Class::Hot) {
+                group.senders.clear();
+            }
+            groups
+        })
+    }
+}
+
+fn fact(facts: &mut Vec<Fact>, label: &str, value: String) {
+    facts.push(Fact { label: label.to_owned(), value });
+}
+
+fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fabric, LabError> {
+    let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
+    let FabricSpec { source, cut, cut_random } = &variant.fabric;
+    let mut fabric = match source {
+        FabricSource::File(path) => {
+            let text = read_text(path, INPUT_BYTES_MAX)?;
+            let name = path.display().to_string();
+            let reading = formats::read(&text, &name).map_err(|error| fault(&error))?;
+            let odd = reading.oddities.iter();
+            oddities.extend(odd.map(|oddity| LabError::one_line(&format!("{name} {oddity}"))));
+            reading.fabric
+        }
+        FabricSource::Build(spec) => {
+            let spec = with_speed(spec, variant);
+            topologies::build(&spec).map_err(|error| fault(&error))?
+        }
+    };
+    let names: Vec<&str> = cut.iter().map(String::as_str).collect();
+    let mut dead = damage::cables(&fabric, &names).map_err(|error| fault(&error))?;
+    if let Some(random) = cut_random {
+        let choice = damage::Choice {
+            links: random.links as usize,
+            seed: random.seed,
+            uplinks_min: random.keep_uplinks,
+        };
+        dead.extend(damage::choose(&fabric, &choice).map_err(|error| fault(&error))?);
+    }
+    dead.sort_unstable();
+    dead.dedup();
+    if !dead.is_empty() {
+        let cables: Vec<String> =
+            dead.iter().map(|id| fabric.cable(fabric.link(*id))).take(20).collect();
+        let more = if dead.len() > 20 { ", …" } else { "" };
+        oddities.push(format!("{} cables cut: {}{more}", dead.len(), cables.join(", ")));
+        damage::cut(&mut fabric, &dead);
+    }
+    Ok(fabric)
+}
+
+/// A built fabric has the links of the preset unless its specification says otherwise.
+fn with_speed(spec: &str, variant: &Variant) -> String {
+    if spec.split([':', ',']).any(|part| part.trim_start().starts_with("speed=")) {
+        return spec.to_owned();
+    }
+    let (width, speed) = variant.devices.preset.link;
+    let joint = if spec.contains(':') { "," } else { ":" };
+    format!("{spec}{joint}speed={width}{speed}")
+}
+
+fn structure_of(fabric: &Fabric) -> String {
+    if let Ok(grid) = structure::grid(fabric) {
+        let sizes: Vec<String> = grid.dims.iter().map(u32::to_string).collect();
+        let kind = if grid.wraps.iter().all(|wraps| *wraps) { "torus" } else { "mesh" };
+        let partly = grid.wraps.iter().any(|wraps| *wraps) && kind == "mesh";
+        return format!(
+            "{}{kind} {}",
+            if partly { "partly wrapped " } else { "" },
+            sizes.join("×")
+        );
+    }
+    match structure::tree(fabric) {
+        Ok(tree) => {
+            let sizes: Vec<String> =
+                (0..tree.height()).map(|level| tree.switches(level).len().to_string()).collect();
+            format!("tree, switches per level from the leaves up: {}", sizes.join(", "))
+        }
+        Err(_) => "neither a tree nor a grid".into(),
+    }
+}
+
+fn route(
+    variant: &Variant,
+    fabric: &Fabric,
+    oddities: &mut Vec<String>,
+) -> Result<Routed, LabError> {
+    let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
+    let SubnetSpec { routing, lmc, lanes, vl_arbitration } = &variant.subnet;
+    let mut options = RouteOptions { lmc: *lmc, lanes: *lanes, ..RouteOptions::default() };
+    let engine = match routing {
+        Routing::DimensionOrderRule => {
+            oddities.push(
+                "forwarding is by rule (dimension order, lane 1 after the dateline): no subnet \
+                 manager can deploy it"
+                    .into(),
+            );
+            let grid = structure::grid(fabric).map_err(|error| fault(&error))?;
+            return Ok(Routed::Rule(grid));
+        }
+        Routing::Engine(name) => name.as_str(),
+        Routing::File(path) => {
+            options.files = vec![table_file(variant, path)?];
+            options.lids = LidMap::from_fabric(fabric).map_err(|error| fault(&error))?;
+            "file"
+        }
+    };
+    let mut subnet = engines::route(engine, fabric, &options).map_err(|error| fault(&error))?;
+    if let Some(arbitration) = vl_arbitration {
+        subnet.vl_arbitration = arbitration.clone();
+    }
+    oddities.extend(subnet.remarks.iter().map(|remark| LabError::one_line(remark)));
+    Ok(Routed::Tables(Box::new(subnet)))
+}
+
+fn table_file(variant: &Variant, path: &Path) -> Result<TableFile, LabError> {
+    if path.as_os_str().is_empty() {
+        let problem = "engine \"file\" has no tables; write lft = \"site.lft\" in [subnet]";
+        return Err(LabError::variant(&variant.name, problem));
+    }
+    let text = read_text(path, INPUT_BYTES_MAX)?;
+    Ok(TableFile { name: path.display().to_string(), text })
+}
+
+fn check_routing(
+    variant: &Variant,
+    fabric: &Fabric,
+    routed: &Routed,
+    facts: &mut Vec<Fact>,
+) -> Result<(), LabError> {
+    let Routed::Tables(subnet) = routed else {
+        fact(facts, "routing", "dimension order by rule, not deployable".into());
+        return Ok(());
+    };
+    let lanes = subnet.sl_to_vl.lanes();
+    let plural = if lanes == 1 { "lane" } else { "lanes" };
+    fact(facts, "routing", format!("{}, {lanes} data {plural}", subnet.engine));
+    let reached = check::reachability(fabric, subnet);
+    if !reached.is_sane() {
+        let example = reached.examples.first().map_or("", |fault| fault.text.as_str());
+        let problem = format!(
+            "routing: {} of {} paths do not arrive, such as {example}; `check` lists them, another \
+             engine or mended tables help",
+            reached.pairs - reached.reached,
+            reached.pairs
+        );
+        return Err(LabError::variant(&variant.name, problem));
+    }
+    let value = format!("all {} paths between {} hosts", reached.pairs, reached.hosts);
+    fact(facts, "reachability", value);
+    let loops = check::credit_loop(fabric, subnet);
+    let value = match &loops.cycle {
+        None => format!("yes: no cycle among {} dependencies of buffers", loops.dependencies),
+        Some(cycle) => {
+            let lines: Vec<&str> = cycle.lines.iter().map(String::as_str).collect();
+            format!("no: {} buffers can wait in a circle: {}", lines.len(), lines.join("; "))
+        }
+    };
+    fact(facts, "deadlock-free", value);
+    Ok(())
+}
+
+fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
+    for group in groups {
+        let count = group.senders.len();
+        let senders = if count == 1 { "sender" } else { "senders" };
+        let sl = group.sl.map_or(String::new(), |sl| format!(", SL {sl}"));
+        let value = format!(
+            "{}; {count} {senders}, load {}, messages of {}, {:?} arrivals, {:?}{sl}, {} to {}",
+            group.class.name(),
+            group.load,
+            in_words(&group.sizes),
+            group.arrivals,
+            group.transport,
+            exact_time(group.start),
+            exact_time(group.stop),
+        );
+        fact(facts, &format!("traffic {}", group.name), value.to_lowercase());
+    }
+}
+
+fn device_facts(variant: &Variant, facts: &mut Vec<Fact>) {
+    let preset = variant.devices.preset;
+    let assumed: Vec<&str> = preset
+        .sources
+        .iter()
+        .filter(|(_, source)| source.starts_with("assumed"))
+        .map(|(name, _)| *name)
+        .collect();
+    fact(facts, "devices", format!("{}: {}", preset.name, preset.summary));
+    fact(facts, "assumed numbers", assumed.join(", "));
+    let overrides = variant.devices.overrides();
+    if !overrides.is_empty() {
+        fact(facts, "changed numbers", overrides.join(", "));
+    }
+}
+
+/// The end of the run as people read it.
+pub(crate) fn in_microseconds(time: Picoseconds) -> String {
+    format!("{:.1} us", time.as_microseconds())
+}

@@ -1,0 +1,424 @@
+//! The data of the report page, schema `clearlane-report/1`; the contract is `web/src/data.ts`.
+
+use super::finding::{finding, why};
+use super::layout::layout;
+use crate::measure::{ChannelFigures, Estimate};
+use crate::prepare::Fact;
+use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
+use crate::results::{HeadlineColumn, headline};
+use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::Guid;
+use clearlane_ib::random::Stream;
+use clearlane_sim::Ending;
+use clearlane_workload::Class;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many links the table of worst ones has.
+const WORST: usize = 12;
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    schema: &'static str,
+    title: String,
+    summary: String,
+    version: &'static str,
+    command: String,
+    seeds: Vec<u64>,
+    status: Status,
+    headline: Headline,
+    published: Vec<PublishedRow>,
+    facts: Vec<Fact>,
+    oddities: Vec<String>,
+    fabric: FabricData,
+    variants: Vec<VariantData>,
+    not_modelled: &'static [&'static str],
+}
+
+#[derive(Serialize)]
+struct Headline {
+    columns: Vec<HeadlineColumn>,
+    rows: Vec<HeadlineRow>,
+}
+
+#[derive(Serialize)]
+struct HeadlineRow {
+    variant: String,
+    cells: BTreeMap<&'static str, Cell>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    value: Option<f64>,
+    interval: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct PublishedRow {
+    name: String,
+    published: Option<String>,
+    obtained: String,
+    unit: String,
+    note: String,
+}
+
+#[derive(Serialize)]
+struct FabricData {
+    structure: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dims: Option<Vec<u32>>,
+    nodes: Vec<NodeData>,
+    links: Vec<LinkData>,
+}
+
+#[derive(Serialize)]
+struct NodeData {
+    name: String,
+    kind: &'static str,
+    x: f64,
+    y: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct LinkData {
+    a: u32,
+    b: u32,
+    gbps: f64,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct VariantData {
+    name: String,
+    links: LinkLoads,
+    hosts_hot: Vec<usize>,
+    series: SeriesSet,
+    worst_links: Vec<WorstLink>,
+    deadlock: Option<Vec<DeadlockHop>>,
+}
+
+#[derive(Serialize)]
+struct LinkLoads {
+    forward: Vec<f64>,
+    backward: Vec<f64>,
+    wait_forward: Vec<f64>,
+    wait_backward: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct SeriesSet {
+    dt_us: f64,
+    start_us: f64,
+    groups: Vec<Series>,
+    flows: Vec<Series>,
+}
+
+#[derive(Serialize)]
+struct Series {
+    name: String,
+    class: &'static str,
+    gbps: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct WorstLink {
+    link: usize,
+    direction: &'static str,
+    load: f64,
+    wait: f64,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct DeadlockHop {
+    switch: String,
+    port: u8,
+    vl: u8,
+}
+
+/// Ends of a link that mean the same in two variants.
+type Ends = ((Guid, u8), (Guid, u8));
+
+/// The report of a result. The map is that of the first variant's fabric.
+pub(super) fn report(result: &RunResult) -> Report {
+    let experiment = &result.experiment;
+    let title = match experiment.summary.is_empty() {
+        true => experiment.name.clone(),
+        false => format!("{}: {}", experiment.name, experiment.summary),
+    };
+    let mut oddities = result.oddities();
+    let first = result.variants.first().map(|variant| &variant.prepared.fabric);
+    let (fabric, index) = match first {
+        Some(fabric) => (drawn(result, fabric), index(fabric)),
+        None => (drawn(result, &Fabric::new()), BTreeMap::new()),
+    };
+    for variant in result.variants.iter().skip(1) {
+        if first.is_some_and(|first| *first != variant.prepared.fabric) {
+            oddities.push(format!(
+                "{}: its cables differ; the map shows those it shares with {}",
+                variant.name, result.variants[0].name
+            ));
+        }
+    }
+    Report {
+        schema: "clearlane-report/1",
+        title,
+        summary: finding(result),
+        version: env!("CARGO_PKG_VERSION"),
+        command: result.command.clone(),
+        seeds: experiment.plan.all_seeds().collect(),
+        status: result.status(),
+        headline: headline_data(result),
+        published: published(result),
+        facts: facts(result),
+        oddities,
+        fabric,
+        variants: result.variants.iter().map(|one| variant(one, first, &index)).collect(),
+        not_modelled: NOT_MODELLED,
+    }
+}
+
+fn headline_data(result: &RunResult) -> Headline {
+    let table = headline(result);
+    let keys: Vec<&'static str> = table.columns.iter().map(|column| column.key).collect();
+    let cell = |estimate: Option<Estimate>| Cell {
+        value: estimate.map(|estimate| estimate.mean),
+        interval: estimate.and_then(|estimate| estimate.half_width),
+    };
+    let row = |(variant, cells): (String, Vec<Option<Estimate>>)| HeadlineRow {
+        variant,
+        cells: keys.iter().copied().zip(cells.into_iter().map(cell)).collect(),
+    };
+    Headline { columns: table.columns, rows: table.rows.into_iter().map(row).collect() }
+}
+
+fn published(result: &RunResult) -> Vec<PublishedRow> {
+    let row = |row: crate::result::PublishedRow| PublishedRow {
+        obtained: row.obtained_text(),
+        name: row.name,
+        published: row.published,
+        unit: row.unit,
+        note: row.note,
+    };
+    result.published().into_iter().map(row).collect()
+}
+
+/// Facts all variants share once, the others with the variant's name.
+fn facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    let several = result.variants.len() > 1;
+    for variant in &result.variants {
+        for fact in variant.prepared.facts.iter() {
+            let everywhere =
+                result.variants.iter().all(|other| other.prepared.facts.contains(fact));
+            let label = match several && !everywhere {
+                true => format!("{}: {}", variant.name, fact.label),
+                false => fact.label.clone(),
+            };
+            let fact = Fact { label, value: fact.value.clone() };
+            if !facts.contains(&fact) {
+                facts.push(fact);
+            }
+        }
+    }
+    let plan = &result.experiment.plan;
+    let add = |label: &str, value: String| Fact { label: label.to_owned(), value };
+    facts.push(add("simulated time", crate::experiment::exact_time(plan.duration)));
+    for variant in &result.variants {
+        let parts = variant.runs.iter().map(|run| {
+            let part = &run.figures.warm_up;
+            format!("{:.0}–{:.0} µs", part.from_us, part.to_us)
+        });
+        let mut parts: Vec<String> = parts.collect();
+        parts.dedup();
+        let label = match several {
+            true => format!("{}: measured", variant.name),
+            false => "measured".to_owned(),
+        };
+        facts.push(add(&label, parts.join(", ")));
+    }
+    facts
+}
+
+fn drawn(result: &RunResult, fabric: &Fabric) -> FabricData {
+    let layout = layout(fabric);
+    let node = |(node, (x, y, level)): (&clearlane_fabric::Node, &(f64, f64, Option<u32>))| {
+        let kind = if node.is_switch() { "switch" } else { "host" };
+        NodeData { name: node.name.clone(), kind, x: *x, y: *y, level: *level }
+    };
+    let forced = result.variants.first().and_then(|v| v.prepared.parameters.link_rate);
+    let link = |link: &clearlane_fabric::Link| LinkData {
+        a: link.a.node.0,
+        b: link.b.node.0,
+        gbps: forced.unwrap_or(link.rate().bits_per_second()).as_gigabits(),
+        name: format!("{} – {}", fabric.describe(link.a), fabric.describe(link.b)),
+    };
+    FabricData {
+        structure: layout.structure,
+        levels: layout.levels,
+        dims: layout.dims,
+        nodes: fabric.nodes().iter().zip(&layout.places).map(node).collect(),
+        links: fabric.links().iter().map(link).collect(),
+    }
+}
+
+fn end(fabric: &Fabric, end: Endpoint) -> (Guid, u8) {
+    (fabric.node(end.node).guid, end.port.value())
+}
+
+/// Links of the map by transmitting and receiving end: position and whether it is a→b.
+fn index(fabric: &Fabric) -> BTreeMap<Ends, (usize, bool)> {
+    let mut index = BTreeMap::new();
+    for (position, link) in fabric.links().iter().enumerate() {
+        let (a, b) = (end(fabric, link.a), end(fabric, link.b));
+        index.insert((a, b), (position, true));
+        index.insert((b, a), (position, false));
+    }
+    index
+}
+
+fn variant(
+    variant: &VariantResult,
+    map: Option<&Fabric>,
+    index: &BTreeMap<Ends, (usize, bool)>,
+) -> VariantData {
+    let fabric = &variant.prepared.fabric;
+    let count = map.map_or(0, |map| map.links().len());
+    let zeros = || vec![0.0; count];
+    let mut links = LinkLoads {
+        forward: zeros(),
+        backward: zeros(),
+        wait_forward: zeros(),
+        wait_backward: zeros(),
+    };
+    let mut worst: Vec<(ChannelFigures, usize, bool)> = Vec::new();
+    for channel in mean_channels(variant) {
+        let ends = variant.channel_ends(&channel);
+        let at = ends.and_then(|(a, b)| index.get(&(end(fabric, a), end(fabric, b))));
+        let Some((position, forward)) = at.copied() else { continue };
+        let (loads, waits) = match forward {
+            true => (&mut links.forward, &mut links.wait_forward),
+            false => (&mut links.backward, &mut links.wait_backward),
+        };
+        // Rounding of slices may carry a hair beyond the whole.
+        loads[position] = channel.load.min(1.0);
+        waits[position] = channel.wait.min(1.0);
+        let switch = fabric.nodes().get(channel.node as usize).is_some_and(|n| n.is_switch());
+        if switch && channel.load + channel.wait > 0.0 {
+            worst.push((channel, position, forward));
+        }
+    }
+    // A link is taken as long as it sends or waits; among full ones, the more blocked is worse.
+    let key = |c: &ChannelFigures| ((c.load + c.wait).min(0.99), c.wait);
+    worst.sort_by(|(a, i, _), (b, j, _)| {
+        let ((a, a_wait), (b, b_wait)) = (key(a), key(b));
+        b.total_cmp(&a).then(b_wait.total_cmp(&a_wait)).then(i.cmp(j))
+    });
+    worst.truncate(WORST);
+    let row = |(channel, link, forward): (ChannelFigures, usize, bool)| WorstLink {
+        link,
+        direction: if forward { "forward" } else { "backward" },
+        load: channel.load.min(1.0),
+        wait: channel.wait.min(1.0),
+        why: why(variant, &channel),
+    };
+    VariantData {
+        name: variant.name.clone(),
+        links,
+        hosts_hot: hosts_hot(variant, map),
+        series: series(variant),
+        worst_links: worst.into_iter().map(row).collect(),
+        deadlock: variant.runs.iter().find_map(deadlock),
+    }
+}
+
+/// Loads and waits as means over the seeds; counters of the first.
+fn mean_channels(variant: &VariantResult) -> Vec<ChannelFigures> {
+    let Some(first) = variant.runs.first() else { return Vec::new() };
+    let mut means = first.figures.channels.clone();
+    for (position, mean) in means.iter_mut().enumerate() {
+        let of = |value: fn(&ChannelFigures) -> f64| {
+            let values = variant.runs.iter().filter_map(|run| run.figures.channels.get(position));
+            values.map(value).sum::<f64>() / variant.runs.len() as f64
+        };
+        (mean.load, mean.wait) = (of(|channel| channel.load), of(|channel| channel.wait));
+    }
+    means
+}
+
+/// The receivers of the hot groups, where they are few: drawn as the senders draw them.
+fn hosts_hot(variant: &VariantResult, map: Option<&Fabric>) -> Vec<usize> {
+    const DRAWS: usize = 8;
+    const SHARE_MIN: usize = 32;
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut all = 0;
+    for group in variant.prepared.groups.iter().filter(|group| group.class == Class::Hot) {
+        for sender in &group.senders {
+            let mut stream = Stream::new(0, "hot receivers", u64::from(sender.0));
+            for _ in 0..DRAWS {
+                if let Some(to) = group.destinations.draw(*sender, &mut stream) {
+                    *counts.entry(to.0).or_insert(0) += 1;
+                    all += 1;
+                }
+            }
+        }
+    }
+    let hot = counts.iter().filter(|(_, count)| **count * SHARE_MIN >= all);
+    let guid = |rank: &u32| {
+        let end = variant.prepared.hosts.ends().get(*rank as usize)?;
+        Some(variant.prepared.fabric.node(end.node).guid)
+    };
+    let position = |guid: Guid| Some(map?.by_guid(guid)?.index());
+    hot.filter_map(|(rank, _)| position(guid(rank)?)).collect()
+}
+
+/// Throughput over time of the first seed.
+fn series(variant: &VariantResult) -> SeriesSet {
+    let Some(run) = variant.runs.first() else {
+        return SeriesSet { dt_us: 1.0, start_us: 0.0, groups: Vec::new(), flows: Vec::new() };
+    };
+    let dt_us = run.figures.slice.as_microseconds();
+    let gbps = |bytes: u64| (bytes as f64 * 8e-3 / dt_us * 1e4).round() / 1e4;
+    // Slices that were not simulated are no zeros.
+    let whole = (run.simulated.0.div_ceil(run.figures.slice.0.max(1))) as usize;
+    let groups = variant.prepared.groups.iter().zip(&run.figures.series);
+    let ranks = variant.prepared.hosts.ranks();
+    let group = |(group, slices): (&clearlane_workload::FlowGroup, &Vec<_>)| Series {
+        name: group.name.clone(),
+        class: group.class.name(),
+        gbps: slices
+            .iter()
+            .take(whole)
+            .map(|slice: &crate::measure::SeriesSlice| gbps(slice.delivered_payload_bytes))
+            .collect(),
+    };
+    let flow = |(index, slices): &(usize, Vec<u64>)| {
+        let flow = run.figures.flows.get(*index)?;
+        let group = variant.prepared.groups.get(flow.group)?;
+        Some(Series {
+            name: format!("{} → {}", ranks.name(flow.source), ranks.name(flow.destination)),
+            class: group.class.name(),
+            gbps: slices.iter().take(whole).map(|bytes| gbps(*bytes)).collect(),
+        })
+    };
+    SeriesSet {
+        dt_us,
+        start_us: 0.0,
+        groups: groups.map(group).collect(),
+        flows: run.figures.flow_series.iter().filter_map(flow).collect(),
+    }
+}
+
+fn deadlock(run: &SeedResult) -> Option<Vec<DeadlockHop>> {
+    let Ending::Deadlock(deadlock) = &run.ending else { return None };
+    let hop = |buffer: &clearlane_sim::WaitingBuffer| DeadlockHop {
+        switch: buffer.switch.clone(),
+        port: buffer.port,
+        vl: buffer.vl,
+    };
+    Some(deadlock.cycle.iter().map(hop).collect())
+}

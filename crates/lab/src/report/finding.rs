@@ -1,0 +1,100 @@
+//! The finding of an experiment in one sentence, and why a link is bad in one.
+
+use crate::measure::{ChannelFigures, Estimate, Measure, Quantity, Scope};
+use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::table::significant;
+use clearlane_workload::Class;
+
+/// What the results say, in one sentence.
+pub(super) fn finding(result: &RunResult) -> String {
+    let deadlocked: Vec<&str> = result
+        .variants
+        .iter()
+        .filter(|variant| variant.runs.iter().any(SeedResult::is_deadlock))
+        .map(|variant| variant.name.as_str())
+        .collect();
+    let all = result.variants.len();
+    if !deadlocked.is_empty() {
+        let which = list(&deadlocked);
+        return match deadlocked.len() == all {
+            true if all == 1 => "The network deadlocks.".into(),
+            true => "The network deadlocks in every variant.".into(),
+            false => format!("The network deadlocks in {which}, and not in the others."),
+        };
+    }
+    let slowdowns = by_variant(result, Quantity::Slowdown, &Scope::All);
+    if !slowdowns.is_empty() {
+        return slowdown(result, &slowdowns);
+    }
+    let loads = by_variant(result, Quantity::DeliveredLoad, &Scope::All);
+    let best = loads.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    match best {
+        None => "Nothing was measured.".into(),
+        Some((name, load)) => {
+            let load = significant(load.mean);
+            match all {
+                1 => format!("The senders are delivered {load} of their links' rate."),
+                _ => format!("Most is delivered in {name}: {load} of the senders' links' rate."),
+            }
+        }
+    }
+}
+
+fn by_variant(result: &RunResult, quantity: Quantity, scope: &Scope) -> Vec<(String, Estimate)> {
+    let measure = Measure::Value { quantity, scope: scope.clone() };
+    let one =
+        |variant: &VariantResult| Some((variant.name.clone(), measure.evaluate(result, variant)?));
+    result.variants.iter().filter_map(one).collect()
+}
+
+fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
+    let times = |estimate: &Estimate| format!("{} times", significant(estimate.mean));
+    match slowdowns {
+        [(_, only)] => {
+            let victims = by_variant(result, Quantity::AcceptedGbps, &Scope::Class(Class::Victim));
+            let left = victims.first().map_or(String::new(), |(_, gbps)| {
+                format!(", to {} Gb/s together", significant(gbps.mean))
+            });
+            format!("The hot flows slow the victims down {}{left}.", times(only))
+        }
+        several => {
+            let worst = several.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+            let best = several.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+            let (Some(worst), Some(best)) = (worst, best) else { return String::new() };
+            format!(
+                "The hot flows slow the victims down {} in {}, and {} in {}.",
+                times(&worst.1),
+                worst.0,
+                times(&best.1),
+                best.0
+            )
+        }
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Why a channel is among the worst.
+pub(super) fn why(variant: &VariantResult, channel: &ChannelFigures) -> String {
+    let Some((_, to)) = variant.channel_ends(channel) else { return String::new() };
+    let fabric = &variant.prepared.fabric;
+    let peer = fabric.node(to.node);
+    let (load, wait) = (channel.load * 100.0, channel.wait * 100.0);
+    if !peer.is_switch() && channel.load >= 0.9 {
+        format!("{} receives all its link can carry", peer.name)
+    } else if channel.wait >= 0.2 {
+        format!("{} takes no more: its input buffer was full {wait:.0} % of the time", peer.name)
+    } else if channel.load >= 0.9 {
+        format!("full: {load:.0} % of its rate is used")
+    } else if !peer.is_switch() {
+        format!("the busiest way to a host, {load:.0} % used")
+    } else {
+        format!("{load:.0} % used, {wait:.0} % held back")
+    }
+}

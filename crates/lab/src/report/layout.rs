@@ -1,0 +1,137 @@
+//! Where nodes are drawn: a tree by levels, a grid by coordinates, anything else by distance from
+//! the hosts.
+
+use clearlane_fabric::structure::{self, Grid};
+use clearlane_fabric::{Fabric, NodeId, NodeKind};
+
+/// The fabric as a drawing.
+pub(super) struct Layout {
+    pub(super) structure: &'static str,
+    pub(super) levels: Option<u32>,
+    pub(super) dims: Option<Vec<u32>>,
+    /// By node: x, y in 0..1, level of a tree's switch.
+    pub(super) places: Vec<(f64, f64, Option<u32>)>,
+}
+
+/// Lays a fabric out.
+pub(super) fn layout(fabric: &Fabric) -> Layout {
+    let mut layout = match (structure::grid(fabric), structure::tree(fabric)) {
+        (Ok(grid), _) => of_grid(fabric, &grid),
+        (_, Ok(tree)) => {
+            let places = by_level(fabric, tree.height());
+            Layout { structure: "tree", levels: Some(tree.height()), dims: None, places }
+        }
+        _ => {
+            let top = structure::levels(fabric).into_iter().flatten().max().unwrap_or(0);
+            let mut places = by_level(fabric, top + 1);
+            places.iter_mut().for_each(|place| place.2 = None);
+            Layout { structure: "graph", levels: None, dims: None, places }
+        }
+    };
+    hang_hosts(fabric, &mut layout.places);
+    layout
+}
+
+/// `index` of `count` spread evenly over 0..1.
+fn spread(index: usize, count: usize) -> f64 {
+    if count <= 1 { 0.5 } else { index as f64 / (count - 1) as f64 }
+}
+
+fn by_level(fabric: &Fabric, height: u32) -> Vec<(f64, f64, Option<u32>)> {
+    let levels = structure::levels(fabric);
+    let mut places = vec![(0.5, 1.0, None); fabric.nodes().len()];
+    // Switches no host reaches stand above the top.
+    let level_of = |id: NodeId| levels.get(id.index()).copied().flatten().unwrap_or(height);
+    for level in 0..=height {
+        let row: Vec<NodeId> =
+            fabric.ids(NodeKind::Switch).filter(|id| level_of(*id) == level).collect();
+        for (index, id) in row.iter().enumerate() {
+            let y = 1.0 - f64::from(level + 1) / f64::from(height + 1);
+            places[id.index()] = (spread(index, row.len()), y.max(0.0), Some(level));
+        }
+    }
+    places
+}
+
+/// Even dimensions to the right, odd ones downwards; of more than two, the higher ones repeat the
+/// plane of the lower with a gap.
+fn of_grid(fabric: &Fabric, grid: &Grid) -> Layout {
+    let axis = |coordinates: &[u32], first: usize| {
+        let (mut at, mut size) = (0u64, 1u64);
+        for dimension in (first..grid.dims.len()).step_by(2) {
+            let gap = u64::from(dimension >= 2);
+            at += u64::from(coordinates[dimension]) * (size + gap);
+            size = size.saturating_add(gap).saturating_mul(u64::from(grid.dims[dimension]));
+        }
+        (at, size)
+    };
+    let mut places = vec![(0.5, 0.5, None); fabric.nodes().len()];
+    for id in fabric.ids(NodeKind::Switch) {
+        if let Some(coordinates) = grid.coords(id) {
+            let share = |(at, size): (u64, u64)| match size {
+                0 | 1 => 0.5,
+                _ => (at as f64 / (size - 1) as f64).clamp(0.0, 1.0),
+            };
+            places[id.index()] = (share(axis(coordinates, 0)), share(axis(coordinates, 1)), None);
+        }
+    }
+    Layout { structure: "grid", levels: None, dims: Some(grid.dims.clone()), places }
+}
+
+/// Hosts stand at their switch, in the order of its ports.
+fn hang_hosts(fabric: &Fabric, places: &mut [(f64, f64, Option<u32>)]) {
+    for switch in fabric.ids(NodeKind::Switch) {
+        let (x, y, _) = places[switch.index()];
+        let hosts: Vec<NodeId> = fabric
+            .neighbours(switch)
+            .map(|(_, _, peer)| peer.node)
+            .filter(|peer| !fabric.node(*peer).is_switch())
+            .collect();
+        for (index, host) in hosts.iter().enumerate() {
+            let aside = (spread(index, hosts.len()) - 0.5) * 0.01;
+            places[host.index()] = ((x + aside).clamp(0.0, 1.0), (y + 0.02).min(1.0), None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::topologies::build;
+
+    fn places_of(spec: &str) -> (Fabric, Layout) {
+        let fabric = build(spec).unwrap();
+        let layout = layout(&fabric);
+        let inside = |v: f64| (0.0..=1.0).contains(&v);
+        assert!(layout.places.iter().all(|(x, y, _)| inside(*x) && inside(*y)), "{spec}");
+        (fabric, layout)
+    }
+
+    #[test]
+    fn a_tree_has_leaves_below_and_spines_on_top() {
+        let (fabric, layout) = places_of("fat-tree:648");
+        assert_eq!((layout.structure, layout.levels), ("tree", Some(2)));
+        let y = |level| {
+            let at = fabric.ids(NodeKind::Switch).map(|id| layout.places[id.index()]);
+            at.filter(|place| place.2 == Some(level)).map(|place| place.1).next().unwrap()
+        };
+        assert!(y(0) > y(1));
+    }
+
+    #[test]
+    fn switches_of_a_grid_have_places_of_their_own() {
+        for spec in ["torus:8x8", "mesh:3x5", "torus:4x4x4", "torus:2x3x4x5"] {
+            let (fabric, layout) = places_of(spec);
+            assert_eq!(layout.structure, "grid");
+            let mut seen: Vec<(u64, u64)> = fabric
+                .ids(NodeKind::Switch)
+                .map(|id| layout.places[id.index()])
+                .map(|(x, y, _)| (x.to_bits(), y.to_bits()))
+                .collect();
+            let count = seen.len();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), count, "{spec}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The report: one HTML file, the page's template with the results in it.
+
+mod data;
+mod finding;
+mod layout;
+
+use crate::result::RunResult;
+
+/// Built from `web/` by this crate's build script.
+const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+/// Where the template wants its data.
+const PLACEHOLDER: &str = "__CLEARLANE_DATA__";
+
+/// The report of a result.
+pub(crate) fn page(result: &RunResult) -> String {
+    // Everything in the data is a string, a finite number or null, so it can be written.
+    let data = serde_json::to_string(&data::report(result)).unwrap_or_default();
+    // No end tag of the script element can come from a name in a file.
+    TEMPLATE.replacen(PLACEHOLDER, &data.replace('<', "\\u003c"), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_has_one_place_for_the_data() {
+        assert_eq!(TEMPLATE.matches(PLACEHOLDER).count(), 1);
+    }
+}

@@ -1,0 +1,237 @@
+//! What a whole experiment found out.
+
+use crate::experiment::{Experiment, Published};
+use crate::measure::{ChannelFigures, Estimate, RunFigures};
+use crate::prepare::Prepared;
+use clearlane_fabric::{Endpoint, NodeId};
+use clearlane_ib::{Picoseconds, PortNumber};
+use clearlane_sim::{Ending, Totals};
+use serde::Serialize;
+use std::fmt;
+
+/// How an experiment ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Status {
+    /// All runs reached their end and settled.
+    #[serde(rename = "complete")]
+    Complete,
+    /// Interrupted: what was finished is there.
+    #[serde(rename = "partial")]
+    Partial,
+    /// A run ended in a deadlock of the simulated network.
+    #[serde(rename = "deadlock")]
+    Deadlock,
+    /// A run was still changing when it ended.
+    #[serde(rename = "not converged")]
+    NotConverged,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Complete => "complete",
+            Status::Partial => "partial",
+            Status::Deadlock => "deadlock",
+            Status::NotConverged => "not converged",
+        })
+    }
+}
+
+/// One seed of one variant.
+#[derive(Debug)]
+pub struct SeedResult {
+    /// The seed.
+    pub seed: u64,
+    /// How the run ended.
+    pub ending: Ending,
+    /// True if it was stopped before its end.
+    pub interrupted: bool,
+    /// Simulated time.
+    pub simulated: Picoseconds,
+    /// Totals of the run.
+    pub totals: Totals,
+    /// What was measured.
+    pub figures: RunFigures,
+    /// Accepted load of the victims alone over that beside the hot flows; nothing without both.
+    pub slowdown: Option<f64>,
+}
+
+/// All seeds of one variant.
+#[derive(Debug)]
+pub struct VariantResult {
+    /// Name of the variant.
+    pub name: String,
+    /// Finished runs in the order of the seeds; none if the experiment was interrupted before.
+    pub runs: Vec<SeedResult>,
+    pub(crate) prepared: Prepared,
+}
+
+/// A published number beside what was obtained.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PublishedRow {
+    /// What the row is called.
+    pub name: String,
+    /// As the source prints it.
+    pub published: Option<String>,
+    /// What the runs gave.
+    pub obtained: Option<Estimate>,
+    /// Unit of both.
+    pub unit: String,
+    /// Where it is published and why the two differ.
+    pub note: String,
+}
+
+/// What an experiment found out.
+#[derive(Debug)]
+pub struct RunResult {
+    /// The experiment as it was run.
+    pub experiment: Experiment,
+    /// The command line that makes the same results again.
+    pub command: String,
+    /// By variant, in the order of the experiment.
+    pub variants: Vec<VariantResult>,
+}
+
+impl SeedResult {
+    /// Whether the network deadlocked.
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self.ending, Ending::Deadlock(_))
+    }
+}
+
+impl VariantResult {
+    /// The transmitting and the receiving end of a channel; nothing for a port without a cable.
+    pub(crate) fn channel_ends(&self, channel: &ChannelFigures) -> Option<(Endpoint, Endpoint)> {
+        let port = PortNumber::new(channel.port)?;
+        let from = Endpoint { node: NodeId(channel.node), port };
+        Some((from, self.prepared.fabric.peer(from)?))
+    }
+
+    /// `leaf03[19] → spine01[4]`.
+    pub(crate) fn channel_name(&self, channel: &ChannelFigures) -> Option<String> {
+        let (from, to) = self.channel_ends(channel)?;
+        let fabric = &self.prepared.fabric;
+        Some(format!("{} → {}", fabric.describe(from), fabric.describe(to)))
+    }
+
+    /// The channels of a run that leave a switch.
+    pub(crate) fn switch_channels<'a>(
+        &'a self,
+        run: &'a SeedResult,
+    ) -> impl Iterator<Item = &'a ChannelFigures> + 'a {
+        let nodes = self.prepared.fabric.nodes();
+        let is_switch = |channel: &&ChannelFigures| {
+            nodes.get(channel.node as usize).is_some_and(|node| node.is_switch())
+        };
+        run.figures.channels.iter().filter(is_switch)
+    }
+}
+
+impl RunResult {
+    /// How the experiment ended; the worst of its runs counts.
+    pub fn status(&self) -> Status {
+        let seeds = self.experiment.plan.seeds as usize;
+        let runs = || self.variants.iter().flat_map(|variant| &variant.runs);
+        let missing = self.variants.iter().any(|variant| variant.runs.len() < seeds);
+        if missing || runs().any(|run| run.interrupted) {
+            Status::Partial
+        } else if runs().any(SeedResult::is_deadlock) {
+            Status::Deadlock
+        } else if runs().any(|run| !run.figures.warm_up.converged) {
+            Status::NotConverged
+        } else {
+            Status::Complete
+        }
+    }
+
+    /// The published numbers with what was obtained.
+    pub fn published(&self) -> Vec<PublishedRow> {
+        let row = |row: &Published| {
+            let variant = match &row.variant {
+                Some(name) => self.variants.iter().find(|variant| variant.name == *name),
+                None => self.variants.first(),
+            };
+            PublishedRow {
+                name: row.name.clone(),
+                published: row.published.clone(),
+                obtained: variant.and_then(|variant| row.measure.evaluate(self, variant)),
+                unit: row.unit.clone(),
+                note: row.note.clone(),
+            }
+        };
+        self.experiment.published.iter().map(row).collect()
+    }
+
+    /// Everything a careful reader should know about these runs.
+    pub fn oddities(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for variant in &self.variants {
+            let several = self.variants.len() > 1;
+            let name = |text: &str| match several {
+                true => format!("{}: {text}", variant.name),
+                false => text.to_owned(),
+            };
+            for oddity in &variant.prepared.oddities {
+                // What is odd in a shared file is said once.
+                if !all.contains(oddity) {
+                    all.push(oddity.clone());
+                }
+            }
+            let missing = self.experiment.plan.seeds as usize - variant.runs.len();
+            if missing > 0 {
+                all.push(name(&format!("{missing} of its runs were not started or not finished")));
+            }
+            all.extend(variant.runs.iter().flat_map(|run| remarks(variant, run)).map(|r| name(&r)));
+        }
+        all
+    }
+}
+
+/// What is odd in one run.
+fn remarks(variant: &VariantResult, run: &SeedResult) -> Vec<String> {
+    let seed = run.seed;
+    let mut all = Vec::new();
+    match &run.ending {
+        Ending::Deadlock(deadlock) => all.push(format!("seed {seed}: {deadlock}")),
+        Ending::ProgramsWait(ranks) => {
+            all.push(format!("seed {seed}: {} ranks wait for messages nobody sends", ranks.len()));
+        }
+        Ending::TimeReached | Ending::Drained => {}
+    }
+    if run.interrupted {
+        let at = crate::prepare::in_microseconds(run.simulated);
+        all.push(format!("seed {seed}: stopped at {at} of simulated time"));
+    }
+    if !run.figures.warm_up.converged && !run.is_deadlock() {
+        all.push(format!(
+            "seed {seed}: throughput was still changing in the second half of the run (MSER-5); \
+             raise duration"
+        ));
+    }
+    for (group, figures) in variant.prepared.groups.iter().zip(&run.figures.groups) {
+        if figures.offered_load > 0.0 && figures.delivered_load < 0.95 * figures.offered_load {
+            all.push(format!(
+                "seed {seed}: {} offers {:.3} and is delivered {:.3} of its senders' links: queues \
+                 grow, so its latencies grow with the length of the run",
+                group.name, figures.offered_load, figures.delivered_load
+            ));
+        }
+    }
+    if run.figures.flows_dropped {
+        all.push(format!(
+            "seed {seed}: more flows than are recorded one by one; no flow table, no Jain index"
+        ));
+    }
+    all
+}
+
+/// What the model leaves out; every report says so.
+pub const NOT_MODELLED: &[&str] = &[
+    "Congestion control (FECN, BECN, CNP) and adaptive routing: switches forward by their tables.",
+    "Bit errors, retransmissions and link flaps: a cable works or is cut.",
+    "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
+    "Packets are switched whole: a head waits for credits for its whole packet (virtual cut-through).",
+    "The crossbar inside a switch has no limit of its own; a queue is one FIFO per input port and lane.",
+    "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
+    "Only the first cabled port of an adapter sends and receives.",
+];

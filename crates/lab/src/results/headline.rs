@@ -1,0 +1,141 @@
+//! The table of results: a row per variant, a column per quantity.
+
+use crate::measure::{Estimate, Measure, Quantity, Scope};
+use crate::result::{RunResult, VariantResult};
+use crate::table::{Align, Table, with_interval};
+use clearlane_workload::Class;
+use serde::Serialize;
+
+/// Which end of a scale is better.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Better {
+    High,
+    Low,
+}
+
+/// A column of the headline.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct HeadlineColumn {
+    pub(crate) key: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Option<Better>,
+    #[serde(skip)]
+    measure: Measure,
+}
+
+/// Columns and, by variant, cells.
+pub(crate) struct Headline {
+    pub(crate) columns: Vec<HeadlineColumn>,
+    pub(crate) rows: Vec<(String, Vec<Option<Estimate>>)>,
+}
+
+fn column(
+    key: &'static str,
+    label: &'static str,
+    better: Option<Better>,
+    quantity: Quantity,
+    scope: Scope,
+) -> HeadlineColumn {
+    // Micro sign in what people read; files keep to ASCII.
+    let unit = match quantity.entry().unit {
+        "us" => "µs",
+        unit => unit,
+    };
+    HeadlineColumn { key, label, unit, better, measure: Measure::Value { quantity, scope } }
+}
+
+/// What is shown depends on whose side there is: hot flows and victims, or everybody.
+fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
+    use Better::{High, Low};
+    use Quantity as Q;
+    let has = |class| {
+        let mut groups = result.variants.iter().flat_map(|variant| &variant.prepared.groups);
+        groups.any(|group| group.class == class)
+    };
+    let sides = has(Class::Hot) && has(Class::Victim);
+    let mut columns = Vec::new();
+    if sides {
+        let hot = || Scope::Class(Class::Hot);
+        columns.push(column("hot_gbps", "hot", Some(High), Q::AcceptedGbps, hot()));
+        columns.push(column("hot_jain", "hot Jain", Some(High), Q::Jain, hot()));
+    }
+    let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
+    if sides {
+        columns.push(column("gbps", "victims", Some(High), Q::AcceptedGbps, scope()));
+        columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
+        columns.push(column("slowdown", "slowdown", Some(Low), Q::Slowdown, Scope::All));
+    } else {
+        columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
+        columns.push(column("delivered", "delivered", Some(High), Q::DeliveredLoad, scope()));
+        columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
+        columns.push(column("gbps", "payload", Some(High), Q::AcceptedGbps, scope()));
+    }
+    columns.push(column("mean", "mean", Some(Low), Q::LatencyMean, scope()));
+    columns.push(column("p50", "p50", Some(Low), Q::LatencyP50, scope()));
+    columns.push(column("p99", "p99", Some(Low), Q::LatencyP99, scope()));
+    columns.push(column("jain", "Jain", Some(High), Q::Jain, scope()));
+    columns.push(column("worst_load", "worst link", None, Q::WorstLoad, Scope::All));
+    columns.push(column("held_back", "held back", Some(Low), Q::HeldBack, Scope::All));
+    columns
+}
+
+/// The headline of a result.
+pub(crate) fn headline(result: &RunResult) -> Headline {
+    let columns = columns(result);
+    let row = |variant: &VariantResult| {
+        let cells = columns.iter().map(|column| column.measure.evaluate(result, variant));
+        (variant.name.clone(), cells.collect())
+    };
+    let rows = result.variants.iter().map(row).collect();
+    Headline { columns, rows }
+}
+
+impl RunResult {
+    /// The headline for a terminal: a row per variant, ± 95 % intervals over seeds.
+    pub fn headline_table(&self) -> Table {
+        let Headline { columns, rows } = headline(self);
+        let heads = columns.iter().map(|column| (column.label, column.unit, Align::Right));
+        let mut table = Table::new([("variant", "", Align::Left)].into_iter().chain(heads));
+        for (name, cells) in rows {
+            let cell = |estimate: &Option<Estimate>| match estimate {
+                Some(estimate) => with_interval(estimate.mean, estimate.half_width),
+                None => "–".to_owned(),
+            };
+            table.rows.push([name].into_iter().chain(cells.iter().map(cell)).collect());
+        }
+        table
+    }
+
+    /// Published numbers beside ours; nothing if the experiment has none.
+    pub fn published_table(&self) -> Option<Table> {
+        let rows = self.published();
+        if rows.is_empty() {
+            return None;
+        }
+        let mut table = Table::new([
+            ("", "", Align::Left),
+            ("published", "", Align::Right),
+            ("obtained", "", Align::Right),
+            ("unit", "", Align::Left),
+            ("why they differ", "", Align::Left),
+        ]);
+        for row in rows {
+            let published = row.published.clone().unwrap_or_else(|| "–".into());
+            let obtained = row.obtained_text();
+            table.rows.push(vec![row.name, published, obtained, row.unit, row.note]);
+        }
+        Some(table)
+    }
+}
+
+impl crate::result::PublishedRow {
+    /// The obtained number as a table shows it.
+    pub(crate) fn obtained_text(&self) -> String {
+        match &self.obtained {
+            Some(estimate) => with_interval(estimate.mean, estimate.half_width),
+            None => "–".to_owned(),
+        }
+    }
+}

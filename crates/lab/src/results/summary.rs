@@ -1,0 +1,180 @@
+//! `summary.json`, schema `clearlane-summary/1`: every figure with its unit in its name.
+
+use super::headline;
+use crate::measure::{Estimate, Figures, WarmUpFound};
+use crate::prepare::Fact;
+use crate::result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+use clearlane_sim::Ending;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The schema of the summary. Fields may be added under the same number; none changes or goes.
+pub(crate) const SCHEMA: &str = "clearlane-summary/1";
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    schema: &'static str,
+    name: &'a str,
+    summary: &'a str,
+    version: &'static str,
+    command: &'a str,
+    status: Status,
+    seeds: Vec<u64>,
+    headline: BTreeMap<String, BTreeMap<&'static str, Option<Estimate>>>,
+    published: Vec<PublishedRow>,
+    variants: Vec<VariantSummary<'a>>,
+    oddities: Vec<String>,
+    not_modelled: &'static [&'static str],
+    experiment: toml::Table,
+}
+
+#[derive(Serialize)]
+struct VariantSummary<'a> {
+    name: &'a str,
+    facts: &'a [Fact],
+    runs: Vec<RunSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunSummary<'a> {
+    seed: u64,
+    ending: &'static str,
+    interrupted: bool,
+    simulated_us: f64,
+    deadlock: Option<DeadlockSummary>,
+    measured: &'a WarmUpFound,
+    all: &'a Figures,
+    classes: BTreeMap<&'static str, &'a Figures>,
+    groups: BTreeMap<&'a str, &'a Figures>,
+    victim_slowdown: Option<f64>,
+    worst_link: Option<WorstSummary>,
+    most_held_back_link: Option<WorstSummary>,
+    totals: TotalsSummary,
+}
+
+#[derive(Serialize)]
+struct WorstSummary {
+    link: String,
+    load: f64,
+    wait: f64,
+}
+
+#[derive(Serialize)]
+struct DeadlockSummary {
+    found_at_us: f64,
+    cycle: Vec<WaitingSummary>,
+}
+
+#[derive(Serialize)]
+struct WaitingSummary {
+    switch: String,
+    port: u8,
+    vl: u8,
+    output: u8,
+    output_vl: u8,
+}
+
+#[derive(Serialize)]
+struct TotalsSummary {
+    packet_hops: u64,
+    ack_hops: u64,
+    packets_injected: u64,
+    packets_delivered: u64,
+    acks_injected: u64,
+    acks_delivered: u64,
+    messages_posted: u64,
+    messages_delivered: u64,
+}
+
+impl RunResult {
+    /// The summary as one JSON document, ending in a line feed.
+    pub fn to_json(&self) -> String {
+        let table = headline(self);
+        let keys: Vec<&'static str> = table.columns.iter().map(|column| column.key).collect();
+        let row = |(name, cells): (String, Vec<Option<Estimate>>)| {
+            (name, keys.iter().copied().zip(cells).collect())
+        };
+        let summary = Summary {
+            schema: SCHEMA,
+            name: &self.experiment.name,
+            summary: &self.experiment.summary,
+            version: env!("CARGO_PKG_VERSION"),
+            command: &self.command,
+            status: self.status(),
+            seeds: self.experiment.plan.all_seeds().collect(),
+            headline: table.rows.into_iter().map(row).collect(),
+            published: self.published(),
+            variants: self.variants.iter().map(variant).collect(),
+            oddities: self.oddities(),
+            not_modelled: NOT_MODELLED,
+            experiment: self.experiment.resolved_table(),
+        };
+        // Keys are strings and numbers finite or null, so nothing here can fail to be written.
+        let mut text = serde_json::to_string_pretty(&summary).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+fn variant(variant: &VariantResult) -> VariantSummary<'_> {
+    VariantSummary {
+        name: &variant.name,
+        facts: &variant.prepared.facts,
+        runs: variant.runs.iter().map(|run| one(variant, run)).collect(),
+    }
+}
+
+fn one<'a>(variant: &'a VariantResult, run: &'a SeedResult) -> RunSummary<'a> {
+    let names = variant.prepared.groups.iter().map(|group| group.name.as_str());
+    let worst = |of: fn(&crate::measure::ChannelFigures) -> f64| {
+        let channel =
+            variant.switch_channels(run).reduce(|a, b| if of(b) > of(a) { b } else { a })?;
+        let link = variant.channel_name(channel)?;
+        Some(WorstSummary { link, load: channel.load, wait: channel.wait })
+    };
+    let t = &run.totals;
+    RunSummary {
+        seed: run.seed,
+        ending: match &run.ending {
+            Ending::Deadlock(_) => "deadlock",
+            Ending::Drained => "drained",
+            Ending::ProgramsWait(_) => "programs wait",
+            Ending::TimeReached => "time reached",
+        },
+        interrupted: run.interrupted,
+        simulated_us: run.simulated.as_microseconds(),
+        deadlock: deadlock(&run.ending),
+        measured: &run.figures.warm_up,
+        all: &run.figures.all,
+        classes: run.figures.classes.iter().map(|(class, f)| (class.name(), f)).collect(),
+        groups: names.zip(&run.figures.groups).collect(),
+        victim_slowdown: run.slowdown,
+        worst_link: worst(|channel| channel.load),
+        most_held_back_link: worst(|channel| channel.wait),
+        totals: TotalsSummary {
+            packet_hops: t.packet_hops,
+            ack_hops: t.ack_hops,
+            packets_injected: t.packets_injected,
+            packets_delivered: t.packets_delivered,
+            acks_injected: t.acks_injected,
+            acks_delivered: t.acks_delivered,
+            messages_posted: t.messages_posted,
+            messages_delivered: t.messages_delivered,
+        },
+    }
+}
+
+fn deadlock(ending: &Ending) -> Option<DeadlockSummary> {
+    let Ending::Deadlock(deadlock) = ending else { return None };
+    let waiting = |buffer: &clearlane_sim::WaitingBuffer| WaitingSummary {
+        switch: buffer.switch.clone(),
+        port: buffer.port,
+        vl: buffer.vl,
+        output: buffer.output,
+        output_vl: buffer.output_vl,
+    };
+    Some(DeadlockSummary {
+        found_at_us: deadlock.found_at.as_microseconds(),
+        cycle: deadlock.cycle.iter().map(waiting).collect(),
+    })
+}

@@ -1,0 +1,246 @@
+//! Running the variants and seeds of an experiment on some threads.
+
+use crate::LabError;
+use crate::experiment::{Experiment, Plan};
+use crate::measure::figures;
+use crate::prepare::Prepared;
+use crate::result::{RunResult, SeedResult, VariantResult};
+use clearlane_ib::{Picoseconds, wire};
+use clearlane_sim::Status as SimStatus;
+use clearlane_sim::{GroupSettings, Outcome, Recording, Setup, Simulation};
+use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram, Transport};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// How many runs at a time, at least 1; has no influence on any result.
+    pub jobs: usize,
+    /// The command line that makes the same results again, for the report.
+    pub command: String,
+}
+
+/// Told how far an experiment is. Called from the threads that run.
+pub trait Progress: Sync {
+    /// `done` is the share of all simulated time that has passed, 0 to 1; `packet_hops` counts
+    /// those of all runs so far.
+    fn on_progress(&self, done: f64, packet_hops: u64);
+}
+
+/// Says nothing.
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn on_progress(&self, _: f64, _: u64) {}
+}
+
+/// A run's simulated time is advanced in so many steps, between which progress is told and an
+/// interruption is noticed.
+const STEPS: u64 = 200;
+/// Flows are recorded one by one as long as their slices take no more than this.
+const FLOW_BYTES_MAX: u64 = 64 << 20;
+/// Width of a slot of the event queue; without influence on results.
+const QUEUE_WIDTH_LOG2: u32 = 13;
+
+/// One simulation: a variant, a seed, with or without the hot flows.
+#[derive(Clone, Copy)]
+struct Job {
+    variant: usize,
+    seed: u64,
+    alone: bool,
+}
+
+/// What a job hands back.
+enum Finished {
+    /// The run proper.
+    Run(Box<SeedResult>),
+    /// The victims alone: their accepted load.
+    Alone(f64),
+}
+
+struct Shared<'a> {
+    plan: &'a Plan,
+    progress: &'a dyn Progress,
+    cancel: &'a AtomicBool,
+    /// Steps done of all jobs, and how many there are.
+    steps: AtomicU64,
+    steps_all: u64,
+    packet_hops: AtomicU64,
+}
+
+/// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
+/// simulated network is a result. Once `cancel` is true, runs stop and the result is partial.
+pub fn run(
+    experiment: &Experiment,
+    options: &RunOptions,
+    progress: &dyn Progress,
+    cancel: &AtomicBool,
+) -> Result<RunResult, LabError> {
+    let plan = &experiment.plan;
+    let mut prepared = Vec::new();
+    for variant in &experiment.variants {
+        prepared.push(Prepared::of(variant, plan)?);
+    }
+    let jobs = jobs(plan, &prepared);
+    let shared = Shared {
+        plan,
+        progress,
+        cancel,
+        steps: AtomicU64::new(0),
+        steps_all: jobs.len() as u64 * STEPS,
+        packet_hops: AtomicU64::new(0),
+    };
+    let finished = work(experiment, &prepared, &jobs, options.jobs, &shared);
+    let mut runs: Vec<Vec<SeedResult>> = prepared.iter().map(|_| Vec::new()).collect();
+    // A job of the victims alone follows the run it belongs to.
+    for (job, done) in jobs.iter().zip(finished) {
+        match done {
+            None => {}
+            Some(Err(error)) => return Err(error),
+            Some(Ok(Finished::Run(run))) => runs[job.variant].push(*run),
+            Some(Ok(Finished::Alone(alone))) => {
+                let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
+                if let Some(run) = same {
+                    run.slowdown = slowdown(run, alone);
+                }
+            }
+        }
+    }
+    let named = experiment.variants.iter().zip(prepared).zip(runs);
+    let variants = named
+        .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
+        .collect();
+    Ok(RunResult { experiment: experiment.clone(), command: options.command.clone(), variants })
+}
+
+fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (variant, prepared) in prepared.iter().enumerate() {
+        for seed in plan.all_seeds() {
+            jobs.push(Job { variant, seed, alone: false });
+            if prepared.groups_without_hot().is_some() {
+                jobs.push(Job { variant, seed, alone: true });
+            }
+        }
+    }
+    jobs
+}
+
+/// Accepted load of the victims alone over that of the run; an interrupted run has none.
+fn slowdown(run: &SeedResult, alone: f64) -> Option<f64> {
+    let victims = run.figures.classes.iter().find(|(class, _)| *class == Class::Victim)?;
+    let beside = victims.1.accepted_load;
+    (!run.interrupted && beside > 0.0).then(|| alone / beside)
+}
+
+type Done = Option<Result<Finished, LabError>>;
+
+/// Runs the jobs on `threads` threads; results come in the order of the jobs, nothing for those
+/// that an interruption left out.
+fn work(
+    experiment: &Experiment,
+    prepared: &[Prepared],
+    jobs: &[Job],
+    threads: usize,
+    shared: &Shared<'_>,
+) -> Vec<Done> {
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Done>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let worker = || {
+        while !shared.cancel.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(index) else { return };
+            let name = &experiment.variants[job.variant].name;
+            let finished = simulate(&prepared[job.variant], *job, name, shared);
+            if let Ok(mut place) = done[index].lock() {
+                *place = finished.transpose();
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, jobs.len().max(1)) {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    done.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
+}
+
+/// Runs one job; nothing if it is one of the victims alone and was interrupted.
+fn simulate(
+    prepared: &Prepared,
+    job: Job,
+    name: &str,
+    shared: &Shared<'_>,
+) -> Result<Option<Finished>, LabError> {
+    let plan = shared.plan;
+    let without = if job.alone { prepared.groups_without_hot() } else { None };
+    let groups = without.as_ref().unwrap_or(&prepared.groups);
+    let simulation = Simulation::new(setup(prepared, groups, plan, job.seed));
+    let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
+    let mut hops = 0;
+    let mut interrupted = false;
+    for step in 1..=STEPS {
+        let until = u128::from(plan.duration.0) * u128::from(step) / u128::from(STEPS);
+        let status = simulation.run_until(Picoseconds(until as u64));
+        let now = simulation.totals().packet_hops;
+        let all = shared.packet_hops.fetch_add(now - hops, Ordering::Relaxed) + (now - hops);
+        hops = now;
+        let ended = status != SimStatus::Running;
+        let steps = if ended { STEPS - step + 1 } else { 1 };
+        let steps = shared.steps.fetch_add(steps, Ordering::Relaxed) + steps;
+        shared.progress.on_progress(steps as f64 / shared.steps_all as f64, all);
+        if ended {
+            break;
+        }
+        if step < STEPS && shared.cancel.load(Ordering::Relaxed) {
+            interrupted = true;
+            break;
+        }
+    }
+    let outcome: Outcome = simulation.finish();
+    let figures = figures(&outcome, plan, prepared);
+    if job.alone {
+        let victims = figures.classes.iter().find(|(class, _)| *class == Class::Victim);
+        let load = victims.map(|(_, figures)| figures.accepted_load);
+        return Ok(load.filter(|_| !interrupted).map(Finished::Alone));
+    }
+    Ok(Some(Finished::Run(Box::new(SeedResult {
+        seed: job.seed,
+        ending: outcome.ending,
+        interrupted,
+        simulated: outcome.duration,
+        totals: outcome.totals,
+        figures,
+        slowdown: None,
+    }))))
+}
+
+fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u64) -> Setup<'a> {
+    let parameters = &prepared.parameters;
+    let header = |group: &FlowGroup| {
+        parameters.header.unwrap_or(match group.transport {
+            Transport::Rc => wire::RC_DATA,
+            Transport::Ud => wire::UD_DATA,
+        })
+    };
+    let program = |rank: u32| -> Box<dyn RankProgram> {
+        let rate = prepared.hosts.rate(Rank(rank), parameters);
+        Box::new(OpenLoop::new(Rank(rank), groups, rate, parameters.mtu, header, seed))
+    };
+    let slices = plan.slices;
+    let flows_max = FLOW_BYTES_MAX / (8 * u64::from(slices));
+    Setup {
+        fabric: &prepared.fabric,
+        forwarding: prepared.forwarding(),
+        parameters: parameters.clone(),
+        groups: groups
+            .iter()
+            .map(|group| GroupSettings { transport: group.transport, sl: group.sl })
+            .collect(),
+        programs: (0..prepared.hosts.count() as u32).map(program).collect(),
+        recording: Some(Recording { slice: plan.slice(), slices, flows_max: flows_max as u32 }),
+        queue_width_log2: QUEUE_WIDTH_LOG2,
+    }
+}

@@ -1,0 +1,132 @@
+//! Tables for people: aligned columns, units below the labels.
+
+use std::fmt;
+
+/// How the cells of a column line up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column's head.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// First line.
+    pub label: String,
+    /// Second line; empty for text and pure numbers.
+    pub unit: String,
+    /// How cells line up.
+    pub align: Align,
+}
+
+/// A table. Printing it ends with the last row's line feed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Table {
+    /// Heads.
+    pub columns: Vec<Column>,
+    /// Rows of as many cells as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: impl IntoIterator<Item = (&'static str, &'static str, Align)>) -> Self {
+        let column = |(label, unit, align): (&str, &str, Align)| Column {
+            label: label.into(),
+            unit: unit.into(),
+            align,
+        };
+        Table { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |text: &str| text.chars().count();
+        let of = |(index, column): (usize, &Column)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index)).map(|cell| width(cell));
+            cells.chain([width(&column.label), width(&column.unit)]).max().unwrap_or(0)
+        };
+        self.columns.iter().enumerate().map(of).collect()
+    }
+
+    fn line(&self, widths: &[usize], cells: &[&str]) -> String {
+        let mut line = String::new();
+        for ((column, width), cell) in self.columns.iter().zip(widths).zip(cells) {
+            let space = " ".repeat(width - cell.chars().count().min(*width));
+            match column.align {
+                Align::Left => line.extend([*cell, &space]),
+                Align::Right => line.extend([&space, *cell]),
+            }
+            line.push_str("  ");
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        let heads: Vec<&str> = self.columns.iter().map(|column| column.label.as_str()).collect();
+        writeln!(f, "{}", self.line(&widths, &heads))?;
+        let units: Vec<&str> = self.columns.iter().map(|column| column.unit.as_str()).collect();
+        if units.iter().any(|unit| !unit.is_empty()) {
+            writeln!(f, "{}", self.line(&widths, &units))?;
+        }
+        for row in &self.rows {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            writeln!(f, "{}", self.line(&widths, &cells))?;
+        }
+        Ok(())
+    }
+}
+
+/// A number in three significant digits, or whole from 1000 on.
+pub(crate) fn significant(value: f64) -> String {
+    let digits = if value == 0.0 || !value.is_finite() {
+        0
+    } else {
+        // Rounding may carry into the next power of ten; one digit more than needed is no harm.
+        2 - (value.abs().log10().floor() as i32)
+    };
+    format!("{value:.*}", digits.clamp(0, 6) as usize)
+}
+
+/// A mean with its interval: `23.4 ± 0.5`, both to the same digit.
+pub(crate) fn with_interval(mean: f64, half_width: Option<f64>) -> String {
+    let text = significant(mean);
+    let decimals = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    match half_width {
+        Some(half) => format!("{text} ± {half:.decimals$}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_under_their_units() {
+        let mut table =
+            Table::new([("variant", "", Align::Left), ("victims", "Gb/s", Align::Right)]);
+        table.rows.push(vec!["as-is".into(), "3.90".into()]);
+        table.rows.push(vec!["fat-tree".into(), "19.2 ± 0.4".into()]);
+        let expected = "\
+variant      victims
+                Gb/s
+as-is           3.90
+fat-tree  19.2 ± 0.4
+";
+        assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let texts = [0.0, 0.16667, 3.14159, 25.14, 412.4, 12345.6, 0.000123].map(significant);
+        assert_eq!(texts, ["0", "0.167", "3.14", "25.1", "412", "12346", "0.000123"]);
+        assert_eq!(with_interval(0.5, Some(0.0123)), "0.500 ± 0.012");
+    }
+}
