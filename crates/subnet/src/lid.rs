@@ -51,6 +51,13 @@ impl LidMap {
     /// Fails when the subnet's 49,151 unicast LIDs do not suffice.
     pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Self, LidError> {
         let step = usize::from(lmc.lids());
+        let adapters = fabric.ids(NodeKind::ChannelAdapter);
+        let ports: usize = adapters.map(|node| fabric.neighbours(node).count()).sum();
+        let needed = ports * step + fabric.ids(NodeKind::Switch).count();
+        // The LIDs below the first aligned one stay unused.
+        if needed + step - 1 > usize::from(Lid::MAX.value()) {
+            return Err(LidError::TooMany { lmc: lmc.value(), needed });
+        }
         let mut map = Self::empty(fabric);
         let mut next = step;
         for node in fabric.ids(NodeKind::ChannelAdapter) {
@@ -63,9 +70,6 @@ impl LidMap {
             let end = Endpoint { node, port: PortNumber::MANAGEMENT };
             map.insert(fabric, end, next, Lmc::default())?;
             next += 1;
-        }
-        if next > usize::from(Lid::MAX.value()) + 1 {
-            return Err(LidError::TooMany { lmc: lmc.value(), needed: next - step });
         }
         Ok(map)
     }
@@ -87,6 +91,19 @@ impl LidMap {
             }
         }
         Ok(any.then_some(map))
+    }
+
+    /// The LIDs of a list, such as the one a dump of forwarding tables carries. An error if two
+    /// ports share one.
+    pub fn from_list(
+        fabric: &Fabric,
+        list: impl IntoIterator<Item = (Endpoint, Lid, Lmc)>,
+    ) -> Result<Self, LidError> {
+        let mut map = Self::empty(fabric);
+        for (end, base, lmc) in list {
+            map.insert(fabric, end, usize::from(base.value()), lmc)?;
+        }
+        Ok(map)
     }
 
     fn empty(fabric: &Fabric) -> Self {
@@ -139,5 +156,41 @@ impl LidMap {
             .iter()
             .enumerate()
             .filter_map(|(lid, owner)| Some((Lid::new(lid as u16)?, (*owner)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::topologies::build;
+
+    #[test]
+    fn bases_are_aligned_and_owners_answer() {
+        let fabric = build("leaf-spine:leaves=2,hosts=2,spines=1").unwrap();
+        let map = LidMap::assign(&fabric, Lmc::new(2).unwrap()).unwrap();
+        assert_eq!(map.table_len(), 4 + 4 * 4 + 3);
+        for (lid, owner) in map.iter() {
+            let (base, lmc) = map.base(owner.end).unwrap();
+            assert_eq!(base.value() + owner.offset, lid.value());
+            assert!(owner.end.port.value() == 0 || base.value() % lmc.lids() == 0);
+        }
+    }
+
+    #[test]
+    fn too_many_lids_are_refused_before_they_are_made() {
+        let fabric = build("torus:64x64,hosts=3").unwrap();
+        assert!(LidMap::assign(&fabric, Lmc::new(1).unwrap()).is_ok());
+        let error = LidMap::assign(&fabric, Lmc::new(2).unwrap()).unwrap_err();
+        assert_eq!(error, LidError::TooMany { lmc: 2, needed: 64 * 64 * 13 });
+    }
+
+    #[test]
+    fn one_lid_on_two_ports_is_refused() {
+        let mut fabric = build("star:2").unwrap();
+        for node in [NodeId(1), NodeId(2)] {
+            fabric.node_mut(node).ports[1].lid = Lid::new(7);
+        }
+        let error = LidMap::from_fabric(&fabric).unwrap_err().to_string();
+        assert!(error.contains("lid 7 belongs to both host0000[1] and host0001[1]"), "{error}");
     }
 }

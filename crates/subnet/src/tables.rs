@@ -2,6 +2,7 @@
 //! in the form a real subnet manager would write it to the devices.
 
 use crate::LidMap;
+use crate::engines::Datelines;
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
 
@@ -209,6 +210,8 @@ pub enum PathSl {
         /// The SLs.
         levels: Vec<u8>,
     },
+    /// By the places of the two switches in a torus: which datelines the path crosses.
+    Datelines(Datelines),
 }
 
 impl PathSl {
@@ -219,6 +222,7 @@ impl PathSl {
             PathSl::BySwitch { stride, levels } => {
                 ServiceLevel::new(levels[source * stride + destination]).unwrap_or_default()
             }
+            PathSl::Datelines(datelines) => datelines.level(source, destination),
         }
     }
 }
@@ -238,4 +242,7 @@ pub struct Subnet {
     pub path_sl: PathSl,
     /// Name of the routing engine that filled the tables.
     pub engine: String,
+    /// What a person should know of how the tables came about, a line each: hosts out of reach,
+    /// entries of a file that were passed over, a tree that is not whole.
+    pub remarks: Vec<String>,
 }

@@ -1,0 +1,13 @@
+//! Proof that tables are sane: every host reaches every other, no cycle of channels can wait for
+//! itself, and how evenly the links are loaded. Each checker gives a report with its figures as
+//! fields; printed, it is a few aligned lines.
+
+mod balance;
+mod credit_loop;
+mod reachability;
+
+pub use balance::{
+    Balance, BalanceOptions, Bisection, Permutations, Worst, balance, bisection, shifts,
+};
+pub use credit_loop::{CreditLoop, CreditLoopReport, Waiting, credit_loop};
+pub use reachability::{Fault, FaultKind, Hop, ReachabilityReport, reachability};

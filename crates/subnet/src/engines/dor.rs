@@ -1,0 +1,307 @@
+//! What it is: dimension-order routing on meshes and tori, freed from deadlock by a dateline in
+//! every ring (Dally and Seitz, "Deadlock-free message routing in multiprocessor interconnection
+//! networks", IEEE Trans. Computers C-36(5), 1987), coded in the service level.
+//!
+//! What we do differently: SL2VL sees (input, output, SL) and not the lane a packet came on, so the
+//! SL says beforehand what will happen: bit d is set if and only if the path crosses the wrap link
+//! of the d-th wrapping dimension, and that dimension's links carry the packet on the VL that bit d
+//! says. In one direction of a ring of k, VL 1 holds paths over the wrap link of at most k/2 hops:
+//! none of them passes the switches k/2 - 1 and k/2, so the ring is cut there; VL 0 is cut at the
+//! wrap link. Rings follow one another in the order of dimensions, so nothing closes a loop.
+//!
+//! SL(s, d) = SL(d, s), so acknowledgements on the request's SL stay on these lanes. That needs a
+//! tie (half way round an even ring) to use the same arc both ways: the choice is symmetric in the
+//! two ends. It is the parity of the smaller coordinate plus all higher coordinates of both ends,
+//! which is as much as a forwarding table (switch, destination) can tell; so half of the ties of a
+//! ring go each way in every dimension but the last, where the parity of the smaller coordinate
+//! alone decides. All hosts to all hosts on a torus then load the links of one direction of a
+//! dimension within (mean, most per 1 source and destination switch pair): see the test
+//! `loads_are_as_documented`: 8x8: 64 on average, at most 64 in dimension 0 and 72 in the last.
+//!
+//! Any number of hosts per switch is sound. All 2^LMC LIDs of a port take the same route.
+//! Parameters: lmc 0 to 7; lanes 2 to 15 if a dimension wraps, else 1 to 15; at most 4 wrapping
+//! dimensions.
+
+use super::{Claims, Entry, RouteOptions, RoutingError};
+use crate::graph::{Peer, SwitchGraph};
+use crate::{ForwardingTables, PathSl, Subnet};
+use clearlane_fabric::structure::{self, Grid};
+use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::{PortNumber, ServiceLevel, VirtualLane};
+
+/// `dor`.
+pub(super) const ENTRY: Entry = Entry {
+    name: "dor",
+    summary: "dimension order on meshes and tori, datelines coded in the SL",
+    reference: "Dally, Seitz, IEEE Trans. Computers C-36(5), 1987; SL coding as torus-2QoS",
+    parameters: "lmc 0 to 7 (all LIDs of a port take one route); lanes 2 to 15 on a torus",
+    claims: Claims {
+        minimal: true,
+        deadlock_free: true,
+        balanced_on: "tori under uniform traffic",
+        accepts: "whole meshes and tori with ports 2d+1 and 2d+2 along dimension d, at most 4 of \
+                  them wrapping",
+    },
+    route,
+};
+
+/// SL bits there are, and so dimensions that may wrap.
+const WRAPS_MAX: usize = 4;
+
+/// Places of the switches of a torus and the rule which way a packet goes; gives the SL of a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datelines {
+    dims: Vec<u32>,
+    wraps: Vec<bool>,
+    /// Coordinates of row r at `r * dims.len()`.
+    coordinates: Vec<u32>,
+}
+
+impl Datelines {
+    /// The SL of a path between switches by row: bit d set if it crosses the wrap link of the d-th
+    /// wrapping dimension. Symmetric.
+    pub fn level(&self, source: usize, destination: usize) -> ServiceLevel {
+        let (from, to) = (self.of(source), self.of(destination));
+        let (mut level, mut bit) = (0, 1u8);
+        for dimension in 0..self.dims.len() {
+            if !self.wraps[dimension] {
+                continue;
+            }
+            let (a, b) = (from[dimension], to[dimension]);
+            let crosses = a != b && self.towards_plus(dimension, from, to) == (b < a);
+            if crosses {
+                level |= bit;
+            }
+            bit = bit.wrapping_shl(1);
+        }
+        ServiceLevel::new(level).unwrap_or_default()
+    }
+
+    fn of(&self, row: usize) -> &[u32] {
+        &self.coordinates[row * self.dims.len()..(row + 1) * self.dims.len()]
+    }
+
+    /// Whether the way along `dimension` leads towards +; the two ends differ in it.
+    fn towards_plus(&self, dimension: usize, from: &[u32], to: &[u32]) -> bool {
+        let (a, b, size) = (from[dimension], to[dimension], self.dims[dimension]);
+        if !self.wraps[dimension] {
+            return b > a;
+        }
+        let ahead = if b > a { b - a } else { b + size - a };
+        if 2 * ahead != size {
+            return 2 * ahead < size;
+        }
+        let higher = from[dimension + 1..].iter().chain(&to[dimension + 1..]);
+        let parity = higher.fold(a.min(b), |sum, coordinate| sum.wrapping_add(*coordinate)) & 1;
+        // Even: the arc without the wrap link, upwards for the lower end.
+        (parity == 0) == (a < b)
+    }
+
+    /// The port a switch sends by towards another one; nothing for itself.
+    fn port(&self, row: usize, destination: usize) -> Option<u8> {
+        let (from, to) = (self.of(row), self.of(destination));
+        let dimension = (0..self.dims.len()).find(|d| from[*d] != to[*d])?;
+        let plus = self.towards_plus(dimension, from, to);
+        Some((2 * dimension + if plus { 1 } else { 2 }) as u8)
+    }
+}
+
+fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+    let structure = |source| RoutingError::Structure { engine: ENTRY.name, source };
+    let grid = structure::grid(fabric).map_err(structure)?;
+    let wraps = grid.wraps.iter().filter(|wraps| **wraps).count();
+    if wraps > WRAPS_MAX {
+        return Err(RoutingError::TooManyWraps { engine: ENTRY.name, wraps });
+    }
+    super::check_lanes(ENTRY.name, if wraps > 0 { 2 } else { 1 }, options)?;
+    let graph = SwitchGraph::of(fabric);
+    let datelines = datelines(&graph, &grid);
+    check_whole(fabric, &graph, &datelines)?;
+    let lids = super::lids(fabric, options)?;
+    let targets = graph.targets(&lids);
+    let mut tables = ForwardingTables::empty(fabric, lids.table_len());
+    super::fill_exits(&graph, &targets, &mut tables);
+    for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+        let destination = of_switch[0].row as usize;
+        for row in 0..graph.rows() {
+            let Some(port) = datelines.port(row, destination) else { continue };
+            let entries = tables.row_mut(row);
+            for target in of_switch {
+                entries[usize::from(target.lid.value())] = port;
+            }
+        }
+    }
+    let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    if wraps > 0 {
+        set_lanes(fabric, &datelines, &mut subnet);
+        subnet.path_sl = PathSl::Datelines(datelines);
+    }
+    Ok(subnet)
+}
+
+fn datelines(graph: &SwitchGraph, grid: &Grid) -> Datelines {
+    let mut coordinates = Vec::with_capacity(graph.rows() * grid.dims.len());
+    for row in 0..graph.rows() {
+        // Every switch has coordinates: the grid would not have been recovered otherwise.
+        coordinates.extend_from_slice(grid.coords(graph.switch(row)).unwrap_or(&[]));
+    }
+    Datelines { dims: grid.dims.clone(), wraps: grid.wraps.clone(), coordinates }
+}
+
+/// Fails at the first cable that a whole grid would have.
+fn check_whole(
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    datelines: &Datelines,
+) -> Result<(), RoutingError> {
+    for row in 0..graph.rows() {
+        for (dimension, coordinate) in datelines.of(row).iter().enumerate() {
+            let (size, wraps) = (datelines.dims[dimension], datelines.wraps[dimension]);
+            let ends = [(1, *coordinate + 1 == size), (2, *coordinate == 0)];
+            for (side, at_end) in ends {
+                let port = (2 * dimension + side) as u8;
+                let cabled = matches!(graph.peer(row, port), Peer::Switch { .. });
+                if cabled || (at_end && !wraps) {
+                    continue;
+                }
+                let port = PortNumber::new(port).unwrap_or(PortNumber::MANAGEMENT);
+                let port = fabric.describe(Endpoint { node: graph.switch(row), port });
+                return Err(RoutingError::Hole { engine: ENTRY.name, port, dimension });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Links of the d-th wrapping dimension carry the lane that SL bit d says; all others VL 0.
+fn set_lanes(fabric: &Fabric, datelines: &Datelines, subnet: &mut Subnet) {
+    let mut bits = vec![None; datelines.dims.len()];
+    let wrapping = bits.iter_mut().zip(&datelines.wraps).filter(|(_, wraps)| **wraps);
+    for (bit, (place, _)) in wrapping.enumerate() {
+        *place = Some(bit);
+    }
+    let lane = |output: u8, sl: u8| {
+        let dimension = output.checked_sub(1).map(|port| usize::from(port) / 2);
+        let bit = dimension.and_then(|d| bits.get(d).copied().flatten());
+        VirtualLane::new(bit.map_or(0, |bit| (sl >> bit) & 1)).unwrap_or_default()
+    };
+    let mut known: Vec<(u8, crate::SlToVlTable)> = Vec::new();
+    for switch in fabric.ids(clearlane_fabric::NodeKind::Switch) {
+        let ports = fabric.node(switch).port_count();
+        let at = known.iter().position(|(of, _)| *of == ports).unwrap_or_else(|| {
+            known.push((ports, super::by_output(ports, lane)));
+            known.len() - 1
+        });
+        subnet.sl_to_vl.set(switch, known[at].1.clone());
+    }
+    // Adapters put everything on VL 0: their links belong to no ring.
+    subnet.sl_to_vl.adapter = [VirtualLane::default(); 16];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::topologies::build;
+
+    fn two_lanes() -> RouteOptions {
+        RouteOptions { lanes: 2, ..RouteOptions::default() }
+    }
+
+    /// Walks from switch to switch; gives ports taken.
+    fn walk(datelines: &Datelines, graph: &SwitchGraph, from: usize, to: usize) -> Vec<u8> {
+        let (mut row, mut ports) = (from, Vec::new());
+        while let Some(port) = datelines.port(row, to) {
+            let Peer::Switch { row: next, .. } = graph.peer(row, port) else { panic!("no cable") };
+            ports.push(port);
+            row = next as usize;
+        }
+        ports
+    }
+
+    fn prepared(spec: &str) -> (SwitchGraph, Datelines) {
+        let fabric = build(spec).unwrap();
+        let graph = SwitchGraph::of(&fabric);
+        let datelines = datelines(&graph, &structure::grid(&fabric).unwrap());
+        (graph, datelines)
+    }
+
+    #[test]
+    fn the_sl_says_which_wrap_links_are_crossed_and_is_symmetric() {
+        for spec in ["torus:4x4x4", "torus:5x2x3", "torus:8x8", "torus:2x2x2x2", "torus:7"] {
+            let (graph, datelines) = prepared(spec);
+            for (from, to) in (0..graph.rows()).flat_map(|a| (0..graph.rows()).map(move |b| (a, b)))
+            {
+                let mut expected = 0;
+                let mut row = from;
+                for port in walk(&datelines, &graph, from, to) {
+                    let dimension = usize::from(port - 1) / 2;
+                    let at = datelines.of(row)[dimension];
+                    let wrap = if port % 2 == 1 { datelines.dims[dimension] - 1 } else { 0 };
+                    if at == wrap {
+                        expected |= 1 << dimension;
+                    }
+                    let Peer::Switch { row: next, .. } = graph.peer(row, port) else { panic!() };
+                    row = next as usize;
+                }
+                assert_eq!(datelines.level(from, to).value(), expected, "{spec} {from} {to}");
+                assert_eq!(datelines.level(from, to), datelines.level(to, from));
+            }
+        }
+    }
+
+    #[test]
+    fn loads_are_as_documented() {
+        for (spec, dimension, mean, most) in [
+            ("torus:8x8", 0, 64, 64),
+            ("torus:8x8", 1, 64, 72),
+            ("torus:5x5", 0, 15, 15),
+            ("torus:4x4x4", 0, 32, 32),
+            ("torus:4x4x4", 1, 32, 32),
+            ("torus:4x4x4", 2, 32, 48),
+            ("torus:2x2", 0, 1, 1),
+        ] {
+            let (graph, datelines) = prepared(spec);
+            let mut loads = vec![0; graph.channels()];
+            for from in 0..graph.rows() {
+                for to in 0..graph.rows() {
+                    let mut row = from;
+                    for port in walk(&datelines, &graph, from, to) {
+                        loads[graph.channel(row, port)] += 1;
+                        let Peer::Switch { row: next, .. } = graph.peer(row, port) else {
+                            panic!()
+                        };
+                        row = next as usize;
+                    }
+                }
+            }
+            let of_dimension: Vec<u64> = (0..graph.channels())
+                .filter(|channel| {
+                    let port = graph.place(*channel).1;
+                    port > 0 && usize::from(port - 1) / 2 == dimension
+                })
+                .filter(|channel| matches!(graph.peer_of(*channel), Peer::Switch { .. }))
+                .map(|channel| loads[channel])
+                .collect();
+            let sum: u64 = of_dimension.iter().sum();
+            let measured = (sum / of_dimension.len() as u64, *of_dimension.iter().max().unwrap());
+            assert_eq!(measured, (mean, most), "{spec} dimension {dimension}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_routed_is_refused_with_the_remedy() {
+        let reason =
+            |spec: &str, o: &RouteOptions| route(&build(spec).unwrap(), o).unwrap_err().to_string();
+        let error = reason("torus:2x2x2x2x2", &two_lanes());
+        assert!(error.contains("5 dimensions wrap") && error.contains("use fat-tree"), "{error}");
+        let error = reason("fat-tree:648", &two_lanes());
+        assert!(error.contains("not a grid") && error.contains("route it with"), "{error}");
+        let error = reason("torus:4x4", &RouteOptions::default());
+        assert!(error.contains("needs 2 to 15 data VLs here, and 1 are given"), "{error}");
+        let mut holed = build("torus:4x4").unwrap();
+        let cables: Vec<String> = holed.links().iter().map(|link| holed.cable(link)).collect();
+        holed.unplug(|id, _| cables[id.index()].starts_with("sw-1-2[1]-sw-2-2[2]"));
+        let error = route(&holed, &two_lanes()).unwrap_err().to_string();
+        assert!(error.contains("from port sw-1-2[1] onwards in dimension 0"), "{error}");
+    }
+}

@@ -1,0 +1,330 @@
+//! What it is: up and down paths on fat trees of any height, without contention for shift
+//! permutations where the tree is whole.
+//!
+//! Source: Zahavi, "Fat-tree routing and node ordering providing contention free traffic for MPI
+//! global collectives", JPDC 72(11), 2012 (D-mod-K: the digits of the destination's position choose
+//! the up ports); up and down paths for irregular graphs: Schroeder et al., "Autonet", IEEE JSAC
+//! 9(8), 1991.
+//! What we do differently: levels and digits come from the cables alone (`order`, `slots`), so a
+//! damaged or irregular tree is routed, not refused. An entry whose cable is missing goes to the
+//! shortest remaining up path, chosen so that it meets the fewest other flows in any shift
+//! permutation (`rehome`). Where hosts lack a common ancestor a switch is lifted to be one, so all
+//! host pairs keep to up-then-down paths, which is what makes one VL enough. LIDs of switches may
+//! be reached by other paths: management does not wait for data credits.
+//! Parameters: lmc 0 to 7 (LID offset o takes the route of position j + o: consecutive up ports),
+//! lanes 1 to 15.
+
+mod order;
+mod rehome;
+mod slots;
+
+use super::{Claims, Entry, RouteOptions, RoutingError};
+use crate::graph::{Peer, SwitchGraph, Target};
+use crate::{ForwardingTables, Subnet};
+use clearlane_fabric::{Endpoint, Fabric};
+use order::Order;
+use rehome::{Pending, Shifts};
+use slots::Slots;
+use std::collections::BTreeMap;
+
+/// `fat-tree`.
+pub(super) const ENTRY: Entry = Entry {
+    name: "fat-tree",
+    summary: "up and down paths; no contention for shifts on whole trees, repairs damaged ones",
+    reference: "Zahavi, JPDC 72(11), 2012 (D-mod-K)",
+    parameters: "lmc 0 to 7; lanes 1 to 15",
+    claims: Claims {
+        minimal: false,
+        deadlock_free: true,
+        balanced_on: "fat trees: every shift of the rank order has worst link 1 on whole ones",
+        accepts: "every fabric; meant for trees",
+    },
+    route,
+};
+
+/// "No port" in a table.
+const NO_PORT: u8 = u8::MAX;
+
+/// No path of the kind asked for.
+const FAR: u32 = u32::MAX;
+
+/// Entries put off for the careful choice; those beyond are chosen at once.
+const PENDING_MAX: usize = 2_000_000;
+
+fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+    super::check_lanes(ENTRY.name, 1, options)?;
+    let lids = super::lids(fabric, options)?;
+    let graph = SwitchGraph::of(fabric);
+    let targets = graph.targets(&lids);
+    let mut order = Order::of(&graph);
+    let positions = slots::positions(&graph, &order);
+    let (tables, slots) = loop {
+        let slots = Slots::of(&graph, &order);
+        let mut tables = ForwardingTables::empty(fabric, lids.table_len());
+        super::fill_exits(&graph, &targets, &mut tables);
+        let mut fill = Fill::new(&graph, &order, &slots, &positions, tables);
+        fill.shifts = Shifts::new(fabric, &graph, &targets);
+        match fill.all(&targets) {
+            Ok(()) => break (fill.tables, slots),
+            // After it, no two hosts of that part lack a common ancestor.
+            Err(NoCommonAncestor { row }) => order.lift(&graph, row),
+        }
+    };
+    let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    subnet.remarks = remarks(fabric, &graph, &order, &slots);
+    Ok(subnet)
+}
+
+fn remarks(fabric: &Fabric, graph: &SwitchGraph, order: &Order, slots: &Slots) -> Vec<String> {
+    let mut remarks: Vec<String> = super::remark_on_parts(fabric, graph).into_iter().collect();
+    if slots.missing > 0 {
+        let missing = slots.missing;
+        remarks.push(format!("{missing} up cables of a whole tree are missing; paths avoid them"));
+    }
+    if slots.irregular > 0 {
+        let irregular = slots.irregular;
+        remarks.push(format!(
+            "{irregular} switches are not cabled like their siblings; their loads may be uneven"
+        ));
+    }
+    if let Some(first) = order.lifted.first() {
+        let (count, name) = (order.lifted.len(), &fabric.node(graph.switch(*first)).name);
+        remarks.push(format!(
+            "some hosts have no common ancestor; {count} switches were lifted above their level, \
+             {name} first"
+        ));
+    }
+    remarks
+}
+
+/// Two hosts between which no up-then-down path exists; one sits on this switch.
+struct NoCommonAncestor {
+    row: usize,
+}
+
+/// The tables being filled.
+struct Fill<'a> {
+    graph: &'a SwitchGraph,
+    order: &'a Order,
+    slots: &'a Slots,
+    positions: &'a BTreeMap<Endpoint, u32>,
+    tables: ForwardingTables,
+    /// Hops of the down path to the destination at hand, for its ancestors.
+    down: Vec<u32>,
+    /// Hops of the up-then-down path.
+    distances: Vec<u32>,
+    queue: Vec<usize>,
+    /// Entries chosen outside the closed form, by channel.
+    extra: Vec<u32>,
+    /// LID for which a channel was last counted in `extra`.
+    counted: Vec<u16>,
+    pending: Vec<Pending>,
+    shifts: Option<Shifts>,
+}
+
+impl<'a> Fill<'a> {
+    fn new(
+        graph: &'a SwitchGraph,
+        order: &'a Order,
+        slots: &'a Slots,
+        positions: &'a BTreeMap<Endpoint, u32>,
+        tables: ForwardingTables,
+    ) -> Self {
+        Fill {
+            graph,
+            order,
+            slots,
+            positions,
+            tables,
+            down: vec![FAR; graph.rows()],
+            distances: vec![FAR; graph.rows()],
+            queue: Vec::new(),
+            extra: vec![0; graph.channels()],
+            counted: vec![0; graph.channels()],
+            pending: Vec::new(),
+            shifts: None,
+        }
+    }
+
+    fn all(&mut self, targets: &[Target]) -> Result<(), NoCommonAncestor> {
+        for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+            let destination = of_switch[0].row as usize;
+            self.survey(destination);
+            self.fill_aside(destination, of_switch)?;
+            for target in of_switch {
+                let j = self.position(target);
+                for at in 0..self.order.descending.len() {
+                    let row = self.order.descending[at] as usize;
+                    if row != destination && self.distances[row] != FAR {
+                        let port = self.choose(row, target, j);
+                        self.tables.row_mut(row)[usize::from(target.lid.value())] = port;
+                    }
+                }
+            }
+        }
+        self.rehome(targets);
+        Ok(())
+    }
+
+    /// The number whose digits choose the path.
+    fn position(&self, target: &Target) -> u32 {
+        let base = self.positions.get(&target.owner.end).copied().unwrap_or(target.row);
+        base.wrapping_add(u32::from(target.owner.offset))
+    }
+
+    /// Distances to a switch along down paths and along up-then-down paths.
+    fn survey(&mut self, destination: usize) {
+        self.down.fill(FAR);
+        self.distances.fill(FAR);
+        self.queue.clear();
+        self.queue.push(destination);
+        self.down[destination] = 0;
+        let mut next = 0;
+        while let Some(&row) = self.queue.get(next) {
+            next += 1;
+            for (_, peer, _) in self.graph.switch_peers(row) {
+                if self.order.is_up(row, peer) && self.down[peer] == FAR {
+                    self.down[peer] = self.down[row] + 1;
+                    self.queue.push(peer);
+                }
+            }
+        }
+        for row in &self.order.descending {
+            let row = *row as usize;
+            self.distances[row] = self.down[row];
+            if self.down[row] == FAR {
+                let up = self.graph.switch_peers(row).filter(|p| self.order.is_up(row, p.1));
+                let nearest = up.map(|p| self.distances[p.1]).min().unwrap_or(FAR);
+                self.distances[row] = nearest.saturating_add(1);
+            }
+        }
+    }
+
+    /// Entries of switches without an up-then-down path: towards the nearest that has one. They
+    /// carry management only, so a host on such a switch is an error if the destination is a host.
+    fn fill_aside(
+        &mut self,
+        destination: usize,
+        targets: &[Target],
+    ) -> Result<(), NoCommonAncestor> {
+        if !self.distances.contains(&FAR) {
+            return Ok(());
+        }
+        let to_host = self.graph.has_adapter(destination);
+        let mut via: Vec<Option<u8>> = vec![None; self.graph.rows()];
+        let mut queue: Vec<usize> =
+            (0..self.graph.rows()).filter(|row| self.distances[*row] != FAR).collect();
+        let mut next = 0;
+        while let Some(&row) = queue.get(next) {
+            next += 1;
+            for (_, peer, peer_port) in self.graph.switch_peers(row) {
+                if self.distances[peer] != FAR || via[peer].is_some() {
+                    continue;
+                }
+                if to_host && self.graph.has_adapter(peer) {
+                    return Err(NoCommonAncestor { row: peer });
+                }
+                via[peer] = Some(peer_port);
+                queue.push(peer);
+            }
+        }
+        for (row, port) in via.iter().enumerate() {
+            let Some(port) = port else { continue };
+            for target in targets {
+                self.tables.row_mut(row)[usize::from(target.lid.value())] = *port;
+            }
+        }
+        Ok(())
+    }
+
+    /// The port of a switch towards a target, which is not on it and has a path from it.
+    fn choose(&mut self, row: usize, target: &Target, j: u32) -> u8 {
+        if self.down[row] != FAR {
+            // The cable by which the child itself would climb for this position: parallel cables
+            // then share both directions evenly.
+            let below = self.down[row] - 1;
+            let mut peers = self.graph.switch_peers(row);
+            let same = peers.find(|(_, peer, peer_port)| {
+                self.down[*peer] == below
+                    && self.order.is_up(*peer, row)
+                    && self.slots.choose(*peer, j) == Some((*peer_port, row))
+            });
+            if let Some((port, _, _)) = same {
+                return port;
+            }
+        } else if let Some((port, peer)) = self.slots.choose(row, j)
+            && self.distances[peer].saturating_add(1) == self.distances[row]
+        {
+            return port;
+        }
+        let careful = self.shifts.as_ref().is_some_and(|shifts| shifts.tracks(target))
+            && self.down[row] == FAR
+            && self.graph.has_adapter(row)
+            && self.pending.len() < PENDING_MAX;
+        if careful {
+            self.pending.push(Pending { lid: target.lid.value(), row: row as u32 });
+            return NO_PORT;
+        }
+        self.choose_spare(row, target, j)
+    }
+
+    /// Legal next ports of a switch: (port, peer row).
+    fn candidates(&self, row: usize) -> Vec<(u8, usize)> {
+        let peers = self.graph.switch_peers(row);
+        if self.down[row] != FAR {
+            let below = |peer: usize| self.down[peer].saturating_add(1) == self.down[row];
+            return peers
+                .filter(|p| below(p.1) && self.order.is_up(p.1, row))
+                .map(|(port, peer, _)| (port, peer))
+                .collect();
+        }
+        let nearer = |peer: usize| self.distances[peer].saturating_add(1) == self.distances[row];
+        peers
+            .filter(|p| nearer(p.1) && self.order.is_up(row, p.1))
+            .map(|(port, peer, _)| (port, peer))
+            .collect()
+    }
+
+    /// The legal port whose path carries the fewest entries outside the closed form.
+    fn choose_spare(&mut self, row: usize, target: &Target, j: u32) -> u8 {
+        let lid = target.lid.value();
+        let candidates = self.candidates(row);
+        let count = candidates.len().max(1);
+        let best = candidates.iter().enumerate().min_by_key(|(index, (port, peer))| {
+            let own = self.extra[self.graph.channel(row, *port)];
+            let onward = self.onward(*peer, target);
+            let uncounted = onward.iter().filter(|channel| self.counted[**channel] != lid);
+            let load: u32 = uncounted.map(|channel| self.extra[*channel]).sum();
+            // Equal ones take turns by position.
+            (own + load, own, (index + count - j as usize % count) % count)
+        });
+        let Some((_, &(port, peer))) = best else { return NO_PORT };
+        if target.exit != 0 {
+            let mut path = self.onward(peer, target);
+            path.push(self.graph.channel(row, port));
+            for channel in path {
+                if std::mem::replace(&mut self.counted[channel], lid) != lid {
+                    self.extra[channel] += 1;
+                }
+            }
+        }
+        port
+    }
+
+    /// The channels from a switch to the target's switch, as far as entries are set.
+    fn onward(&self, mut row: usize, target: &Target) -> Vec<usize> {
+        let mut channels = Vec::new();
+        while row != target.row as usize && channels.len() < self.graph.rows() {
+            let port = self.tables.row(row)[usize::from(target.lid.value())];
+            let Peer::Switch { row: next, .. } = self.graph.peer(row, port) else {
+                break;
+            };
+            channels.push(self.graph.channel(row, port));
+            row = next as usize;
+        }
+        channels
+    }
+}
+
+#[cfg(test)]
+mod tests;

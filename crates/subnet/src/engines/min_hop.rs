@@ -1,0 +1,148 @@
+//! What it is: shortest paths, each LID over the least loaded of the minimal ports.
+//!
+//! Source: OpenSM's MINHOP engine as its documentation describes it.
+//! What we do differently: destinations are visited by switch and port, not by switch load, and
+//! parallel or equal ports are told apart by load, then by port number; so the tables do not depend
+//! on GUIDs or names. The LIDs of one port (LMC > 0) first use different neighbours, then
+//! different cables, then the least loaded.
+//! Parameters: lmc 0 to 7, lanes 1 to 15.
+
+use super::{Claims, Entry, RouteOptions, RoutingError};
+use crate::graph::{SwitchGraph, Target};
+use crate::{ForwardingTables, Subnet};
+use clearlane_fabric::Fabric;
+
+/// `min-hop`.
+pub(super) const ENTRY: Entry = Entry {
+    name: "min-hop",
+    summary: "shortest paths, every LID over the least loaded minimal port",
+    reference: "OpenSM, engine MINHOP (linux-rdma/opensm, doc/current-routing.txt)",
+    parameters: "lmc 0 to 7; lanes 1 to 15",
+    claims: Claims {
+        minimal: true,
+        deadlock_free: false,
+        balanced_on: "two-level fat trees",
+        accepts: "every fabric",
+    },
+    route,
+};
+
+fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+    super::check_lanes(ENTRY.name, 1, options)?;
+    let lids = super::lids(fabric, options)?;
+    let graph = SwitchGraph::of(fabric);
+    let targets = graph.targets(&lids);
+    let mut tables = ForwardingTables::empty(fabric, lids.table_len());
+    super::fill_exits(&graph, &targets, &mut tables);
+    let mut search = Search {
+        graph: &graph,
+        loads: vec![0; graph.channels()],
+        distances: Vec::new(),
+        queue: Vec::new(),
+    };
+    for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+        search.fill(of_switch, &mut tables);
+    }
+    let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    subnet.remarks.extend(super::remark_on_parts(fabric, &graph));
+    Ok(subnet)
+}
+
+/// A port that leads nearer, as the LIDs of one destination see it.
+struct Candidate {
+    port: u8,
+    peer: usize,
+    channel: usize,
+    /// How many LIDs of the destination at hand use this port, and this neighbour.
+    uses: u32,
+    peer_uses: u32,
+}
+
+struct Search<'a> {
+    graph: &'a SwitchGraph,
+    /// Adapter LIDs by channel.
+    loads: Vec<u32>,
+    distances: Vec<u32>,
+    queue: Vec<u32>,
+}
+
+impl Search<'_> {
+    /// Fills the columns of all LIDs behind one switch.
+    fn fill(&mut self, targets: &[Target], tables: &mut ForwardingTables) {
+        let Some(first) = targets.first() else { return };
+        self.graph.distances(first.row as usize, &mut self.distances, &mut self.queue);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for row in 0..self.graph.rows() {
+            let distance = self.distances[row];
+            if distance == 0 || distance == u32::MAX {
+                continue;
+            }
+            candidates.clear();
+            for (port, peer, _) in self.graph.switch_peers(row) {
+                if self.distances[peer] + 1 == distance {
+                    let channel = self.graph.channel(row, port);
+                    candidates.push(Candidate { port, peer, channel, uses: 0, peer_uses: 0 });
+                }
+            }
+            let entries = tables.row_mut(row);
+            for of_port in targets.chunk_by(|a, b| a.owner.end == b.owner.end) {
+                for candidate in &mut candidates {
+                    (candidate.uses, candidate.peer_uses) = (0, 0);
+                }
+                for target in of_port {
+                    let port = self.choose(&mut candidates, target.exit != 0);
+                    entries[usize::from(target.lid.value())] = port;
+                }
+            }
+        }
+    }
+
+    fn choose(&mut self, candidates: &mut [Candidate], counts: bool) -> u8 {
+        let key = |c: &Candidate| (c.peer_uses, c.uses, self.loads[c.channel], c.port);
+        let Some(best) = (0..candidates.len()).min_by_key(|i| key(&candidates[*i])) else {
+            return u8::MAX;
+        };
+        let (port, peer) = (candidates[best].port, candidates[best].peer);
+        candidates[best].uses += 1;
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.peer == peer) {
+            candidate.peer_uses += 1;
+        }
+        if counts {
+            self.loads[candidates[best].channel] += 1;
+        }
+        port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::topologies::build;
+    use clearlane_ib::Lmc;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_row_of_a_small_tree_as_a_person_would_write_it() {
+        let fabric = build("leaf-spine:leaves=2,hosts=3,spines=3").unwrap();
+        let subnet = route(&fabric, &RouteOptions::default()).unwrap();
+        // LIDs 1 to 6 are the hosts, 7 and 8 the leaves, 9 to 11 the spines.
+        assert_eq!(subnet.tables.row(0)[1..], [1, 2, 3, 4, 5, 6, 0, 4, 4, 5, 6]);
+        assert_eq!(subnet.tables.row(2)[1..], [1, 1, 1, 2, 2, 2, 1, 2, 0, 1, 1]);
+    }
+
+    #[test]
+    fn four_paths_of_a_port_use_four_uplinks() {
+        let fabric = build("fat-tree:648").unwrap();
+        let lmc = Lmc::new(2).unwrap();
+        let options = RouteOptions { lmc, ..RouteOptions::default() };
+        let subnet = route(&fabric, &options).unwrap();
+        let row = subnet.tables.row(35);
+        let mut loads = [0; 37];
+        for host in 0..35 * 18 {
+            let ports = &row[4 + host * 4..8 + host * 4];
+            assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), 4);
+            ports.iter().for_each(|port| loads[usize::from(*port)] += 1);
+        }
+        assert_eq!(loads[19..], [140; 18], "as even as OpenSM's");
+    }
+}

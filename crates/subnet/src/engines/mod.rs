@@ -1,0 +1,304 @@
+//! What fills the forwarding tables. One engine a file, one line in [`ALL`].
+
+mod dor;
+mod fat_tree;
+mod file;
+mod min_hop;
+
+pub use dor::Datelines;
+
+use crate::formats::DumpError;
+use crate::graph::{Peer, SwitchGraph};
+use crate::{
+    ForwardingTables, LidError, LidMap, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration,
+};
+use clearlane_fabric::structure::StructureError;
+use clearlane_fabric::{Fabric, NodeId};
+use clearlane_ib::{Lmc, ServiceLevel, VirtualLane};
+
+/// An engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name, as the literature has it.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// Who described it.
+    pub reference: &'static str,
+    /// Which of the [`RouteOptions`] it heeds, with ranges.
+    pub parameters: &'static str,
+    /// What its tables are always like; the tests hold it to that.
+    pub claims: Claims,
+    /// Fills the tables.
+    pub route: fn(&Fabric, &RouteOptions) -> Result<Subnet, RoutingError>,
+}
+
+/// What an engine promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claims {
+    /// Every path is as short as the cables allow, on every fabric it accepts.
+    pub minimal: bool,
+    /// No credit loop, on every fabric it accepts.
+    pub deadlock_free: bool,
+    /// Where no link carries more than its share, in words.
+    pub balanced_on: &'static str,
+    /// Which fabrics it accepts, in words.
+    pub accepts: &'static str,
+}
+
+/// All engines.
+pub const ALL: &[Entry] = &[min_hop::ENTRY, fat_tree::ENTRY, dor::ENTRY, file::ENTRY];
+
+/// A file with forwarding tables, already read into memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableFile {
+    /// Its name, for errors.
+    pub name: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// What engines are told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteOptions {
+    /// Paths per adapter port: 2^LMC LIDs.
+    pub lmc: Lmc,
+    /// How many data VLs all links have, 1 to 15. SL s goes on VL s mod `lanes` unless the engine
+    /// says otherwise.
+    pub lanes: u8,
+    /// Route for these LIDs instead of assigning new ones; `lmc` is then theirs.
+    pub lids: Option<LidMap>,
+    /// Dumps of tables, for the engine `file`.
+    pub files: Vec<TableFile>,
+}
+
+impl Default for RouteOptions {
+    fn default() -> Self {
+        RouteOptions { lmc: Lmc::default(), lanes: 1, lids: None, files: Vec::new() }
+    }
+}
+
+/// Why a fabric could not be routed.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RoutingError {
+    /// No engine has this name.
+    #[error("no routing engine is named {name:?}{nearest}; known are {known}")]
+    UnknownEngine {
+        /// The name.
+        name: String,
+        /// The nearest name, as the end of the sentence.
+        nearest: String,
+        /// All names.
+        known: String,
+    },
+    /// LIDs do not suffice or contradict each other.
+    #[error(transparent)]
+    Lids(#[from] LidError),
+    /// Not a grid, for an engine that needs one.
+    #[error("{engine}: {source}; route it with min-hop or fat-tree")]
+    Structure {
+        /// The engine.
+        engine: &'static str,
+        /// What is not as it should be.
+        source: StructureError,
+    },
+    /// A grid with a cable or switch missing.
+    #[error(
+        "{engine}: no cable leads from port {port} onwards in dimension {dimension}; repair it or \
+         route with fat-tree, which keeps to up and down paths"
+    )]
+    Hole {
+        /// The engine.
+        engine: &'static str,
+        /// The empty port, as `sw-0-1[3]`.
+        port: String,
+        /// The dimension it belongs to, from 0.
+        dimension: usize,
+    },
+    /// More wrapping dimensions than SL bits.
+    #[error(
+        "{engine}: {wraps} dimensions wrap, and 16 service levels code the datelines of 4; use \
+         fat-tree (up and down paths) or simulate it with the dimension-order rule, without tables"
+    )]
+    TooManyWraps {
+        /// The engine.
+        engine: &'static str,
+        /// How many dimensions wrap.
+        wraps: usize,
+    },
+    /// Not enough data VLs for freedom from deadlock, or a count no link has.
+    #[error("{engine} needs {needed} to 15 data VLs here, and {lanes} are given; set lanes")]
+    Lanes {
+        /// The engine.
+        engine: &'static str,
+        /// How many it needs.
+        needed: u8,
+        /// How many there are.
+        lanes: u8,
+    },
+    /// A dump cannot be read.
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// The engine `file` without one.
+    #[error("engine file has no file; give one with forwarding tables (known are {known})")]
+    NoFile {
+        /// Formats that can be read.
+        known: String,
+    },
+    /// Neither fabric nor dump say who has which LID.
+    #[error(
+        "{name} names no port GUIDs and the fabric has no LIDs, so its entries have no owners; \
+         read the fabric from a file with LIDs"
+    )]
+    NoLids {
+        /// The dump.
+        name: String,
+    },
+}
+
+/// The engine of this name; an unknown name is answered with the nearest one.
+pub fn engine(name: &str) -> Result<&'static Entry, RoutingError> {
+    ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        const LIKENESS_MIN: f64 = 0.6;
+        let name: String = name.chars().take(60).collect();
+        let likeness = |entry: &Entry| strsim::jaro_winkler(&name, entry.name);
+        let nearest = ALL
+            .iter()
+            .map(|entry| (likeness(entry), entry.name))
+            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| format!("; did you mean {name:?}?"))
+            .unwrap_or_default();
+        let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+        RoutingError::UnknownEngine { name, nearest, known }
+    })
+}
+
+/// Routes with the engine of this name.
+pub fn route(name: &str, fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+    (engine(name)?.route)(fabric, options)
+}
+
+/// The LIDs to route for.
+fn lids(fabric: &Fabric, options: &RouteOptions) -> Result<LidMap, RoutingError> {
+    match &options.lids {
+        Some(lids) => Ok(lids.clone()),
+        None => Ok(LidMap::assign(fabric, options.lmc)?),
+    }
+}
+
+/// Fails unless `options.lanes` is at least `needed` and at most 15.
+fn check_lanes(
+    engine: &'static str,
+    needed: u8,
+    options: &RouteOptions,
+) -> Result<(), RoutingError> {
+    if (needed..=15).contains(&options.lanes) {
+        return Ok(());
+    }
+    Err(RoutingError::Lanes { engine, needed, lanes: options.lanes })
+}
+
+/// A subnet whose SL is always 0, with equal arbitration and SL s on VL s mod lanes.
+fn plain_subnet(
+    engine: &str,
+    fabric: &Fabric,
+    options: &RouteOptions,
+    lids: LidMap,
+    tables: ForwardingTables,
+) -> Subnet {
+    Subnet {
+        lids,
+        tables,
+        sl_to_vl: SlToVl::modulo(fabric, options.lanes),
+        vl_arbitration: VlArbitration::equal(options.lanes),
+        path_sl: PathSl::Uniform(ServiceLevel::default()),
+        engine: engine.to_string(),
+        remarks: Vec::new(),
+    }
+}
+
+/// A table in which every output has one lane per SL: `lane(output, sl)`.
+fn by_output(ports: u8, lane: impl Fn(u8, u8) -> VirtualLane) -> SlToVlTable {
+    let stride = usize::from(ports) + 1;
+    let row: Vec<[VirtualLane; 16]> =
+        (0..=ports).map(|output| std::array::from_fn(|sl| lane(output, sl as u8))).collect();
+    let mut rows = Vec::with_capacity(stride * stride);
+    for _ in 0..stride {
+        rows.extend_from_slice(&row);
+    }
+    SlToVlTable::PerPorts { stride, rows }
+}
+
+/// A remark on hosts that some other host has no cable path to, if there are any.
+fn remark_on_parts(fabric: &Fabric, graph: &SwitchGraph) -> Option<String> {
+    let mut part = vec![false; graph.rows()];
+    let (mut distances, mut queue) = (Vec::new(), Vec::new());
+    let mut parts: Vec<(usize, NodeId)> = Vec::new();
+    for row in 0..graph.rows() {
+        if part[row] {
+            continue;
+        }
+        graph.distances(row, &mut distances, &mut queue);
+        let mut hosts = 0;
+        for reached in &queue {
+            part[*reached as usize] = true;
+            hosts += graph.adapters(*reached as usize).count();
+        }
+        if hosts > 0 {
+            parts.push((hosts, graph.switch(row)));
+        }
+    }
+    if parts.len() < 2 {
+        return None;
+    }
+    let sizes: Vec<String> = parts
+        .iter()
+        .take(8)
+        .map(|(hosts, at)| format!("{hosts} around {}", fabric.node(*at).name))
+        .collect();
+    let count = parts.len();
+    Some(format!(
+        "the cables fall into {count} parts with hosts ({}), routed apart",
+        sizes.join(", ")
+    ))
+}
+
+/// Fills the entries that lead a switch to its own LIDs and adapters.
+fn fill_exits(
+    graph: &SwitchGraph,
+    targets: &[crate::graph::Target],
+    tables: &mut ForwardingTables,
+) {
+    for target in targets {
+        let at = usize::from(target.lid.value());
+        let row = target.row as usize;
+        let cabled =
+            target.exit == 0 || matches!(graph.peer(row, target.exit), Peer::Adapter { .. });
+        if cabled && let Some(entry) = tables.row_mut(row).get_mut(at) {
+            *entry = target.exit;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_entries_complete() {
+        for (index, entry) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|other| other.name != entry.name));
+            let texts = [entry.summary, entry.reference, entry.parameters];
+            assert!(texts.iter().all(|text| !text.is_empty()), "{}", entry.name);
+            assert!(!entry.claims.accepts.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_engine_is_answered_with_the_nearest() {
+        let error = engine("minhop").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"min-hop\"?"), "{error}");
+        assert!(!engine("a\nb").unwrap_err().to_string().contains('\n'));
+    }
+}

@@ -1,0 +1,135 @@
+//! What the engine `fat-tree` promises: no contention for shifts on whole trees, repaired paths on
+//! damaged ones, one VL enough on all.
+
+use clearlane_fabric::{Fabric, LinkId, NodeKind, topologies};
+use clearlane_ib::{Lmc, random};
+use clearlane_subnet::check::{credit_loop, reachability, shifts};
+use clearlane_subnet::engines::{RouteOptions, route};
+use std::collections::BTreeSet;
+
+/// Cuts `count` cables between switches, drawn with a seed.
+fn cut(fabric: &mut Fabric, count: usize, seed: u64) {
+    let between: Vec<usize> = (0..fabric.links().len())
+        .filter(|at| {
+            let link = &fabric.links()[*at];
+            [link.a, link.b].iter().all(|end| fabric.node(end.node).kind == NodeKind::Switch)
+        })
+        .collect();
+    let mut dead: BTreeSet<LinkId> = BTreeSet::new();
+    let mut counter = 0;
+    while dead.len() < count.min(between.len()) {
+        let draw = random::draw(seed, "cut", 0, counter) % between.len() as u64;
+        dead.insert(LinkId(between[draw as usize] as u32));
+        counter += 1;
+    }
+    fabric.unplug(|id, _| dead.contains(&id));
+}
+
+#[test]
+fn every_shift_on_a_whole_tree_is_free_of_contention() {
+    for spec in [
+        "fat-tree:648",
+        "fat-tree:3456",
+        "xgft:4,4,4,4;1,4,4,4",
+        "xgft:3,4,2;1,4,3",
+        "leaf-spine:leaves=6,hosts=6,spines=2,parallel=3",
+        "xgft:6,3,4;1,3,3;1,2,2",
+        "star:20",
+    ] {
+        let fabric = topologies::build(spec).unwrap();
+        let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+        let found = shifts(&fabric, &subnet);
+        assert_eq!(
+            (found.measured, found.contention_free),
+            (found.of, found.of),
+            "{spec}: {found}"
+        );
+        assert_eq!(found.lost, 0);
+        assert!(subnet.remarks.is_empty(), "{spec}: {:?}", subnet.remarks);
+        assert!(reachability(&fabric, &subnet).is_sane(), "{spec}");
+        assert!(credit_loop(&fabric, &subnet).is_sane(), "{spec}");
+    }
+}
+
+#[test]
+fn a_tapered_tree_shares_its_uplinks_evenly() {
+    for (spec, most) in [
+        ("fat-tree:648,taper=2", 2),
+        ("fat-tree:648,taper=3", 3),
+        ("leaf-spine:leaves=8,hosts=12,spines=4", 3),
+        ("xgft:4,4,4;1,2,2", 4),
+    ] {
+        let fabric = topologies::build(spec).unwrap();
+        let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+        let found = shifts(&fabric, &subnet);
+        assert_eq!(found.worst.map(|worst| worst.flows), Some(most), "{spec}");
+    }
+}
+
+#[test]
+fn each_lid_offset_is_free_of_contention_and_uses_another_uplink() {
+    let fabric = topologies::build("xgft:4,4,4;1,4,4").unwrap();
+    let lmc = Lmc::new(2).unwrap();
+    let options = RouteOptions { lmc, ..RouteOptions::default() };
+    let subnet = route("fat-tree", &fabric, &options).unwrap();
+    assert!(reachability(&fabric, &subnet).is_sane());
+    assert!(credit_loop(&fabric, &subnet).is_sane());
+    for row in 0..16 {
+        let entries = subnet.tables.row(row);
+        let mut loads = [0; 9];
+        for host in 0..64 {
+            let ports = &entries[4 + 4 * host..8 + 4 * host];
+            if host / 4 != row {
+                assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), 4);
+                ports.iter().for_each(|port| loads[usize::from(*port)] += 1);
+            }
+        }
+        assert_eq!(loads[5..], [60; 4]);
+    }
+}
+
+#[test]
+fn a_damaged_tree_is_routed_with_up_and_down_paths() {
+    for seed in 0..6 {
+        let mut fabric = topologies::build("fat-tree:648").unwrap();
+        cut(&mut fabric, 13, seed);
+        let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+        let reached = reachability(&fabric, &subnet);
+        assert!(reached.is_sane() && reached.switches_unreached == 0, "{reached}");
+        assert_eq!(reached.hops[3], 648 * 630, "all paths stay minimal");
+        assert!(credit_loop(&fabric, &subnet).is_sane());
+        let found = shifts(&fabric, &subnet);
+        assert!(found.mean <= 2.4, "seed {seed}: {found}");
+        assert_eq!(subnet.remarks.len(), 1, "{:?}", subnet.remarks);
+    }
+    let mut fabric = topologies::build("xgft:4,4,4;1,4,4").unwrap();
+    cut(&mut fabric, 20, 1);
+    let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+    assert!(reachability(&fabric, &subnet).is_sane());
+    assert!(credit_loop(&fabric, &subnet).is_sane());
+}
+
+#[test]
+fn hosts_without_a_common_ancestor_get_one() {
+    // Leaf 0 keeps the first half of its spines, leaf 1 the second half: only leaf 2 joins them.
+    let mut fabric = topologies::build("leaf-spine:leaves=3,hosts=2,spines=4").unwrap();
+    let cables: Vec<String> = fabric.links().iter().map(|link| fabric.cable(link)).collect();
+    let dead = ["leaf00[3]", "leaf00[4]", "leaf01[5]", "leaf01[6]"];
+    fabric.unplug(|id, _| dead.iter().any(|dead| cables[id.index()].contains(dead)));
+    let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+    let reached = reachability(&fabric, &subnet);
+    assert!(reached.is_sane(), "{reached}");
+    assert!(credit_loop(&fabric, &subnet).is_sane());
+    assert!(subnet.remarks.iter().any(|remark| remark.contains("lifted")), "{:?}", subnet.remarks);
+}
+
+#[test]
+fn a_fabric_in_two_parts_is_routed_apart_and_says_so() {
+    let mut fabric = topologies::build("leaf-spine:leaves=2,hosts=2,spines=1").unwrap();
+    let cables: Vec<String> = fabric.links().iter().map(|link| fabric.cable(link)).collect();
+    fabric.unplug(|id, _| cables[id.index()].contains("leaf00[3]"));
+    let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
+    let reached = reachability(&fabric, &subnet);
+    assert_eq!((reached.pairs, reached.reached), (12, 4));
+    assert!(subnet.remarks.iter().any(|remark| remark.contains("2 parts")), "{:?}", subnet.remarks);
+}
