@@ -2,7 +2,10 @@
 
 use clap::ValueEnum;
 use clearlane_fabric::{formats, topologies};
+use clearlane_lab::measure::measures;
 use clearlane_sim::preset;
+use clearlane_subnet::engines;
+use clearlane_subnet::formats as dumps;
 use clearlane_workload::patterns;
 use serde::Serialize;
 use std::fmt;
@@ -29,6 +32,9 @@ pub enum Kind {
     /// Parameter sets of switches and adapters
     #[value(alias = "preset")]
     Presets,
+    /// What results are measured by
+    #[value(alias = "measure")]
+    Measures,
 }
 
 impl Kind {
@@ -41,6 +47,7 @@ impl Kind {
             Kind::Tables => "tables",
             Kind::Patterns => "patterns",
             Kind::Presets => "presets",
+            Kind::Measures => "measures",
         }
     }
 
@@ -53,6 +60,7 @@ impl Kind {
             Kind::Tables => "forwarding table format",
             Kind::Patterns => "traffic pattern",
             Kind::Presets => "preset",
+            Kind::Measures => "measure",
         }
     }
 
@@ -87,9 +95,11 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
     match kind {
         Kind::Topologies => topologies::ALL.iter().map(topology).collect(),
         Kind::Formats => formats::ALL.iter().map(format).collect(),
-        Kind::Engines | Kind::Tables => Vec::new(),
+        Kind::Engines => engines::ALL.iter().map(engine).collect(),
+        Kind::Tables => dumps::ALL.iter().map(dump).collect(),
         Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
+        Kind::Measures => measures::ALL.iter().map(measure).collect(),
     }
 }
 
@@ -125,6 +135,35 @@ fn topology(of: &topologies::Entry) -> Entry {
 
 fn format(of: &formats::Entry) -> Entry {
     entry(Kind::Formats, of.name, of.summary, &[])
+}
+
+fn engine(of: &engines::Entry) -> Entry {
+    let mut claims = Vec::new();
+    if of.claims.minimal {
+        claims.push("shortest paths".to_owned());
+    }
+    if of.claims.deadlock_free {
+        claims.push("free of deadlock".to_owned());
+    }
+    if !of.claims.balanced_on.is_empty() {
+        claims.push(format!("balanced on {}", of.claims.balanced_on));
+    }
+    let facts = [
+        ("takes", of.claims.accepts),
+        ("claims", &claims.join("; ")),
+        ("parameters", of.parameters),
+        ("reference", of.reference),
+    ];
+    entry(Kind::Engines, of.name, of.summary, &facts)
+}
+
+fn dump(of: &dumps::Entry) -> Entry {
+    entry(Kind::Tables, of.name, of.summary, &[])
+}
+
+fn measure(of: &measures::Entry) -> Entry {
+    let facts = [("unit", of.unit), ("parameters", of.parameters)];
+    entry(Kind::Measures, of.name, of.summary, &facts)
 }
 
 fn pattern(of: &patterns::Entry) -> Entry {

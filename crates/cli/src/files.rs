@@ -23,48 +23,87 @@ pub fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Writes a file in place of any that is there. Something that is no regular file, such as
-/// `/dev/null`, is written to directly.
+/// Writes a file in place of any that is there.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::writing(path, &error);
-    // A link is followed, so that the file it points to is replaced and not the link.
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    if let Ok(there) = fs::metadata(&place)
-        && !there.is_file()
-    {
-        if there.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
-        }
-        return File::options()
-            .write(true)
-            .open(&place)
-            .and_then(|mut f| f.write_all(bytes))
-            .map_err(failed);
-    }
-    let temporary = beside(&place);
-    let whole = File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&temporary, &place));
-    whole.map_err(|error| {
-        // Best effort: the failure to report is the first one.
-        let _ = fs::remove_file(&temporary);
-        failed(error)
-    })
+    write_all(&[(path, bytes)])
 }
+
+/// Writes files in place of any that are there; if one cannot be written, none is.
+pub fn write_all<B: AsRef<[u8]>>(files: &[(&Path, B)]) -> Result<(), Failure> {
+    let mut staged: Vec<Staged> = Vec::new();
+    for (path, bytes) in files {
+        let failed = |error: io::Error| Failure::writing(path, &error);
+        staged.push(Staged::write(path, bytes.as_ref()).map_err(failed)?);
+    }
+    for ((path, _), file) in files.iter().zip(staged) {
+        file.publish().map_err(|error| Failure::writing(path, &error))?;
+    }
+    Ok(())
+}
+
+/// A file under its temporary name, taken away again unless it is published.
+struct Staged {
+    temporary: Option<PathBuf>,
+    place: PathBuf,
+}
+
+impl Staged {
+    /// Something that is no regular file, such as `/dev/null`, is written to at once.
+    fn write(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        // A link is followed, so that the file it points to is replaced and not the link.
+        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        match fs::metadata(&place) {
+            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(there) if !there.is_file() => {
+                File::options().write(true).open(&place)?.write_all(bytes)?;
+                return Ok(Staged { temporary: None, place });
+            }
+            _ => {}
+        }
+        let temporary = beside(&place);
+        let staged = Staged { temporary: Some(temporary.clone()), place };
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(staged)
+    }
+
+    fn publish(mut self) -> io::Result<()> {
+        match self.temporary.take() {
+            Some(temporary) => fs::rename(&temporary, &self.place).inspect_err(|_| {
+                // Best effort: the failure to report is the first one.
+                let _ = fs::remove_file(&temporary);
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Best effort: the failure to report is the first one.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// What writes a file of a folder.
+pub type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
 /// Writes a folder of files, all or none. An existing folder is replaced if it is empty or holds
 /// nothing but files of these names; anything else is refused.
-pub fn write_folder(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Failure> {
+pub fn write_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), Failure> {
     check_folder(folder, files)?;
     let failed = |error: io::Error| Failure::writing(folder, &error);
     let place = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     let (staged, old) = (beside(&place), beside(&place).with_extension("old"));
     let all = || -> io::Result<()> {
         fs::create_dir(&staged)?;
-        for (name, bytes) in files {
-            let mut file = File::create(staged.join(name))?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
+        for (name, content) in files {
+            let mut out = io::BufWriter::new(File::create(staged.join(name))?);
+            content(&mut out)?;
+            out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         }
         if place.is_dir() {
             fs::rename(&place, &old)?;
@@ -72,8 +111,8 @@ pub fn write_folder(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Fail
         fs::rename(&staged, &place)
     };
     let done = all();
+    // Best effort in the rest: the failure to report is the first one.
     if done.is_err() {
-        // Best effort: the failure to report is the first one.
         let _ = fs::remove_dir_all(&staged);
         if !place.exists() {
             let _ = fs::rename(&old, &place);
@@ -83,7 +122,7 @@ pub fn write_folder(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Fail
     done.map_err(failed)
 }
 
-fn check_folder(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Failure> {
+fn check_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), Failure> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

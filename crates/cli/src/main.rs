@@ -7,6 +7,8 @@ mod commands;
 mod failure;
 mod files;
 mod interrupt;
+mod progress;
+mod routing;
 mod site;
 mod table;
 mod terminal;

@@ -1,7 +1,9 @@
 //! `clearlane fabric`: what can be done with cables alone.
 
-pub mod build;
-pub mod show;
+mod anonymize;
+mod build;
+mod cut;
+mod show;
 mod written;
 
 use crate::answer::Answer;
@@ -15,6 +17,10 @@ pub enum Command {
     Show(show::Arguments),
     /// Build a topology and write it as a netlist that ibsim and OpenSM read
     Build(build::Arguments),
+    /// Give a site's files made-up names and GUIDs
+    Anonymize(anonymize::Arguments),
+    /// Take cables or nodes out, or let cables run slower
+    Cut(cut::Arguments),
 }
 
 /// Runs a command.
@@ -22,5 +28,7 @@ pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
     match command {
         Command::Show(arguments) => show::run(arguments, json),
         Command::Build(arguments) => build::run(arguments, json),
+        Command::Anonymize(arguments) => anonymize::run(arguments, json),
+        Command::Cut(arguments) => cut::run(arguments, json),
     }
 }

@@ -1,0 +1,200 @@
+//! `clearlane check`: whether tables are sane, with proof, and how evenly they load the links.
+
+use crate::answer::{Answer, Verdict};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::routing::Routing;
+use crate::site;
+use crate::table::grouped;
+use clap::Args;
+use clearlane_fabric::Fabric;
+use clearlane_subnet::Subnet;
+use clearlane_subnet::check::{
+    Balance, BalanceOptions, CreditLoopReport, Permutations, ReachabilityReport, balance,
+    credit_loop, reachability,
+};
+use serde_json::{Value, json};
+
+/// What to check.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit code 1 if a host cannot reach another or a credit loop is possible.\n\n\
+    Examples:\n  clearlane check site.topo --lft site.lft\n  \
+    clearlane check site.topo --engine fat-tree --random-permutations 1000 --seed 7\n  \
+    clearlane check torus:4x4x4 --engine dor --json"
+)]
+pub struct Arguments {
+    /// Fabric file, or a topology to build such as fat-tree:648
+    #[arg(value_name = "FABRIC")]
+    fabric: String,
+    #[command(flatten)]
+    routing: Routing,
+    /// Look at so many random permutations, and so many random halvings for the bisection
+    #[arg(long, value_name = "N", default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    random_permutations: u32,
+    /// Look at a random sample of so many shift permutations instead of all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    shifts: Option<u32>,
+    /// Which random permutations, halvings and sample
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// What was found.
+struct Findings {
+    fabric: String,
+    engine: String,
+    remarks: Vec<String>,
+    reachability: ReachabilityReport,
+    credit_loop: CreditLoopReport,
+    balance: Balance,
+}
+
+/// Checks.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let site = site::open(&arguments.fabric)?;
+    let progress = Progress::start("routing");
+    let subnet = arguments.routing.subnet(&site.fabric)?;
+    let findings = findings(arguments, site.name, &site.fabric, subnet, &progress);
+    drop(progress);
+    let verdict = if findings.is_sane() { Verdict::Done } else { Verdict::BadNews };
+    let answer = if json {
+        Answer::json("clearlane-check/1", findings.fields())
+    } else {
+        Answer::text(findings.text())
+    };
+    Ok(answer.with(verdict))
+}
+
+fn findings(
+    arguments: &Arguments,
+    name: String,
+    fabric: &Fabric,
+    subnet: Subnet,
+    progress: &Progress,
+) -> Findings {
+    let random = arguments.random_permutations as usize;
+    let options = BalanceOptions {
+        shifts: arguments.shifts.map(|n| n as usize),
+        permutations: random,
+        matchings: random,
+        seed: arguments.seed,
+    };
+    progress.label("walking every path");
+    let reachability = reachability(fabric, &subnet);
+    progress.label("looking for credit loops");
+    let credit_loop = credit_loop(fabric, &subnet);
+    progress.label("loading links with permutations");
+    let balance = balance(fabric, &subnet, &options);
+    Findings {
+        fabric: name,
+        engine: subnet.engine,
+        remarks: subnet.remarks,
+        reachability,
+        credit_loop,
+        balance,
+    }
+}
+
+impl Findings {
+    fn is_sane(&self) -> bool {
+        self.reachability.is_sane() && self.credit_loop.is_sane()
+    }
+
+    fn text(&self) -> String {
+        let Findings { reachability, credit_loop, balance, .. } = self;
+        let mut text = format!("{reachability}{credit_loop}{balance}");
+        if !self.remarks.is_empty() {
+            text.push_str(&format!("oddities       {}\n", self.remarks.len()));
+        }
+        for remark in &self.remarks {
+            text.push_str(&format!("  {remark}\n"));
+        }
+        text + &format!("verdict        {}\n", self.verdict())
+    }
+
+    fn verdict(&self) -> String {
+        let [no_entry, no_cable, wrong_end, loops] = self.reachability.faults;
+        let ends = no_entry + no_cable + wrong_end;
+        let mut faults = Vec::new();
+        if loops > 0 {
+            faults.push(format!("{} go round in a loop", paths(loops)));
+        }
+        if ends > 0 {
+            faults.push(format!("{} come to a dead end", paths(ends)));
+        }
+        if let Some(cycle) = &self.credit_loop.cycle {
+            let length = cycle.channels.len();
+            faults.push(format!("a credit loop of {length} channels can deadlock"));
+        }
+        if faults.is_empty() {
+            return "sane: every host reaches every other, and no credit loop is possible".into();
+        }
+        format!("NOT sane: {}", faults.join("; "))
+    }
+
+    fn fields(&self) -> Value {
+        let reachability = &self.reachability;
+        let [no_entry, no_cable, wrong_end, loops] = reachability.faults;
+        let examples: Vec<_> = reachability.examples.iter().map(|fault| &fault.text).collect();
+        let loops_found = &self.credit_loop;
+        let bisection = &self.balance.bisection;
+        json!({
+            "fabric": self.fabric,
+            "engine": self.engine,
+            "sane": self.is_sane(),
+            "verdict": self.verdict(),
+            "oddities": self.remarks,
+            "reachability": {
+                "hosts": reachability.hosts,
+                "lids": reachability.lids,
+                "paths": reachability.pairs,
+                "arrive": reachability.reached,
+                "no_entry": no_entry,
+                "no_cable": no_cable,
+                "wrong_end": wrong_end,
+                "loop": loops,
+                "examples": examples,
+                "paths_by_switches": reachability.hops,
+                "switches_unreached": reachability.switches_unreached,
+            },
+            "credit_loop": {
+                "channels": loops_found.channels,
+                "dependencies": loops_found.dependencies,
+                "lanes": loops_found.lanes,
+                "service_levels": loops_found.levels,
+                "entangled": loops_found.entangled,
+                "cycle": loops_found.cycle.as_ref().map(|cycle| &cycle.lines),
+            },
+            "balance": {
+                "shifts": permutations(&self.balance.shifts),
+                "random": permutations(&self.balance.random),
+                "bisection": {
+                    "matchings": bisection.matchings,
+                    "mean_share": bisection.mean_share,
+                    "least": bisection.least,
+                    "most": bisection.most,
+                },
+            },
+        })
+    }
+}
+
+fn paths(count: u64) -> String {
+    format!("{} {}", grouped(count), if count == 1 { "path" } else { "paths" })
+}
+
+fn permutations(of: &Permutations) -> Value {
+    let worst = of.worst.as_ref();
+    json!({
+        "measured": of.measured,
+        "of": of.of,
+        "mean": of.mean,
+        "contention_free": of.contention_free,
+        "worst": worst.map(|worst| worst.flows),
+        "worst_link": worst.map(|worst| &worst.name),
+        "worst_number": worst.map(|worst| worst.permutation),
+        "lost": of.lost,
+    })
+}

@@ -1,0 +1,29 @@
+//! `clearlane compare`: one workload, several variants, one table.
+
+use super::experiment::{self, Shared};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use clap::Args;
+use clearlane_lab::RunResult;
+
+/// What to compare.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    clearlane compare experiments/demo-hot-spot.toml --variants as-is,fat-tree --out runs/both\n  \
+    clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5")]
+pub struct Arguments {
+    #[command(flatten)]
+    shared: Shared,
+    /// These variants, in this order; without it, all of the experiment
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    variants: Vec<String>,
+}
+
+/// Compares.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    experiment::answer("compare", &arguments.shared, &arguments.variants, json, text)
+}
+
+fn text(result: &RunResult) -> String {
+    format!("{}\n{}", experiment::title(result), result.headline_table())
+}

@@ -1,0 +1,194 @@
+//! What `run` and `compare` share: reading an experiment, running it and writing its folder.
+
+use crate::answer::{self, Answer, Verdict};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::table::count;
+use crate::terminal;
+use clap::Args;
+use clearlane_lab::{
+    Experiment, LabError, RunOptions, RunResult, Status, check_run_folder, run, write_run_folder,
+};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Flags of both commands.
+#[derive(Args, Debug)]
+pub struct Shared {
+    /// Experiment file
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: PathBuf,
+    /// Folder for summary, tables and report [default: runs/ and the experiment's name]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run on this fabric file instead of the experiment's
+    #[arg(long, value_name = "FILE")]
+    fabric: Option<PathBuf>,
+    /// Forwarding tables of that fabric
+    #[arg(long, value_name = "FILE")]
+    lft: Option<PathBuf>,
+    /// First seed
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// How many seeds each variant is run with
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// Runs at a time, without influence on results [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Replace the run that is in the folder
+    #[arg(long)]
+    force: bool,
+    /// Print the experiment with every default spelt out and run nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the variants, those of these names if there are any, and writes the folder.
+pub fn answer(
+    command: &str,
+    shared: &Shared,
+    variants: &[String],
+    json: bool,
+    text: impl Fn(&RunResult) -> String,
+) -> Result<Answer, Failure> {
+    let mut experiment = Experiment::read(&shared.experiment).map_err(failure)?;
+    if !variants.is_empty() {
+        experiment.keep_variants(variants).map_err(failure)?;
+    }
+    experiment.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(failure)?;
+    experiment.override_seeds(shared.seed, shared.seeds).map_err(failure)?;
+    if shared.dry_run {
+        return resolved(&experiment, json);
+    }
+    let default = || Path::new("runs").join(&experiment.name);
+    let out = shared.out.clone().unwrap_or_else(default);
+    check_run_folder(&out, shared.force).map_err(failure)?;
+    let result = run_watched(command, shared, variants, &experiment)?;
+    let report = write_run_folder(&result, &out, shared.force).map_err(failure)?;
+    let verdict = match result.status() {
+        Status::Complete | Status::NotConverged => Verdict::Done,
+        Status::Partial => Verdict::Interrupted,
+        Status::Deadlock => Verdict::Deadlock,
+    };
+    let report = format!("report: {}", report.display());
+    if json {
+        terminal::remark(&report);
+        return Ok(Answer::text(result.to_json()).with(verdict));
+    }
+    let text = format!("{}{}{report}\n", text(&result), oddities(&result));
+    Ok(Answer::text(text).with(verdict))
+}
+
+fn run_watched(
+    command: &str,
+    shared: &Shared,
+    variants: &[String],
+    experiment: &Experiment,
+) -> Result<RunResult, Failure> {
+    let interrupted = interrupt::watch()?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = shared.jobs.map_or_else(cores, usize::from);
+    let options = RunOptions { jobs, command: again(command, shared, variants) };
+    let names = count(experiment.variants.len(), "variant", "variants");
+    let progress = Progress::start(&format!("running {names}"));
+    run(experiment, &options, &progress, &interrupted).map_err(failure)
+}
+
+fn failure(error: LabError) -> Failure {
+    if error.is_machine() {
+        Failure::Machine(error.to_string())
+    } else {
+        Failure::Input(error.to_string())
+    }
+}
+
+/// The experiment with every default spelt out.
+fn resolved(experiment: &Experiment, json: bool) -> Result<Answer, Failure> {
+    let text = experiment.resolved();
+    if !json {
+        return Ok(Answer::text(text));
+    }
+    let value: Value = toml::from_str(&text).map_err(|e| Failure::Internal(e.to_string()))?;
+    let fields = json!({ "resolved": answer::value(&value)? });
+    Ok(Answer::json("clearlane-experiment/1", fields))
+}
+
+/// Title of a result: what was asked and how often it was run.
+pub fn title(result: &RunResult) -> String {
+    let experiment = &result.experiment;
+    let plan = &experiment.plan;
+    let seeds = count(plan.seeds as usize, "seed", "seeds");
+    let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
+    let status = match result.status() {
+        Status::Complete => String::new(),
+        status => format!("  [{status}]"),
+    };
+    let summary = match experiment.summary.as_str() {
+        "" => String::new(),
+        summary => format!(": {summary}"),
+    };
+    format!(
+        "{}{summary}{status}\n{} per variant, {seeds}{interval}\n",
+        experiment.name, plan.duration
+    )
+}
+
+/// What a careful reader should know, the first few.
+fn oddities(result: &RunResult) -> String {
+    const SHOWN: usize = 8;
+    let all = result.oddities();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\noddities  {}\n", all.len());
+    for oddity in all.iter().take(SHOWN) {
+        text.push_str(&format!("  {oddity}\n"));
+    }
+    if all.len() > SHOWN {
+        text.push_str(&format!("  and {} more in summary.json\n", all.len() - SHOWN));
+    }
+    text
+}
+
+/// The command line that gives the same results, without what has no influence on them.
+fn again(command: &str, shared: &Shared, variants: &[String]) -> String {
+    let mut line = format!("clearlane {command} {}", quoted(&shared.experiment.to_string_lossy()));
+    if !variants.is_empty() {
+        line.push_str(&format!(" --variants {}", quoted(&variants.join(","))));
+    }
+    for (flag, path) in [("--fabric", &shared.fabric), ("--lft", &shared.lft)] {
+        if let Some(path) = path {
+            line.push_str(&format!(" {flag} {}", quoted(&path.to_string_lossy())));
+        }
+    }
+    if let Some(seed) = shared.seed {
+        line.push_str(&format!(" --seed {seed}"));
+    }
+    if let Some(seeds) = shared.seeds {
+        line.push_str(&format!(" --seeds {seeds}"));
+    }
+    line
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,:=+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("runs/demo-1.toml"), "runs/demo-1.toml");
+        assert_eq!(quoted("my site's.topo"), r"'my site'\''s.topo'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,65 @@
+//! `clearlane fabric anonymize`: a site's files under made-up names, to give away.
+
+use super::written;
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::files;
+use crate::site::{self, Site};
+use clap::Args;
+use clearlane_fabric::anonymize::{Naming, anonymize};
+use clearlane_fabric::formats;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// What to rename.
+#[derive(Args, Debug)]
+#[command(after_help = "Cables, ports, LIDs, vendor and device ids stay; names and GUIDs go.\n\n\
+    Examples:\n  clearlane fabric anonymize site.topo -o away.topo\n  \
+    clearlane fabric anonymize site.topo --lft site.lft -o away.topo --lft-out away.lft")]
+pub struct Arguments {
+    /// Fabric file
+    fabric: PathBuf,
+    /// Forwarding tables of the same site, to be renamed alike
+    #[arg(long, value_name = "FILE", requires = "lft_out")]
+    lft: Option<PathBuf>,
+    /// Fabric file to write; an existing one is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Forwarding table file to write
+    #[arg(long, value_name = "FILE", requires = "lft")]
+    lft_out: Option<PathBuf>,
+    /// Derive the names from this secret instead of the order, so that files of different days
+    /// agree
+    #[arg(long, value_name = "TEXT")]
+    salt: Option<String>,
+    /// Say what would be written and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Renames and writes.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let known = site::read(&arguments.fabric)?;
+    let naming = arguments.salt.clone().map_or(Naming::Order, Naming::Hash);
+    let (fabric, aliases) = anonymize(&known.fabric, &naming).map_err(Failure::input)?;
+    let site = Site { fabric, oddities: Vec::new(), name: known.name };
+    let mut out = vec![(arguments.output.as_path(), formats::write(&site.fabric).into_bytes())];
+    if let (Some(lft), Some(lft_out)) = (&arguments.lft, &arguments.lft_out) {
+        out.push((lft_out, aliases.rename_dump(&files::read(lft)?).into_bytes()));
+    }
+    if !arguments.dry_run {
+        files::write_all(&out)?;
+    }
+    if json {
+        let names: Vec<_> = out.iter().map(|(path, _)| path.display().to_string()).collect();
+        let fields = json!({ "written": !arguments.dry_run, "files": names });
+        return Ok(Answer::json("clearlane-anonymize/1", fields));
+    }
+    let mut text = written::line(&site, &arguments.output, arguments.dry_run);
+    if let Some(lft_out) = &arguments.lft_out {
+        let would = if arguments.dry_run { "would write " } else { "" };
+        let lft_out = lft_out.display();
+        text.push_str(&format!("{would}{lft_out}: forwarding tables under the same names\n"));
+    }
+    Ok(Answer::text(text))
+}

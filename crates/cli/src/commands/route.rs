@@ -1,0 +1,163 @@
+//! `clearlane route`: forwarding tables and everything OpenSM and ibdmchk need to take them.
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::files::{self, Content};
+use crate::routing::Routing;
+use crate::site;
+use crate::table::{Align, Table, count};
+use clap::Args;
+use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
+use clearlane_subnet::{PathSl, Subnet};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// What to route.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    clearlane route site.topo --engine fat-tree -o deploy\n  \
+    clearlane route torus:4x4x4 --engine dor -o torus\n  \
+    clearlane route fat-tree:648 --engine min-hop --lmc 2 -o tables\n\n\
+    Engines: see `clearlane list engines` and `clearlane explain dor`")]
+pub struct Arguments {
+    /// Fabric file, or a topology to build such as fat-tree:648
+    #[arg(value_name = "FABRIC")]
+    fabric: String,
+    #[command(flatten)]
+    routing: Routing,
+    /// Folder to write; an earlier one of `route` is replaced
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Say what would be written and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What is written, and what each file is for.
+const FILES: &[(&str, &str)] = &[
+    ("lfts.txt", "forwarding tables for `opensm -R file -U lfts.txt`"),
+    ("guid2lid", "LIDs the tables are for; OpenSM takes them from its cache folder"),
+    ("sl2vl.dump", "virtual lane by input, output and service level"),
+    ("psl.txt", "service level by source and destination"),
+    ("opensm.fdbs", "the tables with hops, for `ibdmchk -f`"),
+    ("opensm-subnet.lst", "the cables, for `ibdmchk -s`"),
+    ("README", "what to do with these files"),
+];
+
+/// Lines of psl.txt up to which it is written even where every service level is the same.
+const SAME_SL_LINES_MAX: u64 = 4_000_000;
+
+/// Routes and writes.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let site = site::open(&arguments.fabric)?;
+    let fabric = &site.fabric;
+    let subnet = arguments.routing.subnet(fabric)?;
+    let contents = contents(fabric, &subnet);
+    if !arguments.dry_run {
+        files::write_folder(&arguments.output, &contents)?;
+    }
+    let names: Vec<&str> = contents.iter().map(|(name, _)| *name).collect();
+    if json {
+        let fields = json!({
+            "fabric": site.name,
+            "engine": subnet.engine,
+            "hosts": fabric.ids(NodeKind::ChannelAdapter).count(),
+            "switches": fabric.ids(NodeKind::Switch).count(),
+            "lids": subnet.lids.iter().count(),
+            "lanes": subnet.sl_to_vl.lanes(),
+            "remarks": subnet.remarks,
+            "written": !arguments.dry_run,
+            "folder": arguments.output.display().to_string(),
+            "files": names,
+        });
+        return Ok(Answer::json("clearlane-route/1", fields));
+    }
+    Ok(Answer::text(text(fabric, &subnet, arguments, &names)))
+}
+
+fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str]) -> String {
+    let mut text = format!("{}\n", headline(fabric, subnet));
+    for remark in &subnet.remarks {
+        text.push_str(&format!("  {remark}\n"));
+    }
+    let would = if arguments.dry_run { "would write " } else { "" };
+    let mut table = Table::new(&[Align::Left, Align::Left]);
+    for (name, what) in FILES.iter().filter(|(name, _)| names.contains(name)) {
+        table.row([format!("{would}{}", arguments.output.join(name).display()), what.to_string()]);
+    }
+    text + &table.render()
+}
+
+/// `648 hosts and 54 switches routed by fat-tree: 702 LIDs on 1 lane`.
+fn headline(fabric: &Fabric, subnet: &Subnet) -> String {
+    format!(
+        "{} and {} routed by {}: {} on {}",
+        count(fabric.ids(NodeKind::ChannelAdapter).count(), "host", "hosts"),
+        count(fabric.ids(NodeKind::Switch).count(), "switch", "switches"),
+        subnet.engine,
+        count(subnet.lids.iter().count(), "LID", "LIDs"),
+        count(usize::from(subnet.sl_to_vl.lanes()), "lane", "lanes"),
+    )
+}
+
+fn contents<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<(&'static str, Content<'a>)> {
+    let hosts = fabric.ids(NodeKind::ChannelAdapter).count() as u64;
+    let lines = hosts * subnet.lids.iter().count() as u64;
+    let same_sl = matches!(subnet.path_sl, PathSl::Uniform(_));
+    let with_levels = !same_sl || lines <= SAME_SL_LINES_MAX;
+    let mut contents: Vec<(&str, Content<'_>)> = vec![
+        ("lfts.txt", Box::new(|out| lfts::write(fabric, subnet, out))),
+        (
+            "guid2lid",
+            Box::new(|out| out.write_all(guid2lid::write(fabric, &subnet.lids).as_bytes())),
+        ),
+        ("sl2vl.dump", Box::new(|out| sl2vl::write(fabric, subnet, out))),
+    ];
+    if with_levels {
+        contents.push(("psl.txt", Box::new(|out| path_sl::write(fabric, subnet, out))));
+    }
+    contents.push(("opensm.fdbs", Box::new(|out| fdbs::write(fabric, subnet, out))));
+    contents
+        .push(("opensm-subnet.lst", Box::new(|out| subnet_lst::write(fabric, &subnet.lids, out))));
+    let readme = readme(fabric, subnet, with_levels);
+    contents.push(("README", Box::new(move |out| out.write_all(readme.as_bytes()))));
+    contents
+}
+
+fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
+    let mut table = Table::new(&[Align::Left, Align::Left]);
+    for (name, what) in FILES.iter().filter(|(name, _)| *name != "psl.txt" || with_levels) {
+        table.row([*name, *what]);
+    }
+    let several = subnet.sl_to_vl.lanes() > 1;
+    let levels = match (several, with_levels) {
+        (_, false) => {
+            "psl.txt is left out: it would be large, and the service level is the same everywhere.\n"
+        }
+        (true, _) => {
+            "\nThe tables are free of deadlock only with the service levels of psl.txt and the lanes \
+             of sl2vl.dump.\nOpenSM's engine file sets neither: it needs a QoS policy that does, or \
+             an engine that answers path queries so.\n"
+        }
+        (false, _) => "",
+    };
+    let lmc = subnet.lids.iter().map(|(_, owner)| owner.offset).max().unwrap_or(0);
+    let lmc = (lmc + 1).next_power_of_two().trailing_zeros();
+    let head = headline(fabric, subnet);
+    format!(
+        "{head}.\nWritten by clearlane {}.\n\n{}{levels}\n\
+         To judge the tables with ibutils, which knows nothing of clearlane:\n\n  \
+         ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{}{}\n\n\
+         To try them: keep a copy of OpenSM's guid2lid (usually in /var/cache/opensm), stop OpenSM, \
+         put the\nguid2lid of this folder in its place so that every port keeps the LID the tables \
+         are for, and start\n\n  \
+         opensm -R file -U lfts.txt -l {lmc}\n\n\
+         To go back: stop OpenSM, put the copy back and start it as before. Both ways every LID that \
+         changes\nbreaks the connections that use it.\n",
+        env!("CARGO_PKG_VERSION"),
+        table.render(),
+        if several { " -d sl2vl.dump" } else { "" },
+        if several && with_levels { " -c psl.txt" } else { "" },
+    )
+}

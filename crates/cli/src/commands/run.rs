@@ -1,0 +1,33 @@
+//! `clearlane run`: an experiment, all its variants, published numbers beside ours.
+
+use super::experiment::{self, Shared};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use clap::Args;
+use clearlane_lab::RunResult;
+
+/// What to run.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Ctrl-C stops in good order: what is finished is written and marked partial.\n\n\
+    Examples:\n  clearlane run experiments/demo-hot-spot.toml --out runs/demo\n  \
+    clearlane run experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --out runs/site\n  \
+    clearlane run experiments/incast-16.toml --dry-run"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Runs.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    experiment::answer("run", &arguments.shared, &[], json, text)
+}
+
+fn text(result: &RunResult) -> String {
+    let mut text = format!("{}\n{}", experiment::title(result), result.headline_table());
+    if let Some(published) = result.published_table() {
+        text.push_str(&format!("\n{published}"));
+    }
+    text
+}

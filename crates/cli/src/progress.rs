@@ -1,0 +1,178 @@
+//! How far a long command is, on stderr: a bar for a person, a plain line now and then for a log.
+//! Nothing in the first two seconds.
+
+use crate::terminal;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const QUIET: Duration = Duration::from_secs(2);
+const REDRAWN: Duration = Duration::from_millis(200);
+const LOGGED: Duration = Duration::from_secs(10);
+
+/// Shown until dropped.
+pub struct Progress {
+    state: Arc<State>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct State {
+    label: Mutex<String>,
+    /// Share done in millionths; more than a million while unknown.
+    millionths: AtomicU64,
+    packet_hops: AtomicU64,
+}
+
+const MILLION: u64 = 1_000_000;
+
+impl Progress {
+    /// Begins to show `label`, at first without a share.
+    pub fn start(label: &str) -> Self {
+        let state = Arc::new(State {
+            label: Mutex::new(label.to_owned()),
+            millionths: AtomicU64::new(u64::MAX),
+            packet_hops: AtomicU64::new(0),
+        });
+        let (stop, stopped) = channel();
+        let shown = Arc::clone(&state);
+        let thread = std::thread::spawn(move || shown.show(&stopped, now()));
+        Progress { state, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// What is being done now.
+    pub fn label(&self, label: &str) {
+        let mut place = self.state.label.lock().unwrap_or_else(PoisonError::into_inner);
+        label.clone_into(&mut place);
+    }
+}
+
+impl clearlane_lab::Progress for Progress {
+    fn on_progress(&self, done: f64, packet_hops: u64) {
+        let millionths = (done.clamp(0.0, 1.0) * MILLION as f64) as u64;
+        self.state.millionths.store(millionths, Ordering::Relaxed);
+        self.state.packet_hops.store(packet_hops, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that only draws has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl State {
+    fn show(&self, stopped: &Receiver<()>, start: Instant) {
+        let watched = terminal::is_watched();
+        let (first, then) = if watched { (QUIET, REDRAWN) } else { (LOGGED, LOGGED) };
+        let mut bar = None;
+        let mut pause = first;
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            pause = then;
+            let elapsed = start.elapsed().as_secs_f64();
+            if watched {
+                self.draw(bar.get_or_insert_with(new_bar), elapsed);
+            } else {
+                terminal::remark(&self.line(elapsed));
+            }
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Label, share done and what is known of speed and remaining time.
+    fn figures(&self, elapsed: f64) -> (String, Option<f64>, String) {
+        let label = self.label.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let millionths = self.millionths.load(Ordering::Relaxed);
+        if millionths > MILLION {
+            return (label, None, format!("{} so far", span(elapsed)));
+        }
+        let done = millionths as f64 / MILLION as f64;
+        let hops = self.packet_hops.load(Ordering::Relaxed) as f64 / elapsed.max(0.001);
+        let mut message = format!("{} packet-hops/s", rate(hops));
+        if done > 0.0 {
+            message.push_str(&format!("  ETA {}", span(elapsed * (1.0 - done) / done)));
+        }
+        (label, Some(done), message)
+    }
+
+    fn draw(&self, bar: &ProgressBar, elapsed: f64) {
+        let (label, done, message) = self.figures(elapsed);
+        bar.set_prefix(label);
+        bar.set_message(message);
+        bar.set_position(done.map_or(0, |done| (done * 1000.0) as u64));
+        bar.tick();
+    }
+
+    fn line(&self, elapsed: f64) -> String {
+        let (label, done, message) = self.figures(elapsed);
+        match done {
+            Some(done) => format!("{label}  {:.0} %  {message}", 100.0 * done),
+            None => format!("{label}  {message}"),
+        }
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix}  {bar:24}  {percent:>3} %  {msg}");
+    // The template is fixed; were it wrong, indicatif's own would do.
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▌░");
+    ProgressBar::new(1000).with_style(style)
+}
+
+/// 7.1 M.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        x if x >= 1e6 => format!("{:.1} M", x / 1e6),
+        x if x >= 1e3 => format!("{:.0} k", x / 1e3),
+        x => format!("{x:.0}"),
+    }
+}
+
+/// 4 s, 12 min, 3 h 5 min.
+fn span(seconds: f64) -> String {
+    let seconds = seconds.round().clamp(0.0, 1e9) as u64;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "speed and remaining time are for the person waiting"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_lab::Progress as _;
+
+    #[test]
+    fn a_line_tells_share_speed_and_time_left() {
+        let progress = Progress::start("running");
+        assert_eq!(progress.state.line(5.0), "running  5 s so far");
+        progress.on_progress(0.25, 30_000_000);
+        assert_eq!(progress.state.line(10.0), "running  25 %  3.0 M packet-hops/s  ETA 30 s");
+        progress.label("writing");
+        assert!(progress.state.line(10.0).starts_with("writing  25 %"));
+    }
+
+    #[test]
+    fn times_are_as_exact_as_anybody_cares() {
+        let spans = [0.4, 119.0, 120.0, 7199.0, 11_100.0].map(span);
+        assert_eq!(spans, ["0 s", "119 s", "2 min", "119 min", "3 h 5 min"]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Forwarding tables named on the command line: a site's own, or what an engine fills.
+
+use crate::failure::Failure;
+use crate::files;
+use clap::Args;
+use clearlane_fabric::{Endpoint, Fabric, NodeKind};
+use clearlane_ib::{Lmc, PortNumber};
+use clearlane_subnet::engines::{self, RouteOptions, RoutingError, TableFile};
+use clearlane_subnet::{LidMap, Subnet};
+use std::path::PathBuf;
+
+/// Where the tables come from.
+#[derive(Args, Debug)]
+pub struct Routing {
+    /// Routing engine; see `clearlane list engines`
+    #[arg(long, value_name = "ENGINE", required_unless_present = "lft")]
+    engine: Option<String>,
+    /// The site's own tables (engine file); several files are taken as one
+    #[arg(long, value_name = "FILE")]
+    lft: Vec<PathBuf>,
+    /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: Option<u8>,
+    /// Data virtual lanes every link has; without it, as few as the engine needs
+    #[arg(long, value_name = "V", value_parser = clap::value_parser!(u8).range(1..=15))]
+    lanes: Option<u8>,
+}
+
+const FILE: &str = "file";
+
+impl Routing {
+    /// Fills the tables.
+    pub fn subnet(&self, fabric: &Fabric) -> Result<Subnet, Failure> {
+        let name = self.engine.as_deref().unwrap_or(FILE);
+        let engine = engines::engine(name).map_err(Failure::input)?;
+        if name != FILE && !self.lft.is_empty() {
+            let line = format!("engine {name} fills its own tables; leave --lft or --engine out");
+            return Err(Failure::Input(line));
+        }
+        if name == FILE && self.lft.is_empty() {
+            return Err(Failure::Input("engine file reads tables; name them with --lft".into()));
+        }
+        if name == FILE && self.lmc.is_some_and(|lmc| lmc > 0) {
+            let line = "the LIDs of engine file are those of the fabric; leave --lmc out";
+            return Err(Failure::Input(line.into()));
+        }
+        let options = RouteOptions {
+            lmc: Lmc::new(self.lmc.unwrap_or(0)).unwrap_or_default(),
+            lanes: self.lanes.unwrap_or(1),
+            lids: if name == FILE { None } else { self.kept_lids(fabric)? },
+            files: self.files()?,
+        };
+        match (engine.route)(fabric, &options) {
+            Err(RoutingError::Lanes { needed, .. }) if self.lanes.is_none() => {
+                let options = RouteOptions { lanes: needed, ..options };
+                (engine.route)(fabric, &options).map_err(Failure::input)
+            }
+            other => other.map_err(Failure::input),
+        }
+    }
+
+    /// The fabric's own LIDs, unless an LMC is asked for or a port lacks one.
+    fn kept_lids(&self, fabric: &Fabric) -> Result<Option<LidMap>, Failure> {
+        if self.lmc.is_some() {
+            return Ok(None);
+        }
+        let lids = LidMap::from_fabric(fabric).map_err(Failure::input)?;
+        Ok(lids.filter(|lids| is_complete(fabric, lids)))
+    }
+
+    fn files(&self) -> Result<Vec<TableFile>, Failure> {
+        let read = |path: &PathBuf| -> Result<TableFile, Failure> {
+            Ok(TableFile { name: path.display().to_string(), text: files::read(path)? })
+        };
+        self.lft.iter().map(read).collect()
+    }
+}
+
+/// Whether every switch and every cabled adapter port has a LID.
+fn is_complete(fabric: &Fabric, lids: &LidMap) -> bool {
+    let has = |node, port| lids.base(Endpoint { node, port }).is_some();
+    let switches = fabric.ids(NodeKind::Switch).all(|id| has(id, PortNumber::MANAGEMENT));
+    switches
+        && fabric
+            .ids(NodeKind::ChannelAdapter)
+            .all(|id| fabric.neighbours(id).all(|(port, _, _)| has(id, port)))
+}

@@ -1,0 +1,9 @@
+//! The binary as a person calls it: what it prints, what it writes, how it ends.
+
+mod commands {
+    pub mod binary;
+    mod errors;
+    mod fabric;
+    mod names;
+    mod site_files;
+}

@@ -1,0 +1,113 @@
+//! What goes wrong is told on one line, and nothing is left half-written.
+
+use super::binary::{Called, Scratch};
+use std::process::Stdio;
+
+#[test]
+fn files_that_are_not_there_or_not_text_are_named() {
+    let scratch = Scratch::new("missing");
+    std::fs::create_dir(scratch.path("folder")).unwrap();
+    std::fs::write(scratch.path("bytes"), [0x80, 0xff, 0x00]).unwrap();
+    let failure = |name: &str| scratch.call(&format!("fabric show {name}")).failure(2).to_owned();
+    assert_eq!(failure("none.topo"), "cannot read none.topo: no such file or folder");
+    assert_eq!(failure("folder"), "cannot read folder: it is a folder; name a file");
+    assert_eq!(failure("bytes"), "cannot read bytes: it is not text; give the tool's text output");
+}
+
+#[test]
+fn a_truncated_file_is_refused_with_its_line() {
+    let scratch = Scratch::new("truncated");
+    scratch.call("fabric build torus:3x3 -o whole.topo").text();
+    let whole = scratch.read("whole.topo");
+    scratch.write("half.topo", &whole[..whole.len() / 2]);
+    let called = scratch.call("fabric cut half.topo --random 1 -o cut.topo");
+    assert!(called.failure(2).starts_with("half.topo:"), "{called:?}");
+    assert!(called.failure(2).contains("cut off"), "{called:?}");
+    assert_eq!(scratch.names(), ["half.topo", "whole.topo"]);
+}
+
+#[test]
+fn wrong_values_say_what_would_do() {
+    let scratch = Scratch::new("values");
+    let failure = |line: &str| scratch.call(line).failure(2).to_owned();
+    assert!(failure("fabric build tours:4x4 -o t").contains("did you mean \"torus\"?"));
+    assert!(failure("fabric build torus:4x4,host=2 -o t").contains("did you mean \"hosts\"?"));
+    assert!(failure("fabric cut star:4 leaf00[1] --degrade 4xSRD -o t").contains("SDR, DDR"));
+    assert!(
+        failure("fabric cut star:4 leaf00[1] --seed 1 -o t")
+            .contains("'--seed <S>' cannot be used with")
+    );
+    assert!(failure("fabric cut star:4 --random many -o t").contains("'many'"));
+    assert!(failure("fabric cut star:4 -o t").contains("<NAME>"));
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+}
+
+#[test]
+fn flags_that_mean_nothing_are_refused() {
+    let scratch = Scratch::new("flags");
+    let failure = |line: &str| scratch.call(line).failure(2).to_owned();
+    assert_eq!(
+        failure("fabric show star:4 --jobs 2"),
+        "--jobs means nothing to `clearlane fabric show`, which runs on one core; leave it out"
+    );
+    assert_eq!(
+        failure("list --seed 2"),
+        "--seed means nothing to `clearlane list`, which draws nothing at random; leave it out"
+    );
+    assert!(failure("explain qdr --dry-run").contains("which writes nothing"));
+    assert!(failure("fabric build star:4 --wide -o t").contains("'--wide'"));
+}
+
+#[test]
+fn what_cannot_be_written_is_not_half_there() {
+    let scratch = Scratch::new("unwritable");
+    let called = scratch.call("fabric build star:4 -o no/such/folder.topo");
+    assert_eq!(called.failure(5), "cannot write no/such/folder.topo: no such file or folder");
+    std::fs::create_dir(scratch.path("taken")).unwrap();
+    let called = scratch.call("fabric build star:4 -o taken");
+    assert_eq!(called.failure(5), "cannot write taken: it is a folder; name a file");
+    assert_eq!(scratch.names(), ["taken"]);
+}
+
+#[test]
+fn a_full_disk_is_told_and_costs_nothing() {
+    let scratch = Scratch::new("full");
+    let called = scratch.call("fabric build star:4 -o /dev/full");
+    assert_eq!(
+        called.failure(5),
+        "cannot write /dev/full: no space left on device; free some space"
+    );
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = scratch.command(&["list", "topologies"]).stdout(full).output().unwrap();
+    let called = Called::from(output, "list > /dev/full");
+    assert!(called.failure(5).starts_with("cannot write stdout: no space left"), "{called:?}");
+}
+
+#[test]
+fn a_file_is_replaced_only_by_a_whole_one() {
+    let scratch = Scratch::new("replaced");
+    scratch.call("fabric build star:4 -o star.topo").text();
+    let before = scratch.read("star.topo");
+    scratch.call("fabric build star:4x -o star.topo").failure(2);
+    assert_eq!(scratch.read("star.topo"), before);
+    scratch.call("fabric build star:5 -o star.topo").text();
+    assert_ne!(scratch.read("star.topo"), before);
+    assert_eq!(scratch.names(), ["star.topo"]);
+}
+
+#[test]
+fn a_reader_that_has_heard_enough_is_no_failure() {
+    let scratch = Scratch::new("pipe");
+    let mut command = scratch.command(&["fabric", "show", "torus:8x8x8", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_hostile_file_name_stays_on_one_line() {
+    let scratch = Scratch::new("hostile");
+    let called = scratch.call_words(&["fabric", "show", "a\nb\u{1b}[31m.topo"]);
+    assert_eq!(called.failure(2), "cannot read a b [31m.topo: no such file or folder");
+}

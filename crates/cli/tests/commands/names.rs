@@ -1,0 +1,50 @@
+//! `list` and `explain`: everything with a name can be found by it.
+
+use super::binary::Scratch;
+
+#[test]
+fn every_name_that_is_listed_is_explained() {
+    let scratch = Scratch::new("names");
+    let kinds = scratch.call("list --json").json(0);
+    let kinds: Vec<_> = kinds["kinds"].as_array().unwrap().iter().collect();
+    assert!(kinds.len() >= 5, "{kinds:?}");
+    for kind in kinds {
+        let kind = kind.as_str().unwrap();
+        let text = scratch.call(&format!("list {kind}"));
+        let listed = scratch.call(&format!("list {kind} --json")).json(0);
+        let entries = listed["entries"].as_array().unwrap();
+        assert!(!entries.is_empty(), "{kind} has no entries");
+        for entry in entries {
+            let name = entry["name"].as_str().unwrap();
+            let shown = text.text().lines().any(|line| line.split("  ").next() == Some(name));
+            assert!(shown, "{kind}: {name} is not in the text");
+            let explained = scratch.call_words(&["explain", name]);
+            let summary = entry["summary"].as_str().unwrap();
+            let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words(explained.text()).contains(&words(summary)), "{name}: {explained:?}");
+        }
+    }
+}
+
+#[test]
+fn a_preset_is_explained_number_by_number() {
+    let scratch = Scratch::new("preset");
+    let called = scratch.call("explain qdr");
+    let line = |label: &str| {
+        let fits = |line: &&str| line.trim_start().starts_with(label);
+        called.text().lines().find(fits).unwrap_or_else(|| panic!("no {label}: {called:?}"))
+    };
+    assert!(line("switch_delay").contains("100 ns (sourced: "));
+    assert!(line("cable_delay").contains("25 ns (assumed: "));
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_nearest() {
+    let scratch = Scratch::new("nearest");
+    assert_eq!(
+        scratch.call("explain tours").failure(2),
+        "nothing is named `tours`; did you mean `torus`?"
+    );
+    let line = scratch.call("list engnies");
+    assert!(line.failure(2).contains("'engines'"), "{line:?}");
+}
