@@ -99,7 +99,6 @@ pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Resul
                 writeln!(out, "No {least} hop path possible via port {best}!")?;
             }
         }
-        writeln!(out)?;
     }
     Ok(())
 }

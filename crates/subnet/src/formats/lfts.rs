@@ -37,7 +37,7 @@ pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Resul
         let own = clearlane_fabric::Endpoint { node: *switch, port: PortNumber::MANAGEMENT };
         let lid = subnet.lids.base(own).map_or(0, |(lid, _)| lid.value());
         let (guid, name) = (node.guid, plain_name(&node.name));
-        writeln!(out, "Unicast lids [0x0-0x{last:x}] of switch Lid {lid} guid {guid} ('{name}'):")?;
+        writeln!(out, "Unicast lids [0-{last}] of switch Lid {lid} guid {guid} ('{name}'):")?;
         let entries = subnet.tables.row(row);
         let mut count = 0;
         for (lid, comment) in &comments {

@@ -349,6 +349,3 @@ fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_control() || "'\"{}#".contains(c) { '_' } else { c };
     name.chars().take(64).map(plain).collect()
 }
-
-#[cfg(test)]
-mod tests;

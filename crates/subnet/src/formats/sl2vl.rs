@@ -21,7 +21,7 @@ pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Resul
         for (input, output) in
             ports.clone().flat_map(|input| ports.clone().skip(1).map(move |output| (input, output)))
         {
-            write!(out, "{input:<3} {output:<3} :")?;
+            write!(out, "{:<3} {:<3} :", input.value(), output.value())?;
             for sl in (0..16).filter_map(ServiceLevel::new) {
                 write!(out, " {:<2}", table.lane(input, output, sl).value())?;
             }

@@ -325,6 +325,3 @@ impl<'a> Fill<'a> {
         channels
     }
 }
-
-#[cfg(test)]
-mod tests;

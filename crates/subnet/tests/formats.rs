@@ -1,0 +1,280 @@
+//! What is written reads back, what does not fit is reported, and nothing that is read can panic.
+
+use clearlane_fabric::{Fabric, NodeId, topologies};
+use clearlane_ib::{Lid, Lmc, PortNumber};
+use clearlane_subnet::engines::{RouteOptions, RoutingError, TableFile, route};
+use clearlane_subnet::formats::{self, fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
+use clearlane_subnet::{LidMap, Subnet};
+use proptest::prelude::*;
+
+fn routed(spec: &str, engine: &str, lanes: u8, lmc: u8) -> (Fabric, Subnet) {
+    let fabric = topologies::build(spec).unwrap();
+    let lmc = Lmc::new(lmc).unwrap();
+    let options = RouteOptions { lanes, lmc, ..RouteOptions::default() };
+    let subnet = route(engine, &fabric, &options).unwrap();
+    (fabric, subnet)
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The same tables as ibroute prints them.
+fn ibroute_text(fabric: &Fabric, subnet: &Subnet) -> String {
+    let dump = text(|out| lfts::write(fabric, subnet, out));
+    let line = |line: &str| match line.split_once(" # ") {
+        Some((entry, comment)) => format!("{entry} : ({comment})\n"),
+        None => format!("{}\n", line.replace("lids dumped", "valid lids dumped")),
+    };
+    dump.lines().map(line).collect()
+}
+
+#[test]
+fn tables_read_back_in_every_format() {
+    for (spec, engine, lanes, lmc) in [
+        ("fat-tree:648", "fat-tree", 1, 0),
+        ("torus:3x4,hosts=2", "dor", 2, 1),
+        ("mesh:3x3", "min-hop", 1, 2),
+    ] {
+        let (fabric, subnet) = routed(spec, engine, lanes, lmc);
+        let dumps = [
+            text(|out| lfts::write(&fabric, &subnet, out)),
+            text(|out| fdbs::write(&fabric, &subnet, out)),
+            ibroute_text(&fabric, &subnet),
+        ];
+        for (dump, name) in dumps.iter().zip(["opensm-lfts", "opensm-fdbs", "ibroute"]) {
+            let sniffed: Vec<&str> = formats::ALL
+                .iter()
+                .filter(|entry| (entry.sniff)(dump))
+                .map(|entry| entry.name)
+                .collect();
+            assert_eq!(sniffed, [name]);
+            let read = formats::read(dump, "dump").unwrap();
+            let (tables, oddities) = read.tables(&fabric, &subnet.lids, "dump").unwrap();
+            assert!(tables == subnet.tables, "{spec} {name}");
+            assert_eq!(oddities, []);
+        }
+    }
+}
+
+#[test]
+fn the_engine_file_takes_what_was_written() {
+    let (fabric, subnet) = routed("torus:3x4,hosts=2", "min-hop", 1, 1);
+    let files = |text: String| vec![TableFile { name: "our.lfts".into(), text }];
+    let dump = text(|out| lfts::write(&fabric, &subnet, out));
+    // The built fabric has no LIDs: they come from the port GUIDs of the dump.
+    let options = RouteOptions { files: files(dump.clone()), ..RouteOptions::default() };
+    let again = route("file", &fabric, &options).unwrap();
+    assert_eq!((&again.lids, &again.tables), (&subnet.lids, &subnet.tables));
+    assert_eq!(again.remarks, [] as [String; 0]);
+    // Switch by switch in files of their own.
+    let split: Vec<TableFile> = dump
+        .split_inclusive("lids dumped\n")
+        .map(|text| TableFile { name: "part".into(), text: text.into() })
+        .collect();
+    assert_eq!(split.len(), 12);
+    let options = RouteOptions { files: split, ..RouteOptions::default() };
+    let again = route("file", &fabric, &options).unwrap();
+    assert_eq!((&again.tables, again.remarks.len()), (&subnet.tables, 0), "{:?}", again.remarks);
+    // Without GUIDs nobody knows whose LIDs they are.
+    let fdbs = text(|out| fdbs::write(&fabric, &subnet, out));
+    let options = RouteOptions { files: files(fdbs), ..RouteOptions::default() };
+    assert!(matches!(route("file", &fabric, &options), Err(RoutingError::NoLids { .. })));
+    let none = route("file", &fabric, &RouteOptions::default()).unwrap_err().to_string();
+    assert!(none.contains("known are opensm-lfts, ibroute, opensm-fdbs"), "{none}");
+}
+
+#[test]
+fn entries_follow_their_port_to_its_new_lid() {
+    let (fabric, subnet) = routed("leaf-spine:leaves=2,hosts=2,spines=2", "fat-tree", 1, 0);
+    let dump = text(|out| lfts::write(&fabric, &subnet, out));
+    let moved = subnet
+        .lids
+        .iter()
+        .map(|(lid, owner)| (owner.end, Lid::new(lid.value() + 100).unwrap(), Lmc::default()));
+    let lids = LidMap::from_list(&fabric, moved).unwrap();
+    let read = formats::read(&dump, "dump").unwrap();
+    let (tables, oddities) = read.tables(&fabric, &lids, "dump").unwrap();
+    for row in 0..4 {
+        assert_eq!(tables.row(row)[101..], subnet.tables.row(row)[1..]);
+    }
+    assert_eq!(oddities.len(), 1);
+    assert!(oddities[0].to_string().contains("follow their port GUID"), "{}", oddities[0]);
+}
+
+#[test]
+fn what_does_not_fit_is_reported_with_its_line() {
+    let (fabric, subnet) = routed("chain:2x1", "min-hop", 1, 0);
+    let dump = text(|out| lfts::write(&fabric, &subnet, out));
+    let oddities = |dump: &str| -> Vec<String> {
+        let read = formats::read(dump, "dump").unwrap();
+        let (_, oddities) = read.tables(&fabric, &subnet.lids, "dump").unwrap();
+        oddities.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(oddities(&dump), [] as [&str; 0]);
+    let other_switch = dump.replace("guid 0x0ac1ea5100000100 (", "guid 0x0ac1ea5100000f00 (");
+    let found = oddities(&other_switch);
+    assert!(found[0].starts_with("line 7: switch 0x0ac1ea5100000f00 is not in the fabric"));
+    assert_eq!(found[1], "1 of 2 switches have no section: sw-1");
+    let cut = dump.replacen("0x0002 001 # Channel Adapter portguid", "# 0x0002", 1);
+    let found = oddities(&cut);
+    assert!(found[0].contains("4 LIDs are announced") && found[0].contains("and 3 given"));
+    assert!(found[1].contains("1 entries are missing, first LID 2 (host0001[1]) on sw-0"));
+    let found = oddities(&dump.replace("portguid 0x0ac1eaca00000101", "portguid 0x77"));
+    assert!(found[0].contains("2 entries name port GUIDs that are not in the fabric, first 0x"));
+    let found = oddities(&dump.replace("0x0002 001 # Channel Adapter portguid", "0x0009 001 # x"));
+    assert!(found.iter().any(|odd| odd.contains("LIDs that nobody has, first 9")), "{found:?}");
+}
+
+#[test]
+fn errors_name_file_line_and_remedy() {
+    let head = "Unicast lids [0-1] of switch Lid 3 guid 0x0ac1ea5100000000 ('sw-0'):\n";
+    for (text, words) in [
+        (format!("{head}0x0001 1 #\n0xc001 1\n"), "f:3: \"0xc001\" is no unicast LID; an entry is"),
+        (format!("{head}0x0001\n"), "f:2: \"\" is no port number"),
+        (format!("{head}0x0001 +1\n"), "f:2: \"+1\" is no port number"),
+        (format!("{head}0x0001 1 # x portguid zz:\n"), "f:2: \"zz\" is no port GUID"),
+        (format!("0x0001 1\n{head}"), "f:1: an entry before the first heading"),
+        ("Unicast lids of switch\n".into(), "f:1: a heading without"),
+        ("hello\n".into(), "f:1: no forwarding tables are recognised; give an opensm-lfts.dump"),
+        ("dump_ucast_routes: Switch 0xg\n".into(), "f:1: \"g\" is no node GUID"),
+        ("dump_ucast_routes: Switch 0x1\n0x1 : x : 1\n".into(), "f:2: \"x\" is no port"),
+    ] {
+        let error = formats::read(&text, "f").unwrap_err().to_string();
+        assert!(error.starts_with(words) || error.contains(words), "{error}");
+        assert!(!error.contains('\n'));
+    }
+    let fabric = topologies::build("chain:2x1").unwrap();
+    let lids = LidMap::assign(&fabric, Lmc::default()).unwrap();
+    let read = formats::read(&format!("{head}0x0001 9 #\n"), "f").unwrap();
+    let error = read.tables(&fabric, &lids, "f").unwrap_err().to_string();
+    assert!(error.starts_with("f:2: port 9 on sw-0, which has ports 1 to 3; OpenSM"), "{error}");
+}
+
+#[test]
+fn a_small_subnet_as_the_tools_read_it() {
+    let (fabric, subnet) = routed("leaf-spine:leaves=1,hosts=2,spines=1", "fat-tree", 1, 1);
+    assert_eq!(
+        guid2lid::write(&fabric, &subnet.lids),
+        "0x0ac1eaca00000001 0x0002 0x0003\n\n0x0ac1eaca00000101 0x0004 0x0005\n\n\
+         0x0ac1ea5100000000 0x0006 0x0006\n\n0x0ac1ea5100000100 0x0007 0x0007\n\n"
+    );
+    assert_eq!(
+        text(|out| path_sl::write(&fabric, &subnet, out)),
+        "0x0ac1eaca00000000 4 0\n0x0ac1eaca00000000 5 0\n\
+         0x0ac1eaca00000100 2 0\n0x0ac1eaca00000100 3 0\n"
+    );
+    let fdbs = text(|out| fdbs::write(&fabric, &subnet, out));
+    assert!(fdbs.contains("0x0004 : 002  : 01   : yes\n0x0005 : 002  : 01   : yes\n"), "{fdbs}");
+    assert!(fdbs.contains("0x0002 : 001  : 02   : yes\n"), "{fdbs}");
+    let list = text(|out| subnet_lst::write(&fabric, &subnet.lids, out));
+    assert_eq!(list.lines().count(), 6);
+    assert!(list.contains(
+        "{ CA-SM Ports:01 SystemGUID:0ac1eaca00000000 NodeGUID:0ac1eaca00000000 \
+         PortGUID:0ac1eaca00000001 "
+    ));
+    let lanes = text(|out| sl2vl::write(&fabric, &subnet, out));
+    assert!(lanes.starts_with("Switch 0x0ac1ea5100000000, base LID 6, \"leaf00\"\n#in out : 0  1"));
+    assert_eq!(lanes.lines().filter(|line| line.starts_with("0   1   : 0 ")).count(), 2);
+}
+
+#[test]
+fn a_detour_is_marked_as_not_optimal() {
+    let (fabric, mut subnet) = routed("torus:4,hosts=1", "min-hop", 1, 0);
+    let lid = Lid::new(2).unwrap();
+    let port = |number| PortNumber::new(number);
+    // From switch 0 to the host of switch 1 the long way round.
+    for switch in [0, 3, 2] {
+        subnet.tables.set(NodeId(switch), lid, port(2));
+    }
+    let fdbs = text(|out| fdbs::write(&fabric, &subnet, out));
+    assert!(fdbs.contains("0x0002 : 002  : 04   : No 2 hop path possible via port 1!"), "{fdbs}");
+}
+
+fn dump_texts() -> Vec<String> {
+    let (fabric, subnet) = routed("leaf-spine:leaves=2,hosts=2,spines=2", "fat-tree", 1, 0);
+    vec![
+        text(|out| lfts::write(&fabric, &subnet, out)),
+        text(|out| fdbs::write(&fabric, &subnet, out)),
+        ibroute_text(&fabric, &subnet),
+    ]
+}
+
+/// Reads by every reader and through the engine; errors must be one line.
+fn read_all(text: &str) {
+    let fabric = topologies::build("leaf-spine:leaves=2,hosts=2,spines=2").unwrap();
+    for entry in formats::ALL {
+        if let Err(error) = (entry.read)(text, "file\nname") {
+            assert!(!error.to_string().contains('\n'), "{error}");
+        }
+    }
+    let files = vec![TableFile { name: "file".into(), text: text.into() }];
+    let lids = LidMap::assign(&fabric, Lmc::default()).unwrap();
+    for lids in [None, Some(lids)] {
+        let options = RouteOptions { files: files.clone(), lids, ..RouteOptions::default() };
+        match route("file", &fabric, &options) {
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+            Ok(subnet) => {
+                assert!(subnet.remarks.iter().all(|remark| !remark.contains('\n')));
+                // Whatever was read, the checkers can judge it.
+                let reached = clearlane_subnet::check::reachability(&fabric, &subnet);
+                assert!(reached.reached <= reached.pairs);
+                clearlane_subnet::check::credit_loop(&fabric, &subnet);
+                let options = clearlane_subnet::check::BalanceOptions::default();
+                clearlane_subnet::check::balance(&fabric, &subnet, &options);
+                text_of_all(&fabric, &subnet);
+            }
+        }
+    }
+}
+
+fn text_of_all(fabric: &Fabric, subnet: &Subnet) {
+    text(|out| lfts::write(fabric, subnet, out));
+    text(|out| fdbs::write(fabric, subnet, out));
+    text(|out| subnet_lst::write(fabric, &subnet.lids, out));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn truncated_and_garbled_dumps_never_panic(
+        which in 0usize..3,
+        cut in 0.0f64..1.0,
+        edits in prop::collection::vec((0.0f64..1.0, any::<u8>()), 0..6),
+    ) {
+        let mut bytes = dump_texts()[which].clone().into_bytes();
+        let length = bytes.len();
+        for (at, byte) in edits {
+            bytes[(at * length as f64) as usize] = byte;
+        }
+        bytes.truncate((cut * length as f64) as usize);
+        read_all(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn lines_in_any_order_never_panic(which in 0usize..3, order in any::<u64>()) {
+        let text = dump_texts()[which].clone();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut stream = clearlane_ib::random::Stream::new(order, "lines", 0);
+        for at in 0..lines.len() {
+            let other = stream.below(lines.len() as u64) as usize;
+            lines.swap(at, other);
+        }
+        lines.extend_from_within(0..3);
+        read_all(&lines.join("\n"));
+    }
+
+    #[test]
+    fn words_of_the_formats_in_any_mixture_never_panic(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "Unicast lids", " guid 0x", "0ac1ea5100000000", "\n", " ", "0x0001", "0xffff", "255",
+            "001", "254", " portguid ", ":", "#", "dump_ucast_routes: Switch 0x", "UNREACHABLE",
+            "lids dumped", "99999999999999999999", "Multicast", "(", "é", "\u{0}",
+        ]), 0..60),
+    ) {
+        read_all(&words.concat());
+    }
+}
