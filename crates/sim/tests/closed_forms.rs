@@ -143,6 +143,15 @@ fn zero_load_latency_is_the_sum_of_its_parts_to_the_picosecond() {
     }
 }
 
+/// The histogram holds what the sums hold, to its two significant digits.
+#[test]
+fn latencies_are_recorded_in_nanoseconds() {
+    let outcome = single(&build("chain:3x1"), 0, 2, 2048, qdr());
+    let exact = latency(&outcome) as f64 / 1000.0;
+    let slice = outcome.groups[0].iter().find(|slice| slice.messages == 1).unwrap();
+    near(slice.latency_ns.value_at_quantile(0.5) as f64, exact, 0.01);
+}
+
 #[test]
 fn a_long_message_adds_its_packets_on_the_slowest_link() {
     let p = qdr();
