@@ -62,6 +62,7 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         vl_arbitration: VlArbitration::equal(lanes),
         path_sl: PathSl::Uniform(ServiceLevel::default()),
         engine: "test".into(),
+        remarks: Vec::new(),
         lids,
         tables,
     }
