@@ -7,7 +7,6 @@ use crate::experiment::{
 };
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Fabric, damage, formats, topologies};
-use clearlane_ib::Picoseconds;
 use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidMap, Subnet, check};
@@ -60,6 +59,10 @@ impl Prepared {
         let ranks = hosts.ranks();
         let mut groups = Vec::new();
         for spec in &variant.traffic {
+            let mut spec = spec.clone();
+            if variant.foreign_site {
+                oddities.extend(spec.stand_in(&ranks));
+            }
             let matrix = spec.matrix().map(|path| read_text(path, INPUT_BYTES_MAX)).transpose()?;
             groups.push(spec.group(&ranks, matrix, plan.duration).map_err(|e| fault(&e))?);
         }
@@ -278,9 +281,4 @@ fn device_facts(variant: &Variant, facts: &mut Vec<Fact>) {
     if !overrides.is_empty() {
         fact(facts, "changed numbers", overrides.join(", "));
     }
-}
-
-/// The end of the run as people read it.
-pub(crate) fn in_microseconds(time: Picoseconds) -> String {
-    format!("{:.1} us", time.as_microseconds())
 }

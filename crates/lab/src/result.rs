@@ -1,8 +1,9 @@
 //! What a whole experiment found out.
 
 use crate::experiment::{Experiment, Published};
-use crate::measure::{ChannelFigures, Estimate, RunFigures};
+use crate::measure::{ChannelFigures, Estimate, Figures, RunFigures};
 use crate::prepare::Prepared;
+use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
@@ -181,46 +182,76 @@ impl RunResult {
             if missing > 0 {
                 all.push(name(&format!("{missing} of its runs were not started or not finished")));
             }
-            all.extend(variant.runs.iter().flat_map(|run| remarks(variant, run)).map(|r| name(&r)));
+            all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
+            all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
         }
         all
     }
 }
 
-/// What is odd in one run.
-fn remarks(variant: &VariantResult, run: &SeedResult) -> Vec<String> {
-    let seed = run.seed;
+/// What is odd in single runs; what several seeds have in common is said once.
+fn by_seed(variant: &VariantResult) -> Vec<String> {
+    let mut all: Vec<(String, Vec<u64>)> = Vec::new();
+    for run in &variant.runs {
+        for remark in remarks(run) {
+            match all.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, seeds)) => seeds.push(run.seed),
+                None => all.push((remark, vec![run.seed])),
+            }
+        }
+    }
+    let said = |(remark, seeds): (String, Vec<u64>)| {
+        let plural = if seeds.len() == 1 { "seed" } else { "seeds" };
+        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        format!("{plural} {}: {remark}", seeds.join(", "))
+    };
+    all.into_iter().map(said).collect()
+}
+
+fn remarks(run: &SeedResult) -> Vec<String> {
     let mut all = Vec::new();
     match &run.ending {
-        Ending::Deadlock(deadlock) => all.push(format!("seed {seed}: {deadlock}")),
+        Ending::Deadlock(deadlock) => all.push(deadlock.to_string()),
         Ending::ProgramsWait(ranks) => {
-            all.push(format!("seed {seed}: {} ranks wait for messages nobody sends", ranks.len()));
+            all.push(format!("{} ranks wait for messages nobody sends", ranks.len()));
         }
         Ending::TimeReached | Ending::Drained => {}
     }
     if run.interrupted {
-        let at = crate::prepare::in_microseconds(run.simulated);
-        all.push(format!("seed {seed}: stopped at {at} of simulated time"));
+        all.push(format!("stopped at {:.1} us of simulated time", run.simulated.as_microseconds()));
     }
-    if !run.figures.warm_up.converged && !run.is_deadlock() {
-        all.push(format!(
-            "seed {seed}: throughput was still changing in the second half of the run (MSER-5); \
-             raise duration"
-        ));
-    }
-    for (group, figures) in variant.prepared.groups.iter().zip(&run.figures.groups) {
-        if figures.offered_load > 0.0 && figures.delivered_load < 0.95 * figures.offered_load {
-            all.push(format!(
-                "seed {seed}: {} offers {:.3} and is delivered {:.3} of its senders' links: queues \
-                 grow, so its latencies grow with the length of the run",
-                group.name, figures.offered_load, figures.delivered_load
-            ));
-        }
+    if !run.figures.warm_up.converged && !run.is_deadlock() && !run.interrupted {
+        all.push(
+            "throughput was still changing in the second half of the run (MSER-5); raise duration"
+                .into(),
+        );
     }
     if run.figures.flows_dropped {
-        all.push(format!(
-            "seed {seed}: more flows than are recorded one by one; no flow table, no Jain index"
-        ));
+        all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
+    }
+    all
+}
+
+/// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
+fn saturated(variant: &VariantResult) -> Vec<String> {
+    let mut all = Vec::new();
+    for (index, group) in variant.prepared.groups.iter().enumerate() {
+        let of = |value: fn(&Figures) -> f64| {
+            let runs = variant.runs.iter().filter(|run| !run.is_deadlock());
+            Estimate::over(runs.map(|run| run.figures.groups.get(index).map(value)))
+        };
+        let offered = of(|figures| figures.offered_load);
+        let delivered = of(|figures| figures.delivered_load);
+        let (Some(offered), Some(delivered)) = (offered, delivered) else { continue };
+        if delivered.mean < 0.95 * offered.mean {
+            all.push(format!(
+                "{}: offers {} and is delivered {} of its senders' links: its queues grow, and \
+                 its latencies with the length of the run",
+                group.name,
+                significant(offered.mean),
+                significant(delivered.mean)
+            ));
+        }
     }
     all
 }

@@ -41,6 +41,9 @@ pub struct Variant {
     pub devices: DevicesSpec,
     /// The flow groups, at least one; the position is the group's index.
     pub traffic: Vec<TrafficSpec>,
+    /// Whether the fabric was replaced: hosts the file names may not be there, and the first ranks
+    /// stand in for them.
+    pub foreign_site: bool,
 }
 
 /// A whole experiment.
@@ -114,6 +117,8 @@ impl Experiment {
     }
 
     /// Replaces the fabric of every variant by a file, and the tables of those that read tables.
+    /// A host that traffic names and the new fabric lacks is stood in for by one of its first ranks;
+    /// the result says so.
     /// Fails if a variant reads tables and only the fabric was given, or none reads the tables.
     pub fn override_site(
         &mut self,
@@ -124,6 +129,7 @@ impl Experiment {
         for variant in &mut self.variants {
             if let Some(fabric) = &fabric {
                 variant.fabric.source = FabricSource::File(fabric.clone());
+                variant.foreign_site = true;
             }
             if let Routing::File(tables) = &mut variant.subnet.routing {
                 reads = true;
@@ -285,7 +291,7 @@ fn variant(
         let problem = format!("the experiment needs 1 to {VARIANTS_MAX} tables [[traffic]]");
         return Err(document.error(root.at, &problem));
     }
-    Ok(Variant { name, summary, fabric, subnet, devices, traffic })
+    Ok(Variant { name, summary, fabric, subnet, devices, traffic, foreign_site: false })
 }
 
 /// The text of a file of at most `bytes_max` bytes.

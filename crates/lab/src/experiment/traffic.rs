@@ -165,6 +165,36 @@ impl TrafficSpec {
         self.matrix.as_deref()
     }
 
+    /// Replaces named hosts that are not there by the first ranks, one each, and says so.
+    pub(crate) fn stand_in(&mut self, ranks: &Ranks) -> Vec<String> {
+        let mut missing: Vec<String> = Vec::new();
+        let mut replace = |host: &mut HostRef| {
+            if ranks.resolve(host).is_ok() {
+                return;
+            }
+            let HostRef::Name(name) = &*host else { return };
+            let known = missing.iter().position(|other| other == name);
+            let rank = known.unwrap_or_else(|| {
+                missing.push(name.clone());
+                missing.len() - 1
+            });
+            *host = HostRef::Number(rank as u32);
+        };
+        match &mut self.pattern {
+            PatternSpec::Incast(params) => replace(&mut params.to),
+            PatternSpec::HotSpot(params) => params.hosts.iter_mut().for_each(&mut replace),
+            _ => {}
+        }
+        if let Senders::Hosts(hosts) | Senders::Except(hosts) = &mut self.senders {
+            hosts.iter_mut().for_each(&mut replace);
+        }
+        let said = |(rank, name): (usize, &String)| {
+            let stand_in = ranks.name(Rank(rank as u32));
+            format!("traffic {}: no host {name} here; {stand_in} stands in for it", self.name)
+        };
+        missing.iter().enumerate().map(said).collect()
+    }
+
     /// The group in a fabric with these hosts. `matrix` is the text of [`TrafficSpec::matrix`]'s
     /// file; `end` is when traffic without a stop stops.
     pub(crate) fn group(

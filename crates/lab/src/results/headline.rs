@@ -72,7 +72,7 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
         columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
         columns.push(column("gbps", "payload", Some(High), Q::AcceptedGbps, scope()));
     }
-    columns.push(column("mean", "mean", Some(Low), Q::LatencyMean, scope()));
+    columns.push(column("mean", "mean latency", Some(Low), Q::LatencyMean, scope()));
     columns.push(column("p50", "p50", Some(Low), Q::LatencyP50, scope()));
     columns.push(column("p99", "p99", Some(Low), Q::LatencyP99, scope()));
     columns.push(column("jain", "Jain", Some(High), Q::Jain, scope()));

@@ -1,0 +1,352 @@
+//! Whole experiments: shipped ones against their published numbers, same bytes again, interruption,
+//! and what a folder may hold.
+
+use clearlane_lab::{
+    Experiment, LabError, Progress, Quiet, RunOptions, RunResult, Status, check_run_folder, run,
+    write_run_folder,
+};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const FILES: [&str; 6] = [
+    "summary.json",
+    "experiment.toml",
+    "flows.parquet",
+    "links.parquet",
+    "series.parquet",
+    "report.html",
+];
+
+/// Hot flows, victims and background on a small tree, in two variants.
+const SMALL: &str = r#"schema = 1
+name = "small"
+summary = "does it work?"
+[fabric]
+build = "leaf-spine:leaves=4,spines=2,hosts=4"
+[subnet]
+engine = "min-hop"
+[sim]
+preset = "qdr"
+[[traffic]]
+name = "hot"
+class = "hot"
+pattern = { kind = "incast", to = 0 }
+senders = { every = 2, offset = 1 }
+load = 1.0
+size = "8 KiB"
+[[traffic]]
+name = "victims"
+class = "victim"
+pattern = { kind = "uniform" }
+senders = { every = 2 }
+load = 0.4
+size = { min = "64 B", max = "4 KiB" }
+[run]
+duration = "400 us"
+seeds = 2
+[[variant]]
+name = "one lane"
+[[variant]]
+name = "two lanes"
+subnet = { lanes = 2 }
+traffic = [{ name = "hot", sl = 1 }]
+[[published]]
+name = "slowdown"
+measure = { kind = "slowdown" }
+published = "more than 1"
+[[published]]
+name = "slowdown of one lane over two"
+measure = { kind = "ratio", of = { kind = "slowdown" }, over = "two lanes" }
+"#;
+
+fn small() -> Experiment {
+    Experiment::parse(SMALL, Path::new("small.toml")).unwrap()
+}
+
+fn shipped(name: &str) -> Experiment {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    Experiment::read(&folder.join(name)).unwrap()
+}
+
+fn result(experiment: &Experiment, jobs: usize) -> RunResult {
+    let options = RunOptions { jobs, command: "clearlane run small.toml".into() };
+    run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
+}
+
+fn obtained(result: &RunResult) -> Vec<f64> {
+    result.published().iter().map(|row| row.obtained.map_or(f64::NAN, |o| o.mean)).collect()
+}
+
+/// A folder of this test's own that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("clearlane-lab-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_same_experiment_gives_the_same_bytes_on_one_thread_and_on_three() {
+    let scratch = Scratch::new("bytes");
+    for (folder, jobs) in [("a", 1), ("b", 3)] {
+        write_run_folder(&result(&small(), jobs), &scratch.0.join(folder), false).unwrap();
+    }
+    for name in FILES {
+        let read = |folder| fs::read(scratch.0.join(folder).join(name)).unwrap();
+        assert!(!read("a").is_empty(), "{name}");
+        assert!(read("a") == read("b"), "{name} differs");
+    }
+}
+
+#[test]
+fn another_seed_and_another_rate_give_other_figures() {
+    let base = obtained(&result(&small(), 2));
+    assert_eq!(base, obtained(&result(&small(), 2)));
+    let mut other = small();
+    other.override_seeds(Some(77), None).unwrap();
+    assert_ne!(base, obtained(&result(&other, 2)));
+    let text = SMALL.replace("preset = \"qdr\"", "preset = \"qdr\"\nlink_rate = \"16 Gb/s\"");
+    let other = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+    assert_ne!(base, obtained(&result(&other, 2)));
+}
+
+#[test]
+fn victims_suffer_on_a_shared_lane_and_not_on_their_own() {
+    let result = result(&small(), 2);
+    let obtained = obtained(&result);
+    let two_lanes = obtained[0] / obtained[1];
+    assert!(obtained[0] > 1.2, "{obtained:?}");
+    assert!((0.9..1.1).contains(&two_lanes), "{obtained:?}");
+    assert_eq!(result.published_table().unwrap().rows.len(), 2);
+    assert_eq!(result.headline_table().rows.len(), 2);
+}
+
+#[test]
+fn the_parking_lot_gives_the_published_shares() {
+    let result = result(&shipped("parking-lot.toml"), 2);
+    let expected = [1.0 / 6.0, 1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 0.9];
+    for (row, expected) in obtained(&result).iter().zip(expected) {
+        assert!((row - expected).abs() < 0.003, "{row} is not {expected}");
+    }
+    assert_eq!(result.status(), Status::Complete);
+}
+
+#[test]
+fn an_incast_fills_the_link_and_shares_it() {
+    let obtained = obtained(&result(&shipped("incast-16.toml"), 2));
+    for (row, (expected, off)) in obtained.iter().zip([(99.37, 0.2), (0.0625, 3e-4), (1.0, 1e-3)]) {
+        assert!((row - expected).abs() < off, "{obtained:?}");
+    }
+}
+
+#[test]
+fn a_ring_deadlocks_without_datelines_and_the_summary_names_the_cycle() {
+    let result = result(&shipped("ring-deadlock.toml"), 2);
+    assert_eq!(result.status(), Status::Deadlock);
+    assert_eq!(obtained(&result), [1.0, 0.0]);
+    let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    let cycle = &json["variants"][0]["runs"][0]["deadlock"]["cycle"];
+    assert_eq!(cycle.as_array().unwrap().len(), 6, "{cycle}");
+    let mut dor = shipped("ring-deadlock.toml");
+    dor.keep_variants(&["dor"]).unwrap();
+    assert_ne!(self::result(&dor, 1).status(), Status::Deadlock);
+}
+
+#[test]
+fn the_torus_saturates_where_the_other_simulator_says() {
+    let mut experiment = shipped("torus8-saturation.toml");
+    experiment.keep_variants(&["0.4", "0.6"]).unwrap();
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let result = result(&experiment, 2);
+    let delivered = |variant: usize| result.variants[variant].runs[0].figures.all.delivered_load;
+    // Below saturation everything offered is delivered; beyond it, 0.50 to 0.52 in BookSim 2.
+    assert!((delivered(0) - 0.4).abs() < 0.01, "{}", delivered(0));
+    assert!((0.47..0.53).contains(&delivered(1)), "{}", delivered(1));
+}
+
+#[test]
+fn every_shipped_experiment_resolves_to_itself() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let resolved = Experiment::read(&path).unwrap().resolved();
+            let again =
+                Experiment::parse(&resolved, Path::new("resolved.toml")).unwrap().resolved();
+            assert_eq!(resolved, again, "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 5, "{seen}");
+}
+
+#[test]
+fn the_resolved_experiment_gives_the_same_results() {
+    let again = Experiment::parse(&small().resolved(), Path::new("resolved.toml")).unwrap();
+    assert_eq!(result(&small(), 2).to_json(), result(&again, 2).to_json());
+}
+
+#[test]
+fn the_demo_runs_on_the_shipped_site_and_its_victims_suffer() {
+    let mut experiment = shipped("demo-hot-spot.toml");
+    experiment.override_seeds(None, Some(1)).unwrap();
+    experiment.keep_variants(&["as-is"]).unwrap();
+    let result = result(&experiment, 2);
+    let run = &result.variants[0].runs[0];
+    assert!(run.slowdown.unwrap() > 1.2, "{:?}", run.slowdown);
+    assert!(result.oddities().iter().any(|oddity| oddity.contains("runs at 4x SDR")));
+}
+
+#[test]
+fn on_another_site_the_first_host_stands_in_for_one_that_is_missing() {
+    let scratch = Scratch::new("site");
+    let fabric = clearlane_fabric::topologies::build("star:6").unwrap();
+    let path = scratch.0.join("star.topo");
+    fs::write(&path, clearlane_fabric::formats::ibnetdiscover::write(&fabric)).unwrap();
+    let mut experiment = shipped("demo-hot-spot.toml");
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let refused = experiment.clone().override_site(Some(path.clone()), None);
+    assert!(refused.unwrap_err().to_string().contains("--lft"));
+    experiment.keep_variants(&["fat-tree"]).unwrap();
+    experiment.override_site(Some(path), None).unwrap();
+    let result = result(&experiment, 1);
+    let said = result.oddities().iter().any(|oddity| oddity.contains("no host storage01 here"));
+    assert!(said, "{:?}", result.oddities());
+}
+
+/// Cancels once a share of the work is done.
+struct CancelAt<'a>(f64, &'a AtomicBool);
+
+impl Progress for CancelAt<'_> {
+    fn on_progress(&self, done: f64, packet_hops: u64) {
+        assert!(done <= 1.0 && packet_hops > 0);
+        if done >= self.0 {
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
+    let cancel = AtomicBool::new(false);
+    let options = RunOptions { jobs: 1, command: String::new() };
+    // Four runs, each with one of the victims alone: the third is under way at 0.55.
+    let result = run(&small(), &options, &CancelAt(0.55, &cancel), &cancel).unwrap();
+    assert_eq!(result.status(), Status::Partial);
+    assert_eq!(result.variants[0].runs.len(), 2);
+    assert_eq!(result.variants[1].runs.len(), 1);
+    assert!(result.variants[1].runs[0].interrupted);
+    let scratch = Scratch::new("partial");
+    let report = write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    assert!(fs::read_to_string(report).unwrap().contains("\"status\":\"partial\""));
+    let json = fs::read_to_string(scratch.0.join("run/summary.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (json["schema"].as_str(), json["status"].as_str()),
+        (Some("clearlane-summary/1"), Some("partial"))
+    );
+
+    // Stopped before anything was finished: still a folder that says so.
+    let cancel = AtomicBool::new(true);
+    let nothing = run(&small(), &options, &Quiet, &cancel).unwrap();
+    assert_eq!(nothing.status(), Status::Partial);
+    write_run_folder(&nothing, &scratch.0.join("nothing"), false).unwrap();
+}
+
+#[test]
+fn a_folder_is_overwritten_only_if_it_is_a_run_and_only_when_forced() {
+    let scratch = Scratch::new("folder");
+    let mut experiment = small();
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let result = result(&experiment, 2);
+    let out = scratch.0.join("deep/run");
+    write_run_folder(&result, &out, false).unwrap();
+    let refused =
+        |force| write_run_folder(&result, &out, force).map(|_| ()).map_err(|e| e.to_string());
+    let text =
+        format!("{}: holds an earlier run; choose another folder or add --force", out.display());
+    assert_eq!(refused(false), Err(text));
+    refused(true).unwrap();
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    assert!(refused(true).unwrap_err().contains("holds other files than a run's"));
+    assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
+    let file = scratch.0.join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(check_run_folder(&file, true), Err(LabError::Taken { .. })));
+    // What was refused left nothing behind.
+    let left: Vec<_> = fs::read_dir(out.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_the_machines_fault() {
+    let scratch = Scratch::new("refused");
+    fs::write(scratch.0.join("file"), "").unwrap();
+    let mut experiment = small();
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let error = write_run_folder(&result(&experiment, 2), &scratch.0.join("file/run"), false);
+    let error = error.unwrap_err();
+    assert!(!error.to_string().contains('\n') && error.is_machine(), "{error}");
+}
+
+#[test]
+fn tables_read_back_and_agree_with_the_summary() {
+    let scratch = Scratch::new("tables");
+    let result = result(&small(), 2);
+    write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    let open = |name: &str| {
+        SerializedFileReader::new(fs::File::open(scratch.0.join("run").join(name)).unwrap())
+            .unwrap()
+    };
+    let columns = |reader: &SerializedFileReader<fs::File>| -> Vec<String> {
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        schema.columns().iter().map(|column| column.name().to_owned()).collect()
+    };
+    let links = open("links.parquet");
+    assert_eq!(links.num_row_groups(), 4);
+    for name in ["PortXmitData_4octets", "PortXmitPkts_packets", "PortXmitWait_ps"] {
+        assert!(columns(&links).iter().any(|column| column == name), "{name}");
+    }
+    // 16 hosts and 4 × 2 cables between switches, two directions, four runs.
+    assert_eq!(links.metadata().file_metadata().num_rows(), (16 + 8) * 2 * 4);
+    let flows = open("flows.parquet");
+    let position = columns(&flows).iter().position(|name| name == "payload_bytes").unwrap();
+    let bytes: i64 =
+        flows.get_row_iter(None).unwrap().map(|r| r.unwrap().get_long(position).unwrap()).sum();
+    let gbits: f64 = result
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.runs)
+        .map(|run| {
+            let part = &run.figures.warm_up;
+            run.figures.all.accepted_gbps * (part.to_us - part.from_us) * 1e-6
+        })
+        .sum();
+    assert!((bytes as f64 * 8e-9 / gbits - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_report_carries_names_that_look_like_markup_harmlessly() {
+    let text = SMALL.replace("does it work?", "</script><b>bold</b>");
+    let mut experiment = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let scratch = Scratch::new("markup");
+    let report = write_run_folder(&result(&experiment, 2), &scratch.0.join("run"), false).unwrap();
+    let page = fs::read_to_string(report).unwrap();
+    assert!(!page.contains("</script><b>") && page.contains("\\u003c/script>\\u003cb>bold"));
+}
