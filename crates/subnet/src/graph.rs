@@ -199,6 +199,20 @@ impl SwitchGraph {
         }
     }
 
+    /// Every adapter port that is plugged into a switch, in the order of nodes and ports.
+    pub(crate) fn adapter_ports(&self, fabric: &Fabric) -> Vec<Host> {
+        let mut ports = Vec::new();
+        for node in fabric.ids(NodeKind::ChannelAdapter) {
+            for (port, _, peer) in fabric.neighbours(node) {
+                if let Some(row) = self.row_of(peer.node) {
+                    let end = Endpoint { node, port };
+                    ports.push(Host { end, row: row as u32, port: peer.port.value() });
+                }
+            }
+        }
+        ports
+    }
+
     /// Hosts in rank order: of every adapter, in the order of nodes, the first port that leads to
     /// a switch. The simulator counts ranks in the same way.
     pub(crate) fn hosts(&self, fabric: &Fabric) -> Vec<Host> {

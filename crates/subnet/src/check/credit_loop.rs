@@ -135,15 +135,13 @@ struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     fn of(fabric: &Fabric, graph: &SwitchGraph, subnet: &'a Subnet) -> Self {
-        let hosts = graph.hosts(fabric);
-        let mut is_host = std::collections::BTreeSet::new();
+        let hosts = graph.adapter_ports(fabric);
         let mut on_row: Vec<Vec<Host>> = vec![Vec::new(); graph.rows()];
         for host in &hosts {
-            is_host.insert(host.end);
             on_row[host.row as usize].push(*host);
         }
         let mut targets = graph.targets(&subnet.lids);
-        targets.retain(|target| is_host.contains(&target.owner.end));
+        targets.retain(|target| target.exit != 0);
         let count: Vec<u32> = on_row.iter().map(|hosts| hosts.len() as u32).collect();
         let mut sources = Vec::new();
         for (row, hosts) in on_row.into_iter().enumerate().filter(|(_, hosts)| !hosts.is_empty()) {

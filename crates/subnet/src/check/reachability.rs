@@ -1,4 +1,5 @@
-//! Whether every host reaches every LID of every other host, by walking the tables.
+//! Whether every host reaches every LID of every other host, by walking the tables. A host here is
+//! an adapter port: one with two cabled ports counts twice.
 //!
 //! Per LID each switch is walked once: what a switch leads to is remembered, so the work is
 //! (switches × LIDs), not (pairs × hops).
@@ -65,7 +66,7 @@ pub struct Fault {
 /// What [`reachability`] found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReachabilityReport {
-    /// Hosts in rank order that send and receive.
+    /// Adapter ports plugged into a switch; all send and receive.
     pub hosts: usize,
     /// Host LIDs looked at: hosts × LIDs of each.
     pub lids: usize,
@@ -128,7 +129,7 @@ enum State {
 /// Walks every (host, LID) pair.
 pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
     let graph = SwitchGraph::of(fabric);
-    let hosts = graph.hosts(fabric);
+    let hosts = graph.adapter_ports(fabric);
     let mut walk = Walk { graph: &graph, subnet, states: Vec::new(), path: Vec::new() };
     let mut report = ReachabilityReport {
         hosts: hosts.len(),
@@ -140,21 +141,13 @@ pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
         hops: Vec::new(),
         switches_unreached: 0,
     };
-    let mut rank_of = vec![u32::MAX; fabric.nodes().len()];
-    for (rank, host) in hosts.iter().enumerate() {
-        rank_of[host.end.node.index()] = rank as u32;
-    }
     // Hosts by switch: what one of them meets, all meet.
     let mut on_switch: Vec<Vec<Host>> = vec![Vec::new(); graph.rows()];
     for host in &hosts {
         on_switch[host.row as usize].push(*host);
     }
     for target in graph.targets(&subnet.lids) {
-        let rank = rank_of[target.owner.end.node.index()];
-        let is_host = hosts.get(rank as usize).is_some_and(|host| host.end == target.owner.end);
-        if target.exit != 0 && !is_host {
-            continue;
-        }
+        let is_host = target.exit != 0;
         report.lids += usize::from(is_host);
         walk.all(&target, &on_switch);
         for (row, on_switch) in on_switch.iter().enumerate() {
