@@ -54,7 +54,9 @@ style:
 
 bench:
 	@scripts/setup build
-	@cargo run --release --quiet -p clearlane-bench
+	@command -v valgrind >/dev/null || scripts/setup test
+	@cargo run --release --quiet -p clearlane-bench -- --instructions \
+		--out $(CARGO_TARGET_DIR)/bench.json
 
 fixtures:
 	@scripts/setup test

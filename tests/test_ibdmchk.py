@@ -87,8 +87,9 @@ def names(clearlane: Clearlane) -> dict[int, str]:
 def test_a_forwarding_loop_is_named(clearlane: Clearlane, tmp_path: Path) -> None:
     lfts, fdbs, places = edited(clearlane, "loop")
     name = names(clearlane)
-    for tables in [lfts, fdbs]:
-        said = clearlane("check", "fabric.topo", "--lft", tables, code=1).stdout
+    # An fdbs file names no GUIDs: it belongs to the LIDs of the opensm-subnet.lst beside it.
+    for fabric, tables in [("fabric.topo", lfts), ("out/opensm-subnet.lst", fdbs)]:
+        said = clearlane("check", fabric, "--lft", tables, code=1).stdout
         assert re.search(r"\bloop", said)
         assert name[places["leaf"]] in said and name[places["spine"]] in said
     verdict = ibdmchk(clearlane.folder / "out", tmp_path, tables=fdbs)
@@ -98,8 +99,9 @@ def test_a_forwarding_loop_is_named(clearlane: Clearlane, tmp_path: Path) -> Non
 def test_a_dead_end_is_named(clearlane: Clearlane, tmp_path: Path) -> None:
     lfts, fdbs, places = edited(clearlane, "dead-end")
     name = names(clearlane)
-    for tables in [lfts, fdbs]:
-        said = clearlane("check", "fabric.topo", "--lft", tables, code=1).stdout
+    # An fdbs file names no GUIDs: it belongs to the LIDs of the opensm-subnet.lst beside it.
+    for fabric, tables in [("fabric.topo", lfts), ("out/opensm-subnet.lst", fdbs)]:
+        said = clearlane("check", fabric, "--lft", tables, code=1).stdout
         assert re.search(r"\bdead end", said)
         assert name[places["leaf"]] in said
     verdict = ibdmchk(clearlane.folder / "out", tmp_path, tables=fdbs)

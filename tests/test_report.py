@@ -60,7 +60,7 @@ def test_the_report_says_what_happened(report: Path, tmp_path: Path) -> None:
     shown = chromium(report, tmp_path, "--dump-dom", "--window-size=1280,900")
     assert requested(tmp_path) == []
     assert "__CLEARLANE_DATA__" not in shown
-    for text in ["storage01", "279 hosts", "<svg", "not modelled"]:
+    for text in ["storage01", "279 hosts", "<svg", "Not modelled"]:
         assert text in shown, text
 
 
