@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// How it turned out; the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl Answer {
 
     /// One JSON document; see [`document`].
     pub fn json(schema: &str, fields: Value) -> Self {
-        Answer { verdict: Verdict::Done, text: document(schema, fields) }
+        Answer { verdict: Verdict::Done, text: document(schema, &fields) }
     }
 
     /// The same answer with another verdict.
@@ -55,21 +55,38 @@ impl Answer {
     }
 }
 
-/// A JSON document with `schema` and `clearlane` (the version) before the fields of an object.
-pub fn document(schema: &str, fields: Value) -> String {
-    let mut whole = Map::new();
-    whole.insert("schema".into(), json!(schema));
-    whole.insert("clearlane".into(), json!(env!("CARGO_PKG_VERSION")));
-    match fields {
-        Value::Object(fields) => whole.extend(fields),
-        other => {
-            whole.insert("value".into(), other);
-        }
+/// A JSON document: `schema` and `clearlane` (the version), then the fields of an object.
+pub fn document(schema: &str, fields: &Value) -> String {
+    let head = format!(
+        "{{\n  \"schema\": {},\n  \"clearlane\": {}",
+        json!(schema),
+        json!(env!("CARGO_PKG_VERSION"))
+    );
+    match format!("{fields:#}").strip_prefix("{\n") {
+        Some(rest) => format!("{head},\n{rest}\n"),
+        None => format!("{head}\n}}\n"),
     }
-    format!("{:#}\n", Value::Object(whole))
 }
 
 /// Any of the library's records as JSON.
 pub fn value(record: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(record).map_err(|e| Failure::Internal(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_begins_with_its_schema_and_is_json() {
+        for fields in [json!({}), json!({ "b": 1, "a": [2, { "c": "d" }] })] {
+            let text = document("clearlane-test/1", &fields);
+            assert!(text.starts_with("{\n  \"schema\": \"clearlane-test/1\",\n"), "{text}");
+            let mut read: Value = serde_json::from_str(&text).unwrap();
+            let whole = read.as_object_mut().unwrap();
+            assert_eq!(whole.remove("schema").unwrap(), "clearlane-test/1");
+            assert_eq!(whole.remove("clearlane").unwrap(), env!("CARGO_PKG_VERSION"));
+            assert_eq!(read, fields);
+        }
+    }
 }

@@ -29,6 +29,11 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
+    /// Whether there are no rows yet.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The rows, each with its newline and without trailing blanks.
     pub fn render(&self) -> String {
         let width = |column: usize| {

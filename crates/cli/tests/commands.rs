@@ -3,7 +3,9 @@
 mod commands {
     pub mod binary;
     mod errors;
+    mod experiments;
     mod fabric;
     mod names;
     mod site_files;
+    mod tables;
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::routing::Routing;
 use crate::site;
-use crate::table::grouped;
+use crate::table::{Align, Table, count, grouped};
 use clap::Args;
 use clearlane_fabric::Fabric;
 use clearlane_subnet::Subnet;
@@ -103,15 +103,88 @@ impl Findings {
     }
 
     fn text(&self) -> String {
-        let Findings { reachability, credit_loop, balance, .. } = self;
-        let mut text = format!("{reachability}{credit_loop}{balance}");
+        let mut text = self.reachability() + &self.credit_loops() + &self.balance();
         if !self.remarks.is_empty() {
-            text.push_str(&format!("oddities       {}\n", self.remarks.len()));
+            text.push_str(&format!("oddities     {}\n", self.remarks.len()));
         }
         for remark in &self.remarks {
             text.push_str(&format!("  {remark}\n"));
         }
-        text + &format!("verdict        {}\n", self.verdict())
+        text + &format!("verdict      {}\n", self.verdict())
+    }
+
+    fn reachability(&self) -> String {
+        let found = &self.reachability;
+        let [reached, pairs] = [found.reached, found.pairs].map(grouped);
+        let hosts = count(found.hosts, "host", "hosts");
+        let lids = count(found.lids, "LID", "LIDs");
+        let mut text = format!("reachable    {reached} of {pairs} paths, {hosts} with {lids}\n");
+        let share = |count: u64| 100.0 * count as f64 / found.reached.max(1) as f64;
+        let lengths = found.hops.iter().enumerate().filter(|(_, count)| **count > 0);
+        let lengths: Vec<_> =
+            lengths.map(|(hops, count)| format!("{hops} ({:.1} %)", share(*count))).collect();
+        if !lengths.is_empty() {
+            text.push_str(&format!("switches     {}\n", lengths.join(", ")));
+        }
+        for fault in &found.examples {
+            text.push_str(&format!("  {}\n", fault.text));
+        }
+        if found.switches_unreached > 0 {
+            let missing = paths(found.switches_unreached);
+            text.push_str(&format!("management   {missing} to switches missing\n"));
+        }
+        text
+    }
+
+    fn credit_loops(&self) -> String {
+        let found = &self.credit_loop;
+        let lanes = count(usize::from(found.lanes), "lane", "lanes");
+        let levels = count(found.levels, "service level", "service levels");
+        let channels = count(found.channels, "channel", "channels");
+        let Some(cycle) = &found.cycle else {
+            return format!("deadlock     no credit loop among {channels} ({lanes}, {levels})\n");
+        };
+        let mut text = format!(
+            "deadlock     credit loop of {} among {channels} ({lanes}, {levels}):\n",
+            count(cycle.channels.len(), "channel", "channels")
+        );
+        for line in &cycle.lines {
+            text.push_str(&format!("  {line}\n"));
+        }
+        text
+    }
+
+    fn balance(&self) -> String {
+        let Balance { shifts, random, bisection, .. } = &self.balance;
+        let mut table =
+            Table::new(&[Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
+        let rows = [("shift", shifts), ("random", random)];
+        for (kind, found) in rows.iter().filter(|(_, found)| found.measured > 0) {
+            if table.is_empty() {
+                let worst = "flows on the worst link: mean";
+                table.row([
+                    "balance      permutations",
+                    worst,
+                    "most",
+                    "no two on a link",
+                    "worst",
+                ]);
+            }
+            table.row(permutation_row(kind, found));
+        }
+        let mut text = table.render();
+        if bisection.matchings > 0 {
+            let percent =
+                [bisection.mean_share, bisection.least, bisection.most].map(|x| 100.0 * x);
+            text.push_str(&format!(
+                "bisection    {:.1} % of full bandwidth, {:.1} to {:.1} % over {}\n",
+                percent[0],
+                percent[1],
+                percent[2],
+                count(bisection.matchings, "random halving", "random halvings")
+            ));
+        }
+        text
     }
 
     fn verdict(&self) -> String {
@@ -183,6 +256,23 @@ impl Findings {
 
 fn paths(count: u64) -> String {
     format!("{} {}", grouped(count), if count == 1 { "path" } else { "paths" })
+}
+
+/// Number, mean and most flows on the worst link, share without contention, where.
+fn permutation_row(kind: &str, found: &Permutations) -> [String; 5] {
+    let free = 100.0 * found.contention_free as f64 / found.measured.max(1) as f64;
+    let all = if found.measured < found.of { format!(" of {}", found.of) } else { String::new() };
+    let place = found.worst.as_ref().map(|worst| {
+        let number = worst.permutation;
+        format!("{}, {kind} {number}", worst.name)
+    });
+    [
+        format!("             {} {kind}{all}", found.measured),
+        format!("{:.2}", found.mean),
+        found.worst.as_ref().map_or(0, |worst| worst.flows).to_string(),
+        format!("{free:.1} %"),
+        place.unwrap_or_default(),
+    ]
 }
 
 fn permutations(of: &Permutations) -> Value {

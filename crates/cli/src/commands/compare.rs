@@ -25,5 +25,5 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    format!("{}\n{}", experiment::title(result), result.headline_table())
+    format!("{}\n{}", experiment::title(result), experiment::headline(result))
 }

@@ -25,7 +25,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    let mut text = format!("{}\n{}", experiment::title(result), result.headline_table());
+    let mut text = format!("{}\n{}", experiment::title(result), experiment::headline(result));
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{published}"));
     }

@@ -35,7 +35,7 @@ fn wrong_values_say_what_would_do() {
     assert!(failure("fabric cut star:4 leaf00[1] --degrade 4xSRD -o t").contains("SDR, DDR"));
     assert!(
         failure("fabric cut star:4 leaf00[1] --seed 1 -o t")
-            .contains("'--seed <S>' cannot be used with")
+            .contains("cannot be used with '--seed <S>'")
     );
     assert!(failure("fabric cut star:4 --random many -o t").contains("'many'"));
     assert!(failure("fabric cut star:4 -o t").contains("<NAME>"));

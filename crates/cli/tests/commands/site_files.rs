@@ -33,3 +33,29 @@ fn needs_shared_every_fabric_is_shown() {
         assert!(called.stdout.contains("\nstructure  ") && called.stdout.contains("\noddities  "));
     }
 }
+
+#[test]
+fn needs_shared_avakas_is_sane_under_its_own_tables() {
+    let Some(folder) = fabrics("needs_shared_avakas_is_sane_under_its_own_tables") else { return };
+    let scratch = Scratch::new("shared-avakas");
+    let avakas = folder.join("hwloc-avakas");
+    let (fabric, tables) =
+        (avakas.join("ib-subnet.ibnetdiscover-p.txt"), avakas.join("all-ibroutes.lft.txt"));
+    let words = ["check", fabric.to_str().unwrap(), "--lft", tables.to_str().unwrap(), "--json"];
+    let found = scratch.call_words(&words).json(0);
+    assert_eq!(found["sane"], true);
+    assert_eq!(found["reachability"]["paths"], 281 * 280);
+    assert_eq!(found["reachability"]["arrive"], 281 * 280);
+    assert_eq!(found["balance"]["shifts"]["measured"], 280);
+    // The site's own tables are not perfect, or there would be nothing to mend.
+    assert!(found["balance"]["shifts"]["worst"].as_u64().unwrap() > 1);
+    let out = scratch.call_words(&[
+        "route",
+        fabric.to_str().unwrap(),
+        "--lft",
+        tables.to_str().unwrap(),
+        "-o",
+        "out",
+    ]);
+    assert!(out.text().contains("281 hosts and 25 switches routed by file: 306 LIDs"), "{out:?}");
+}

@@ -1,0 +1,193 @@
+//! `run` and `compare`: experiments from the file to the folder.
+
+use super::binary::{Called, Scratch};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PAIR: &str = r#"
+schema = 1
+name = "pair"
+summary = "two engines, one hot host"
+[fabric]
+build = "leaf-spine:leaves=2,hosts=4,spines=2"
+[subnet]
+engine = "min-hop"
+[sim]
+preset = "qdr"
+[[traffic]]
+name = "hot"
+class = "hot"
+pattern = { kind = "incast", to = 0 }
+load = 0.5
+size = "2 KiB"
+[[traffic]]
+name = "rest"
+class = "victim"
+pattern = { kind = "uniform" }
+load = 0.2
+size = "2 KiB"
+[run]
+duration = "200 us"
+warm_up = "20 us"
+seeds = 2
+[[variant]]
+name = "min-hop"
+[[variant]]
+name = "fat-tree"
+subnet = { engine = "fat-tree" }
+"#;
+
+const FOLDER: [&str; 6] = [
+    "experiment.toml",
+    "flows.parquet",
+    "links.parquet",
+    "report.html",
+    "series.parquet",
+    "summary.json",
+];
+
+fn names(scratch: &Scratch, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(scratch.path(folder)).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_says_what_came_out_and_where_the_report_is() {
+    let scratch = Scratch::new("run");
+    scratch.write("pair.toml", PAIR);
+    let called = scratch.call("run pair.toml --out runs/one --jobs 1");
+    let text = called.text();
+    assert!(text.starts_with("pair: two engines, one hot host"), "{text}");
+    assert!(text.contains("200 us per variant, 2 seeds, ± is the 95 % interval over seeds\n"));
+    assert!(text.ends_with("report: runs/one/report.html\n"), "{text}");
+    for word in ["min-hop", "fat-tree", "slowdown", "Gb/s", "Jain", "worst link"] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+    assert_eq!(names(&scratch, "runs/one"), FOLDER);
+    let again = scratch.call("run pair.toml --out runs/one");
+    assert!(again.failure(2).contains("--force"), "{again:?}");
+    assert_eq!(scratch.call("run pair.toml --out runs/one --force --jobs 2").text(), text);
+    let moved = scratch.call("run pair.toml --out runs/two --seed 7");
+    assert_ne!(moved.text().replace("runs/two", "runs/one"), text);
+}
+
+#[test]
+fn a_comparison_keeps_the_variants_asked_for_in_their_order() {
+    let scratch = Scratch::new("compare");
+    scratch.write("pair.toml", PAIR);
+    let called = scratch.call("compare pair.toml --variants fat-tree,min-hop --seeds 1");
+    let text = called.text();
+    let at = |name: &str| text.find(name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
+    assert!(at("fat-tree") < at("min-hop"));
+    assert!(!text.contains('±'), "one seed has no interval: {text}");
+    assert_eq!(names(&scratch, "runs/pair"), FOLDER);
+    let wrong = scratch.call("compare pair.toml --variants fat-trie --out runs/never");
+    assert!(wrong.failure(2).contains("fat-tree"), "{wrong:?}");
+    assert_eq!(names(&scratch, "runs"), ["pair"]);
+}
+
+#[test]
+fn as_json_a_run_is_its_summary() {
+    let scratch = Scratch::new("run-json");
+    scratch.write("pair.toml", PAIR);
+    let called = scratch.call("run pair.toml --out out --json");
+    let json = called.json(0);
+    assert_eq!(json["schema"], "clearlane-summary/1");
+    assert_eq!(called.stdout, scratch.read("out/summary.json"));
+    assert_eq!(called.stderr, "report: out/report.html\n");
+}
+
+#[test]
+fn a_dry_run_spells_the_experiment_out() {
+    let scratch = Scratch::new("run-dry");
+    scratch.write("pair.toml", PAIR);
+    let text = scratch.call("run pair.toml --dry-run --seeds 9").text().to_owned();
+    assert!(text.contains("seeds = 9") && text.contains("switch_delay"), "{text}");
+    let json = scratch.call("compare pair.toml --variants fat-tree --dry-run --json").json(0);
+    assert_eq!(json["schema"], "clearlane-experiment/1");
+    assert_eq!(json["resolved"]["variant"].as_array().unwrap().len(), 1);
+    assert_eq!(scratch.names(), ["pair.toml"]);
+    // What is printed is an experiment itself, and means the same.
+    scratch.write("again.toml", &text);
+    let again = scratch.call("run again.toml --dry-run");
+    assert_eq!(again.text(), text);
+}
+
+#[test]
+fn wrong_experiments_are_told_with_their_line_and_leave_nothing() {
+    let scratch = Scratch::new("run-wrong");
+    let mut failure = |text: &str| {
+        scratch.write("wrong.toml", text);
+        let called = scratch.call("run wrong.toml --out out");
+        assert_eq!(scratch.names(), ["wrong.toml"]);
+        called.failure(2).to_owned()
+    };
+    let unit = failure(&PAIR.replace("\"200 us\"", "\"200 parsecs\""));
+    assert!(unit.starts_with("wrong.toml:24: ") && unit.contains("is not a time"), "{unit}");
+    let key = failure(&PAIR.replace("duration", "duratoin"));
+    assert!(key.starts_with("wrong.toml:") && key.contains("duration"), "{key}");
+    let half = failure(&PAIR[..PAIR.len() / 2]);
+    assert!(half.starts_with("wrong.toml:"), "{half}");
+    let name = failure(&PAIR.replace("\"min-hop\"\n[sim]", "\"min-hip\"\n[sim]"));
+    assert!(name.contains("min-hop"), "{name}");
+    let missing = scratch.call("run none.toml");
+    assert!(missing.failure(2).starts_with("none.toml: "), "{missing:?}");
+    let site = scratch.call("run wrong.toml --fabric none.topo --out out");
+    site.failure(2);
+}
+
+#[test]
+fn a_site_takes_the_place_of_the_experiments_own_fabric() {
+    let scratch = Scratch::new("run-site");
+    scratch.write("pair.toml", PAIR);
+    scratch.call("fabric build leaf-spine:leaves=3,hosts=2,spines=1 -o site.topo").text();
+    let called = scratch.call("compare pair.toml --fabric site.topo --out out --json");
+    let text = called.json(0).to_string();
+    assert!(text.contains("site.topo"), "{text}");
+    let tables = scratch.call("compare pair.toml --lft site.lft --out never");
+    assert!(tables.failure(2).contains("--lft"), "{tables:?}");
+}
+
+#[test]
+fn a_deadlock_is_an_answer_with_its_own_code() {
+    let scratch = Scratch::new("run-deadlock");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/ring-deadlock.toml");
+    let called = scratch.call_words(&["run", file, "--out", "out", "--seeds", "1"]);
+    assert_eq!((called.code, called.stderr.as_str()), (3, ""), "{called:?}");
+    assert!(called.stdout.contains("[deadlock]") && called.stdout.contains("waits for"));
+    assert!(scratch.read("out/summary.json").contains("\"deadlock\""));
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_partial_result() {
+    let scratch = Scratch::new("run-interrupted");
+    // Long enough that nobody waits for its end.
+    scratch.write("pair.toml", &PAIR.replace("\"200 us\"", "\"20 s\""));
+    let mut command = scratch.command(&["run", "pair.toml", "--out", "out", "--jobs", "1"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    let waiting = std::thread::spawn(move || child.wait_with_output());
+    // The handler is installed before the first event; one second is plenty.
+    let (_keep, pause) = std::sync::mpsc::channel::<()>();
+    let _ = pause.recv_timeout(Duration::from_secs(1));
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let called = Called::from(waiting.join().unwrap().unwrap(), "run, interrupted");
+    assert_eq!(called.code, 4, "{called:?}");
+    assert!(called.stdout.contains("[partial]"), "{called:?}");
+    assert!(scratch.read("out/summary.json").contains("\"partial\""));
+    assert_eq!(scratch.names(), ["out", "pair.toml"]);
+}
+
+#[test]
+fn results_that_cannot_be_written_are_refused_before_the_run() {
+    let scratch = Scratch::new("run-unwritable");
+    scratch.write("pair.toml", PAIR);
+    scratch.write("file", "x");
+    let called = scratch.call("run pair.toml --out file");
+    assert!(called.failure(2).starts_with("file: "), "{called:?}");
+    let called = scratch.call("run pair.toml --out /proc/clearlane/out");
+    assert!(called.failure(5).starts_with("/proc/clearlane"), "{called:?}");
+}

@@ -1,0 +1,169 @@
+//! `route` and `check`: tables written, read back, and judged.
+
+use super::binary::Scratch;
+
+#[test]
+fn what_is_routed_reads_back_and_is_sane() {
+    let scratch = Scratch::new("route");
+    scratch.call("fabric build leaf-spine:leaves=4,hosts=3,spines=3 -o t.topo").text();
+    let routed = scratch.call("route t.topo --engine fat-tree -o out");
+    assert!(
+        routed
+            .text()
+            .starts_with("12 hosts and 7 switches routed by fat-tree: 19 LIDs on 1 lane\n")
+    );
+    let written = [
+        "README",
+        "guid2lid",
+        "lfts.txt",
+        "opensm-subnet.lst",
+        "opensm.fdbs",
+        "psl.txt",
+        "sl2vl.dump",
+    ];
+    for name in written {
+        assert!(!scratch.read(&format!("out/{name}")).is_empty(), "{name}");
+        assert!(routed.stdout.contains(&format!("out/{name}")), "{name}");
+    }
+    assert_eq!(scratch.names(), ["out", "t.topo"]);
+    for tables in ["out/lfts.txt", "out/opensm.fdbs"] {
+        let back = scratch.call(&format!("route out/opensm-subnet.lst --lft {tables} -o back"));
+        assert!(back.text().contains("routed by file: 19 LIDs"));
+        let [ours, read] = ["out/lfts.txt", "back/lfts.txt"].map(|name| scratch.read(name));
+        assert_eq!(sections(&read), sections(&ours));
+    }
+    let checked = scratch.call("check t.topo --lft out/lfts.txt --random-permutations 0");
+    assert_eq!(
+        checked.text(),
+        "\
+reachable    132 of 132 paths, 12 hosts with 12 LIDs
+switches     1 (18.2 %), 3 (81.8 %)
+deadlock     no credit loop among 24 channels (1 lane, 1 service level)
+balance      permutations  flows on the worst link: mean  most  no two on a link  worst
+             11 shift                               1.00     1           100.0 %  leaf00[1], shift 1
+verdict      sane: every host reaches every other, and no credit loop is possible
+"
+    );
+}
+
+#[test]
+fn a_dry_route_writes_nothing_and_a_foreign_folder_is_left_alone() {
+    let scratch = Scratch::new("route-dry");
+    let dry = scratch.call("route star:4 --engine min-hop -o out --dry-run");
+    assert!(dry.text().contains("would write out/lfts.txt"));
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+    std::fs::create_dir(scratch.path("mine")).unwrap();
+    scratch.write("mine/thesis.tex", "x");
+    let refused = scratch.call("route star:4 --engine min-hop -o mine");
+    assert_eq!(
+        refused.failure(2),
+        "folder mine holds thesis.tex, which is not written here; name another folder with -o"
+    );
+    assert_eq!(scratch.names(), ["mine"]);
+    assert_eq!(scratch.read("mine/thesis.tex"), "x");
+}
+
+#[test]
+fn engines_and_their_flags_are_checked() {
+    let scratch = Scratch::new("route-flags");
+    let failure = |line: &str| scratch.call(line).failure(2).to_owned();
+    assert!(failure("route star:4 --engine minhop -o o").contains("did you mean \"min-hop\"?"));
+    assert!(failure("route star:4 --engine file -o o").contains("name them with --lft"));
+    assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("leave --lft"));
+    assert!(failure("route star:4 --engine min-hop --lmc 8 -o o").contains("0..=7"));
+    assert!(failure("route torus:4 --engine dor --lanes 1 -o o").contains("2 to 15 data VLs"));
+    assert!(failure("check star:4").contains("--engine <ENGINE>"));
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+}
+
+/// The sections of a table file, sorted: files of one fabric list its switches in their own order.
+fn sections(text: &str) -> Vec<&str> {
+    let mut sections: Vec<_> = text.split("Unicast lids ").collect();
+    sections.sort_unstable();
+    sections
+}
+
+/// Two leaves under one spine, and the tables of it.
+fn two_leaves(scratch: &Scratch) -> String {
+    scratch.call("fabric build leaf-spine:leaves=2,hosts=2,spines=1 -o t.topo").text();
+    scratch.call("route t.topo --engine min-hop -o out").text();
+    scratch.read("out/lfts.txt")
+}
+
+/// Changes the port for `host` in the table of `switch`.
+fn with_entry(tables: &str, switch: &str, host: &str, port: Option<u8>) -> String {
+    let (mut inside, mut changed, mut text) = (false, 0, String::new());
+    for line in tables.lines() {
+        if line.starts_with("Unicast lids") {
+            inside = line.contains(&format!("'{switch}'"));
+        }
+        if inside && line.starts_with("0x") && line.contains(&format!("'{host}'")) {
+            changed += 1;
+            let Some(port) = port else { continue };
+            let (lid, rest) = line.split_once(' ').unwrap();
+            let (_, comment) = rest.split_once(' ').unwrap();
+            text.push_str(&format!("{lid} {port:03} {comment}\n"));
+        } else {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    assert_eq!(changed, 1, "{switch} has no entry for {host} in\n{tables}");
+    text
+}
+
+#[test]
+fn a_forwarding_loop_is_bad_news_and_is_named() {
+    let scratch = Scratch::new("loop");
+    let tables = two_leaves(&scratch);
+    // Port 3 of leaf01 leads back up.
+    scratch.write("loop.txt", &with_entry(&tables, "leaf01", "host0003", Some(3)));
+    let called = scratch.call("check t.topo --lft loop.txt --random-permutations 0");
+    assert_eq!((called.code, called.stderr.as_str()), (1, ""), "{called:?}");
+    assert_eq!(
+        called.stdout.lines().next_back(),
+        Some("verdict      NOT sane: 3 paths go round in a loop"),
+        "{called:?}"
+    );
+    let proof = called.stdout.lines().find(|line| line.contains("loop") && line.contains("leaf01"));
+    assert!(proof.is_some_and(|line| line.contains("spine00")), "{called:?}");
+    let json = scratch.call("check t.topo --lft loop.txt --json").json(1);
+    assert_eq!((&json["sane"], &json["reachability"]["loop"]), (&false.into(), &3.into()));
+}
+
+#[test]
+fn a_dead_end_is_bad_news_and_is_named() {
+    let scratch = Scratch::new("dead-end");
+    let tables = two_leaves(&scratch);
+    scratch.write("end.txt", &with_entry(&tables, "spine00", "host0003", None));
+    let called = scratch.call("check t.topo --lft end.txt");
+    assert_eq!(called.code, 1);
+    assert!(called.stdout.contains("NOT sane: 2 paths come to a dead end\n"), "{called:?}");
+    assert!(called.stdout.lines().any(|l| l.contains("spine00") && l.contains("host0003")));
+}
+
+#[test]
+fn a_credit_loop_is_bad_news_and_datelines_cure_it() {
+    let scratch = Scratch::new("credit-loop");
+    let called = scratch.call("check ring:6x1 --engine min-hop");
+    assert_eq!(called.code, 1);
+    assert!(called.stdout.contains("deadlock     credit loop of 6 channels"), "{called:?}");
+    let json = scratch.call("check ring:6x1 --engine min-hop --json").json(1);
+    assert_eq!(json["credit_loop"]["cycle"].as_array().unwrap().len(), 6);
+    let cured = scratch.call("check ring:6x1 --engine dor --json").json(0);
+    assert_eq!(cured["credit_loop"]["cycle"], serde_json::Value::Null);
+    assert_eq!(cured["credit_loop"]["lanes"], 2);
+}
+
+#[test]
+fn seeds_choose_the_random_permutations() {
+    let scratch = Scratch::new("permutations");
+    let mean = |seed: u32| {
+        let line = format!("check fat-tree:648 --engine fat-tree --seed {seed} --json");
+        let json = scratch.call(&line).json(0);
+        assert_eq!(json["balance"]["shifts"]["measured"], 647);
+        assert_eq!(json["balance"]["shifts"]["worst"], 1);
+        json["balance"]["bisection"]["mean_share"].as_f64().unwrap()
+    };
+    assert!((mean(1) - mean(1)).abs() < 1e-12);
+    assert!((mean(1) - mean(2)).abs() > 1e-6);
+}
