@@ -3,8 +3,6 @@
 //! Runs `npm ci && npm run build` there when `web/dist/report.html` is missing or older than what
 //! it is made from; writes nothing into the source tree but `web/node_modules` and `web/dist`.
 
-#![expect(clippy::print_stdout, reason = "a build script talks to cargo on its standard output")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,11 +6,11 @@ use crate::experiment::{
     FabricSource, FabricSpec, Plan, Routing, SubnetSpec, Variant, exact_time, in_words, read_text,
 };
 use clearlane_fabric::structure::{self, Grid};
-use clearlane_fabric::{Fabric, damage, formats, topologies};
+use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
 use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidMap, Subnet, check};
-use clearlane_workload::{Class, FlowGroup};
+use clearlane_workload::{Arrivals, Class, FlowGroup, Transport};
 use std::path::Path;
 
 /// Most bytes of a fabric, table or matrix file: a subnet's largest LFT dump is below.
@@ -240,8 +240,14 @@ fn check_routing(
     let value = match &loops.cycle {
         None => format!("yes: no cycle among {} dependencies of buffers", loops.dependencies),
         Some(cycle) => {
-            let lines: Vec<&str> = cycle.lines.iter().map(String::as_str).collect();
-            format!("no: {} buffers can wait in a circle: {}", lines.len(), lines.join("; "))
+            let channel = |waiting: &check::Waiting| {
+                let end = Endpoint { node: waiting.switch, port: waiting.port };
+                format!("{} VL {}", fabric.describe(end), waiting.vl)
+            };
+            let names: Vec<String> = cycle.channels.iter().take(8).map(channel).collect();
+            let more = if cycle.channels.len() > 8 { " → …" } else { "" };
+            let count = cycle.channels.len();
+            format!("no: {count} outputs can wait in a circle: {}{more}", names.join(" → "))
         }
     };
     fact(facts, "deadlock-free", value);
@@ -254,16 +260,22 @@ fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
         let senders = if count == 1 { "sender" } else { "senders" };
         let sl = group.sl.map_or(String::new(), |sl| format!(", SL {sl}"));
         let value = format!(
-            "{}; {count} {senders}, load {}, messages of {}, {:?} arrivals, {:?}{sl}, {} to {}",
+            "{}; {count} {senders}, load {}, messages of {}, {} arrivals, {}{sl}, {} to {}",
             group.class.name(),
             group.load,
             in_words(&group.sizes),
-            group.arrivals,
-            group.transport,
+            match group.arrivals {
+                Arrivals::Poisson => "Poisson",
+                Arrivals::Periodic => "periodic",
+            },
+            match group.transport {
+                Transport::Rc => "RC",
+                Transport::Ud => "UD",
+            },
             exact_time(group.start),
             exact_time(group.stop),
         );
-        fact(facts, &format!("traffic {}", group.name), value.to_lowercase());
+        fact(facts, &format!("traffic {}", group.name), value);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
+use clearlane_workload::Class;
 use serde::Serialize;
 use std::fmt;
 
@@ -233,9 +234,15 @@ fn remarks(run: &SeedResult) -> Vec<String> {
 }
 
 /// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
+/// Of hot flows beside victims nothing else is expected.
 fn saturated(variant: &VariantResult) -> Vec<String> {
+    let groups = &variant.prepared.groups;
+    let victims = groups.iter().any(|group| group.class == Class::Victim);
     let mut all = Vec::new();
-    for (index, group) in variant.prepared.groups.iter().enumerate() {
+    for (index, group) in groups.iter().enumerate() {
+        if victims && group.class == Class::Hot {
+            continue;
+        }
         let of = |value: fn(&Figures) -> f64| {
             let runs = variant.runs.iter().filter(|run| !run.is_deadlock());
             Estimate::over(runs.map(|run| run.figures.groups.get(index).map(value)))
@@ -245,8 +252,8 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         let (Some(offered), Some(delivered)) = (offered, delivered) else { continue };
         if delivered.mean < 0.95 * offered.mean {
             all.push(format!(
-                "{}: offers {} and is delivered {} of its senders' links: its queues grow, and \
-                 its latencies with the length of the run",
+                "{} is saturated: offers {} of its senders' links, is delivered {}; its latencies \
+                 grow with the length of the run",
                 group.name,
                 significant(offered.mean),
                 significant(delivered.mean)

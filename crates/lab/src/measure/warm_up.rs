@@ -8,7 +8,7 @@
 //! errors where its noise is larger.
 
 /// How many observations make a batch.
-pub(crate) const BATCH: usize = 5;
+const BATCH: usize = 5;
 
 /// How far the means of the two last quarters may lie apart, relative to the larger.
 const DRIFT_MAX: f64 = 0.02;

@@ -57,6 +57,12 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
             });
             format!("The hot flows slow the victims down {}{left}.", times(only))
         }
+        few if few.len() <= 4 => {
+            let each: Vec<String> =
+                few.iter().map(|(name, slow)| format!("{} in {name}", times(slow))).collect();
+            let each: Vec<&str> = each.iter().map(String::as_str).collect();
+            format!("The hot flows slow the victims down {}.", list(&each))
+        }
         several => {
             let worst = several.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
             let best = several.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));

@@ -32,6 +32,29 @@ pub(super) fn layout(fabric: &Fabric) -> Layout {
     layout
 }
 
+/// A name as a key in which `leaf9` comes before `leaf10`: words and numbers by turns, numbers by
+/// their length without leading zeros, then by their digits.
+fn natural(name: &str) -> Vec<(String, usize, String)> {
+    let mut parts = vec![(String::new(), 0, String::new())];
+    let mut in_number = false;
+    for c in name.chars() {
+        if in_number && !c.is_ascii_digit() {
+            parts.push((String::new(), 0, String::new()));
+        }
+        in_number = c.is_ascii_digit();
+        let Some((word, length, digits)) = parts.last_mut() else { continue };
+        match in_number {
+            false => word.push(c),
+            true if c == '0' && digits.is_empty() => {}
+            true => {
+                *length += 1;
+                digits.push(c);
+            }
+        }
+    }
+    parts
+}
+
 /// `index` of `count` spread evenly over 0..1.
 fn spread(index: usize, count: usize) -> f64 {
     if count <= 1 { 0.5 } else { index as f64 / (count - 1) as f64 }
@@ -43,8 +66,10 @@ fn by_level(fabric: &Fabric, height: u32) -> Vec<(f64, f64, Option<u32>)> {
     // Switches no host reaches stand above the top.
     let level_of = |id: NodeId| levels.get(id.index()).copied().flatten().unwrap_or(height);
     for level in 0..=height {
-        let row: Vec<NodeId> =
+        let mut row: Vec<NodeId> =
             fabric.ids(NodeKind::Switch).filter(|id| level_of(*id) == level).collect();
+        // A file lists switches as they were discovered; people look for leaf03 beside leaf02.
+        row.sort_by_cached_key(|id| natural(&fabric.node(*id).name));
         for (index, id) in row.iter().enumerate() {
             let y = 1.0 - f64::from(level + 1) / f64::from(height + 1);
             places[id.index()] = (spread(index, row.len()), y.max(0.0), Some(level));
@@ -116,6 +141,15 @@ mod tests {
             at.filter(|place| place.2 == Some(level)).map(|place| place.1).next().unwrap()
         };
         assert!(y(0) > y(1));
+    }
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names =
+            vec!["leaf10", "leaf9", "leaf010b", "spine1", "leaf", "leaf9-2", "leaf9-11"];
+        names.sort_by_cached_key(|name| natural(name));
+        let expected = ["leaf", "leaf9", "leaf9-2", "leaf9-11", "leaf10", "leaf010b", "spine1"];
+        assert_eq!(names, expected);
     }
 
     #[test]

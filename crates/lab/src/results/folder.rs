@@ -51,7 +51,7 @@ pub fn check_run_folder(out: &Path, force: bool) -> Result<(), LabError> {
     let entries = match fs::read_dir(out) {
         Ok(entries) => entries,
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(source) if source.kind() == std::io::ErrorKind::NotADirectory => {
+        Err(_) if fs::metadata(out).is_ok_and(|metadata| !metadata.is_dir()) => {
             return taken("is a file; choose another folder");
         }
         Err(source) => return Err(refused(out, source)),

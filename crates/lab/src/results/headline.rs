@@ -57,9 +57,8 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let sides = has(Class::Hot) && has(Class::Victim);
     let mut columns = Vec::new();
     if sides {
-        let hot = || Scope::Class(Class::Hot);
-        columns.push(column("hot_gbps", "hot", Some(High), Q::AcceptedGbps, hot()));
-        columns.push(column("hot_jain", "hot Jain", Some(High), Q::Jain, hot()));
+        let hot = Scope::Class(Class::Hot);
+        columns.push(column("hot_gbps", "hot", Some(High), Q::AcceptedGbps, hot));
     }
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
@@ -70,9 +69,8 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
         columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
         columns.push(column("delivered", "delivered", Some(High), Q::DeliveredLoad, scope()));
         columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
-        columns.push(column("gbps", "payload", Some(High), Q::AcceptedGbps, scope()));
     }
-    columns.push(column("mean", "mean latency", Some(Low), Q::LatencyMean, scope()));
+    columns.push(column("mean", "latency mean", Some(Low), Q::LatencyMean, scope()));
     columns.push(column("p50", "p50", Some(Low), Q::LatencyP50, scope()));
     columns.push(column("p99", "p99", Some(Low), Q::LatencyP99, scope()));
     columns.push(column("jain", "Jain", Some(High), Q::Jain, scope()));
