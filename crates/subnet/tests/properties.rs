@@ -146,7 +146,8 @@ proptest! {
     ) {
         let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
         let kind = if wrapped { "torus" } else { "mesh" };
-        let fabric = topologies::build(&format!("{kind}:{},hosts={hosts}", sizes.join("x"))).unwrap();
+        let spec = format!("{kind}:{},hosts={hosts}", sizes.join("x"));
+        let fabric = topologies::build(&spec).unwrap();
         let lmc = Lmc::new(lmc).unwrap();
         let options = RouteOptions { lmc, lanes: 2, ..RouteOptions::default() };
         keeps_its_claims(&fabric, "dor", &options);

@@ -113,7 +113,8 @@ impl fmt::Display for Balance {
         writeln!(f, "random         {}", self.random)?;
         writeln!(
             f,
-            "bisection      {:.1} % of full bandwidth ({:.1} to {:.1} % over {matchings} matchings)",
+            "bisection      {:.1} % of full bandwidth ({:.1} to {:.1} % over {matchings} \
+             matchings)",
             100.0 * mean_share,
             100.0 * least,
             100.0 * most

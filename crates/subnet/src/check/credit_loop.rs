@@ -88,14 +88,14 @@ pub fn credit_loop(fabric: &Fabric, subnet: &Subnet) -> CreditLoopReport {
     let mut dependencies = Dependencies::new(&graph, &traffic);
     let mut sweep = Sweep::new(&graph, subnet, traffic.lanes);
     let mut levels_used = [false; 16];
-    for target in &traffic.targets {
-        for sl in 0..16u8 {
-            let Some(sl) = ServiceLevel::new(sl) else { continue };
-            if !traffic.uses(target, sl) {
-                continue;
-            }
+    let mut masks = Vec::new();
+    for (at, target) in traffic.targets.iter().enumerate() {
+        if at == 0 || traffic.targets[at - 1].row != target.row {
+            traffic.masks(target.row as usize, &mut masks);
+        }
+        for sl in (0..16).filter_map(ServiceLevel::new).filter(|sl| traffic.uses(target, *sl)) {
             levels_used[usize::from(sl.value())] = true;
-            sweep.run(&traffic, target, sl, |from, to| {
+            sweep.run(&traffic, &masks, target, sl, |from, to| {
                 dependencies.add(&graph, from, to);
                 true
             });
@@ -179,15 +179,18 @@ impl<'a> Traffic<'a> {
         self.levels[target.row as usize] & (1 << sl.value()) != 0
     }
 
-    /// Whether hosts on `row` send to `target` on this SL, as a request or as an acknowledgement.
-    fn sends(&self, row: usize, target: &Target, sl: ServiceLevel) -> bool {
-        let home = target.row as usize;
-        // A host alone on its switch sends nothing to itself.
-        if row == home && self.count[row] < 2 {
-            return false;
-        }
+    /// Per row, bit s: hosts there send to hosts on `home` on SL s, requests or acknowledgements.
+    fn masks(&self, home: usize, masks: &mut Vec<u16>) {
         let path_sl = &self.subnet.path_sl;
-        path_sl.level(row, home) == sl || path_sl.level(home, row) == sl
+        masks.clear();
+        masks.resize(self.count.len(), 0);
+        for row in self.sources.iter().map(|(row, _)| *row) {
+            // A host alone on its switch sends nothing to itself.
+            if row != home || self.count[row] > 1 {
+                let (there, back) = (path_sl.level(row, home), path_sl.level(home, row));
+                masks[row] = 1 << there.value() | 1 << back.value();
+            }
+        }
     }
 }
 
@@ -393,6 +396,7 @@ impl<'a> Sweep<'a> {
     fn run(
         &mut self,
         traffic: &Traffic<'_>,
+        masks: &[u16],
         target: &Target,
         sl: ServiceLevel,
         mut edge: impl FnMut(usize, usize) -> bool,
@@ -400,7 +404,7 @@ impl<'a> Sweep<'a> {
         self.run += 1;
         self.nodes.clear();
         for (row, hosts) in &traffic.sources {
-            if !traffic.sends(*row, target, sl) {
+            if masks[*row] & (1 << sl.value()) == 0 {
                 continue;
             }
             for host in hosts {
@@ -483,10 +487,12 @@ fn cause(
     node: usize,
     next: usize,
 ) -> Option<(Host, Target, ServiceLevel)> {
+    let mut masks = Vec::new();
     for target in &traffic.targets {
+        traffic.masks(target.row as usize, &mut masks);
         for sl in (0..16).filter_map(ServiceLevel::new).filter(|sl| traffic.uses(target, *sl)) {
             let mut found = false;
-            sweep.run(traffic, target, sl, |from, to| {
+            sweep.run(traffic, &masks, target, sl, |from, to| {
                 found |= (from, to) == (node, next);
                 !found
             });
@@ -494,7 +500,7 @@ fn cause(
                 continue;
             }
             for host in traffic.hosts.iter().filter(|host| host.end != target.owner.end) {
-                if traffic.sends(host.row as usize, target, sl)
+                if masks[host.row as usize] & (1 << sl.value()) != 0
                     && passes(graph, sweep, host, target, sl, node)
                 {
                     return Some((*host, *target, sl));

@@ -114,6 +114,8 @@ struct Fill<'a> {
     /// Hops of the up-then-down path.
     distances: Vec<u32>,
     queue: Vec<usize>,
+    /// Down cables of a switch towards the destination: port, peer row, its port.
+    children: Vec<(u8, usize, u8)>,
     /// Entries chosen outside the closed form, by channel.
     extra: Vec<u32>,
     /// LID for which a channel was last counted in `extra`.
@@ -139,6 +141,7 @@ impl<'a> Fill<'a> {
             down: vec![FAR; graph.rows()],
             distances: vec![FAR; graph.rows()],
             queue: Vec::new(),
+            children: Vec::new(),
             extra: vec![0; graph.channels()],
             counted: vec![0; graph.channels()],
             pending: Vec::new(),
@@ -147,23 +150,73 @@ impl<'a> Fill<'a> {
     }
 
     fn all(&mut self, targets: &[Target]) -> Result<(), NoCommonAncestor> {
+        let order = self.order;
+        let mut spares: Vec<(usize, usize)> = Vec::new();
+        let mut js: Vec<u32> = Vec::new();
         for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
             let destination = of_switch[0].row as usize;
             self.survey(destination);
             self.fill_aside(destination, of_switch)?;
-            for target in of_switch {
-                let j = self.position(target);
-                for at in 0..self.order.descending.len() {
-                    let row = self.order.descending[at] as usize;
-                    if row != destination && self.distances[row] != FAR {
-                        let port = self.choose(row, target, j);
-                        self.tables.row_mut(row)[usize::from(target.lid.value())] = port;
-                    }
+            js.clear();
+            js.extend(of_switch.iter().map(|target| self.position(target)));
+            spares.clear();
+            for row in order.descending.iter().map(|row| *row as usize) {
+                if row != destination && self.distances[row] != FAR {
+                    self.fill_row(row, of_switch, &js, &mut spares);
                 }
+            }
+            // Target by target, the highest switch first: a choice looks at the path beyond it.
+            spares.sort_by_key(|(at, _)| *at);
+            for (at, row) in &spares {
+                let (target, j) = (&of_switch[*at], js[*at]);
+                let port = self.choose_other(*row, target, j);
+                self.tables.row_mut(*row)[usize::from(target.lid.value())] = port;
             }
         }
         self.rehome(targets);
         Ok(())
+    }
+
+    /// The entries of one switch that the closed form gives; the others are noted in `spares`.
+    fn fill_row(
+        &mut self,
+        row: usize,
+        targets: &[Target],
+        js: &[u32],
+        spares: &mut Vec<(usize, usize)>,
+    ) {
+        let (order, slots) = (self.order, self.slots);
+        let distance = self.distances[row];
+        let entries = self.tables.row_mut(row);
+        if self.down[row] == FAR {
+            for (at, (target, j)) in targets.iter().zip(js).enumerate() {
+                match slots.choose(row, *j) {
+                    Some((port, peer)) if self.distances[peer].saturating_add(1) == distance => {
+                        entries[usize::from(target.lid.value())] = port;
+                    }
+                    _ => spares.push((at, row)),
+                }
+            }
+            return;
+        }
+        self.children.clear();
+        self.children.extend(self.graph.switch_peers(row).filter(|(_, peer, _)| {
+            self.down[*peer].saturating_add(1) == distance && order.is_up(*peer, row)
+        }));
+        for (at, (target, j)) in targets.iter().zip(js).enumerate() {
+            // The cable by which the child itself would climb for this position: parallel cables
+            // then share both directions evenly.
+            let same = self
+                .children
+                .iter()
+                .find(|(_, peer, peer_port)| slots.choose(*peer, *j) == Some((*peer_port, row)));
+            match (same, &self.children[..]) {
+                (Some((port, ..)), _) | (None, [(port, ..)]) => {
+                    entries[usize::from(target.lid.value())] = *port;
+                }
+                _ => spares.push((at, row)),
+            }
+        }
     }
 
     /// The number whose digits choose the path.
@@ -237,26 +290,8 @@ impl<'a> Fill<'a> {
         Ok(())
     }
 
-    /// The port of a switch towards a target, which is not on it and has a path from it.
-    fn choose(&mut self, row: usize, target: &Target, j: u32) -> u8 {
-        if self.down[row] != FAR {
-            // The cable by which the child itself would climb for this position: parallel cables
-            // then share both directions evenly.
-            let below = self.down[row] - 1;
-            let mut peers = self.graph.switch_peers(row);
-            let same = peers.find(|(_, peer, peer_port)| {
-                self.down[*peer] == below
-                    && self.order.is_up(*peer, row)
-                    && self.slots.choose(*peer, j) == Some((*peer_port, row))
-            });
-            if let Some((port, _, _)) = same {
-                return port;
-            }
-        } else if let Some((port, peer)) = self.slots.choose(row, j)
-            && self.distances[peer].saturating_add(1) == self.distances[row]
-        {
-            return port;
-        }
+    /// The port of a switch towards a target for which the closed form has none.
+    fn choose_other(&mut self, row: usize, target: &Target, j: u32) -> u8 {
         let careful = self.shifts.as_ref().is_some_and(|shifts| shifts.tracks(target))
             && self.down[row] == FAR
             && self.graph.has_adapter(row)
