@@ -99,7 +99,8 @@ fn a_damaged_tree_is_routed_with_up_and_down_paths() {
         assert_eq!(reached.hops[3], 648 * 630, "all paths stay minimal");
         assert!(credit_loop(&fabric, &subnet).is_sane());
         let found = shifts(&fabric, &subnet);
-        assert!(found.mean <= 2.4, "seed {seed}: {found}");
+        // One lost cable makes two flows share a link in nearly every shift; 13 need not do worse.
+        assert!(found.mean <= 2.0 && found.worst.unwrap().flows == 2, "seed {seed}");
         assert_eq!(subnet.remarks.len(), 1, "{:?}", subnet.remarks);
     }
     let mut fabric = topologies::build("xgft:4,4,4;1,4,4").unwrap();

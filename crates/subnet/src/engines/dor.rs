@@ -12,11 +12,11 @@
 //! SL(s, d) = SL(d, s), so acknowledgements on the request's SL stay on these lanes. That needs a
 //! tie (half way round an even ring) to use the same arc both ways: the choice is symmetric in the
 //! two ends. It is the parity of the smaller coordinate plus all higher coordinates of both ends,
-//! which is as much as a forwarding table (switch, destination) can tell; so half of the ties of a
-//! ring go each way in every dimension but the last, where the parity of the smaller coordinate
-//! alone decides. All hosts to all hosts on a torus then load the links of one direction of a
-//! dimension within (mean, most per 1 source and destination switch pair): see the test
-//! `loads_are_as_documented`: 8x8: 64 on average, at most 64 in dimension 0 and 72 in the last.
+//! which is as much as a forwarding table (switch, destination) can tell. So half of the ties go
+//! each way in every dimension but the last, where the smaller coordinate alone decides and the
+//! links near coordinate 0 carry more. One flow between every two switches loads the links of the
+//! first dimension of an 8x8 torus with 64 flows each, those of the last with 64 on average and 72
+//! at most; of a 4x4x4 torus with 32, and 32 to 48 at most in the last (`loads_are_as_documented`).
 //!
 //! Any number of hosts per switch is sound. All 2^LMC LIDs of a port take the same route.
 //! Parameters: lmc 0 to 7; lanes 2 to 15 if a dimension wraps, else 1 to 15; at most 4 wrapping
@@ -166,6 +166,7 @@ fn check_whole(
                 }
                 let port = PortNumber::new(port).unwrap_or(PortNumber::MANAGEMENT);
                 let port = fabric.describe(Endpoint { node: graph.switch(row), port });
+                let port = port.escape_debug().to_string();
                 return Err(RoutingError::Hole { engine: ENTRY.name, port, dimension });
             }
         }

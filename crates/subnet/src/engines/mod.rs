@@ -255,7 +255,7 @@ fn remark_on_parts(fabric: &Fabric, graph: &SwitchGraph) -> Option<String> {
     let sizes: Vec<String> = parts
         .iter()
         .take(8)
-        .map(|(hosts, at)| format!("{hosts} around {}", fabric.node(*at).name))
+        .map(|(hosts, at)| format!("{hosts} around {}", fabric.node(*at).name.escape_debug()))
         .collect();
     let count = parts.len();
     Some(format!(

@@ -252,7 +252,8 @@ impl Placing<'_> {
         };
         let node = self.fabric.node(switch);
         if std::mem::replace(&mut self.seen[switch.index()], true) {
-            let what = format!("{} has two sections; later entries win", node.name);
+            let name = node.name.escape_debug();
+            let what = format!("{name} has two sections; later entries win");
             self.odd(section.line, what);
         }
         for entry in &section.entries {
@@ -308,10 +309,10 @@ impl Placing<'_> {
             self.odd(line, format!("{count} entries are for LIDs that nobody has, first {first}"));
         }
         let switches = self.tables.switches().to_vec();
-        let omitted: Vec<&str> = switches
+        let omitted: Vec<String> = switches
             .iter()
             .filter(|id| !self.seen[id.index()])
-            .map(|id| self.fabric.node(*id).name.as_str())
+            .map(|id| self.fabric.node(*id).name.escape_debug().to_string())
             .collect();
         if !omitted.is_empty() {
             let (count, of) = (omitted.len(), switches.len());
@@ -330,7 +331,8 @@ impl Placing<'_> {
                 if self.tables.port(*switch, lid).is_none() {
                     if holes == 0 {
                         let at = &self.fabric.node(*switch).name;
-                        first = format!("{lid} ({}) on {at}", self.fabric.describe(owner.end));
+                        let of = self.fabric.describe(owner.end);
+                        first = format!("{lid} ({of}) on {at}").escape_debug().to_string();
                     }
                     holes += 1;
                 }

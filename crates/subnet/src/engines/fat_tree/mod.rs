@@ -88,7 +88,8 @@ fn remarks(fabric: &Fabric, graph: &SwitchGraph, order: &Order, slots: &Slots) -
         ));
     }
     if let Some(first) = order.lifted.first() {
-        let (count, name) = (order.lifted.len(), &fabric.node(graph.switch(*first)).name);
+        let name = fabric.node(graph.switch(*first)).name.escape_debug();
+        let count = order.lifted.len();
         remarks.push(format!(
             "some hosts have no common ancestor; {count} switches were lifted above their level, \
              {name} first"
