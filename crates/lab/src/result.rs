@@ -54,7 +54,8 @@ pub struct SeedResult {
     pub totals: Totals,
     /// What was measured.
     pub figures: RunFigures,
-    /// Accepted load of the victims alone over that beside the hot flows; nothing without both.
+    /// Payload of the victims alone over that beside the hot flows, in the same part of the run;
+    /// nothing without both.
     pub slowdown: Option<f64>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::experiment::{Experiment, Plan};
-use crate::measure::figures;
+use crate::measure::{RunFigures, figures};
 use crate::prepare::Prepared;
 use crate::result::{RunResult, SeedResult, VariantResult};
 use clearlane_ib::{Picoseconds, wire};
@@ -55,8 +55,8 @@ struct Job {
 enum Finished {
     /// The run proper.
     Run(Box<SeedResult>),
-    /// The victims alone: their accepted load.
-    Alone(f64),
+    /// The victims alone: the payload they are delivered, by slice.
+    Alone(Vec<u64>),
 }
 
 struct Shared<'a> {
@@ -102,7 +102,7 @@ pub fn run(
             Some(Ok(Finished::Alone(alone))) => {
                 let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
                 if let Some(run) = same {
-                    run.slowdown = slowdown(run, alone);
+                    run.slowdown = slowdown(run, &prepared[job.variant], &alone);
                 }
             }
         }
@@ -127,11 +127,27 @@ fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
     jobs
 }
 
-/// Accepted load of the victims alone over that of the run; an interrupted run has none.
-fn slowdown(run: &SeedResult, alone: f64) -> Option<f64> {
-    let victims = run.figures.classes.iter().find(|(class, _)| *class == Class::Victim)?;
-    let beside = victims.1.accepted_load;
-    (!run.interrupted && beside > 0.0).then(|| alone / beside)
+/// What the victims are delivered alone over what they are delivered in the run, both over the part
+/// of it that is measured; an interrupted run has none.
+fn slowdown(run: &SeedResult, prepared: &Prepared, alone: &[u64]) -> Option<f64> {
+    let part = run.figures.measured.clone();
+    let beside = victims(&run.figures, prepared);
+    let sum = |slices: &[u64]| slices.get(part.clone()).map(|part| part.iter().sum::<u64>());
+    let (beside, alone) = (sum(&beside)?, sum(alone)?);
+    (!run.interrupted && beside > 0).then(|| alone as f64 / beside as f64)
+}
+
+/// Payload the victims are delivered, by slice.
+fn victims(figures: &RunFigures, prepared: &Prepared) -> Vec<u64> {
+    let mut sums: Vec<u64> = Vec::new();
+    for (group, slices) in prepared.groups.iter().zip(&figures.series) {
+        if group.class == Class::Victim {
+            sums.resize(sums.len().max(slices.len()), 0);
+            let both = sums.iter_mut().zip(slices);
+            both.for_each(|(sum, slice)| *sum += slice.delivered_payload_bytes);
+        }
+    }
+    sums
 }
 
 type Done = Option<Result<Finished, LabError>>;
@@ -202,9 +218,7 @@ fn simulate(
     let outcome: Outcome = simulation.finish();
     let figures = figures(&outcome, plan, prepared);
     if job.alone {
-        let victims = figures.classes.iter().find(|(class, _)| *class == Class::Victim);
-        let load = victims.map(|(_, figures)| figures.accepted_load);
-        return Ok(load.filter(|_| !interrupted).map(Finished::Alone));
+        return Ok((!interrupted).then(|| Finished::Alone(victims(&figures, prepared))));
     }
     Ok(Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,

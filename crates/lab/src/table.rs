@@ -125,7 +125,7 @@ fat-tree  19.2 ± 0.4
 
     #[test]
     fn numbers_have_three_digits() {
-        let texts = [0.0, 0.16667, 3.14159, 25.14, 412.4, 12345.6, 0.000123].map(significant);
+        let texts = [0.0, 0.16667, 3.1449, 25.14, 412.4, 12345.6, 0.000123].map(significant);
         assert_eq!(texts, ["0", "0.167", "3.14", "25.1", "412", "12346", "0.000123"]);
         assert_eq!(with_interval(0.5, Some(0.0123)), "0.500 ± 0.012");
     }

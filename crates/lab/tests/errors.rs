@@ -170,6 +170,11 @@ fn faults_are_named_with_line_key_value_and_range() {
             "x.toml:11: sim.outstanding = 0 is not a whole number from 1 to 32767",
         ),
         (
+            "\"auto\"",
+            "\"auto\"\nslices = 19",
+            "x.toml:23: run.slices = 19 is not a whole number from 20 to 2000",
+        ),
+        (
             "duration = \"100 us\"",
             "duration = \"100 us",
             "x.toml:21: invalid basic string, expected `\"`",

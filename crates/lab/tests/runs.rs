@@ -146,6 +146,45 @@ fn the_parking_lot_gives_the_published_shares() {
 }
 
 #[test]
+fn the_headline_reads_as_people_expect_it() {
+    let mut experiment = shipped("parking-lot.toml");
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let text = result(&experiment, 1).headline_table().to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(
+        lines[0],
+        "variant  offered  delivered  accepted  latency mean   p50    p99   Jain  worst link  \
+         held back"
+    );
+    assert_eq!(words(lines[1]), ["µs", "µs", "µs"]);
+    let row = words(lines[2]);
+    // Four senders share one link: a quarter each, 2048 of 2074 bytes of it payload.
+    assert_eq!((row[0].as_str(), row[2].as_str(), row[3].as_str()), ("as-is", "0.250", "0.247"));
+    assert_eq!((row[7].as_str(), row[8].as_str()), ("0.900", "1.00"));
+    let latencies: Vec<f64> = row[4..7].iter().map(|cell| cell.parse().unwrap()).collect();
+    // Queues grow from the start to the end of 20 ms, so medians are milliseconds.
+    assert!(latencies[0] > 1e3 && latencies[1] > 1e3 && latencies[2] > latencies[1], "{row:?}");
+}
+
+#[test]
+fn latencies_of_an_idle_network_are_those_of_its_parts() {
+    let text = SMALL.replace("load = 1.0", "load = 0.001").replace("load = 0.4", "load = 0.001");
+    let text = text
+        .replace("{ min = \"64 B\", max = \"4 KiB\" }", "\"2 KiB\"")
+        .replace("duration = \"400 us\"", "duration = \"20 ms\"");
+    let result = result(&Experiment::parse(&text, Path::new("small.toml")).unwrap(), 2);
+    let victims = &result.variants[0].runs[0].figures.classes[1].1;
+    // Send overhead 400 ns, 2074 B at 4x QDR 518.5 ns, then one switch and two cables or three
+    // switches and four cables, 100 ns and 25 ns each: 1.07 or 1.32 us and the receive overhead.
+    let (p50, p99) = (victims.latency_p50_us.unwrap(), victims.latency_p99_us.unwrap());
+    let mean = victims.latency_mean_us.unwrap();
+    assert!((1.0..1.8).contains(&p50) && (1.0..1.8).contains(&mean), "{p50} {mean}");
+    assert!(p99 >= p50 && p99 < 3.5, "{p99}");
+    assert!((result.variants[0].runs[0].slowdown.unwrap() - 1.0).abs() < 0.02);
+}
+
+#[test]
 fn an_incast_fills_the_link_and_shares_it() {
     let obtained = obtained(&result(&shipped("incast-16.toml"), 2));
     for (row, (expected, off)) in obtained.iter().zip([(99.37, 0.2), (0.0625, 3e-4), (1.0, 1e-3)]) {

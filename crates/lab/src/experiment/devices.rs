@@ -145,6 +145,23 @@ impl DevicesSpec {
         table
     }
 
+    /// Every parameter with its value and where that comes from.
+    pub(crate) fn tagged(&self) -> Vec<(&'static str, toml::Value, String)> {
+        let theirs = Self::values(&(self.preset.parameters)());
+        let tag = |((name, value), (_, default)): ((&'static str, toml::Value), _)| {
+            let source = match value == default {
+                false => format!("set by the experiment; the preset has {default}"),
+                true => {
+                    let sources = self.preset.sources.iter();
+                    let found = sources.filter(|(known, _)| *known == name).map(|(_, s)| *s).next();
+                    found.unwrap_or("assumed: as the cables have it").to_owned()
+                }
+            };
+            (name, value, source)
+        };
+        Self::values(&self.parameters).into_iter().zip(theirs).map(tag).collect()
+    }
+
     /// What differs from the preset, as `buffer 4224 B (preset 64 KiB)`.
     pub(crate) fn overrides(&self) -> Vec<String> {
         let (ours, theirs) =

@@ -67,6 +67,8 @@ pub struct Experiment {
 const AS_IS: &str = "as-is";
 /// Most bytes of an experiment file: it is written by hand.
 const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most slices of all flow groups of a run: each keeps a histogram of latencies.
+const SLICES_MAX: usize = 20_000;
 /// Most variants and most flow groups; group indices are 16 bits wide.
 const VARIANTS_MAX: usize = 1000;
 
@@ -102,6 +104,12 @@ impl Experiment {
             keys.optional(section);
         }
         keys.finish()?;
+        let groups = variants.iter().map(|variant| variant.traffic.len()).max().unwrap_or(0);
+        if groups.saturating_mul(plan.slices as usize) > SLICES_MAX {
+            let problem = format!("{groups} flow groups in {} slices", plan.slices);
+            let remedy = format!("are more than {SLICES_MAX} in all; lower run.slices");
+            return Err(document.error(root.at, &format!("{problem} {remedy}")));
+        }
         let summary = LabError::one_line(summary.unwrap_or_default());
         let path = path.to_owned();
         let experiment = Experiment { path, name, summary, plan, variants, published };

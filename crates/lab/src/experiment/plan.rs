@@ -26,7 +26,7 @@ pub struct Plan {
     pub seeds: u32,
     /// The first seed; the others follow.
     pub seed: u64,
-    /// Slices of the time series, 20 to 10,000.
+    /// Slices of the time series, 20 to 2000.
     pub slices: u32,
 }
 
@@ -62,7 +62,7 @@ impl Plan {
             warm_up,
             seeds: number("seeds", 1, u64::from(SEEDS_MAX), 1)? as u32,
             seed: number("seed", 0, SEED_MAX, 1)?,
-            slices: number("slices", 20, 10_000, 100)? as u32,
+            slices: number("slices", 20, 2000, 100)? as u32,
         };
         keys.finish()?;
         Ok(plan)

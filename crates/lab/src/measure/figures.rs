@@ -8,6 +8,7 @@ use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::{Class, Rank};
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use std::ops::Range;
 
 /// The slices that count: from the end of the warm-up to the end of the run or of the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +106,8 @@ pub struct SeriesSlice {
 pub struct RunFigures {
     /// What counted.
     pub warm_up: WarmUpFound,
+    /// The same as slices of the series.
+    pub measured: Range<usize>,
     /// By group.
     pub groups: Vec<Figures>,
     /// By class, those that occur.
@@ -209,6 +212,7 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
             to_us: Picoseconds(window.to as u64 * window.slice.0).as_microseconds(),
             converged: window.converged,
         },
+        measured: window.from..window.to,
         groups: sums.iter().map(|sums| total(&[sums], window.span())).collect(),
         classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
         all: total(&sums.iter().collect::<Vec<_>>(), window.span()),

@@ -71,7 +71,7 @@ quantities! {
     LatencyP99, "latency-p99", "us", SCOPE, "post of a message to its last byte, 99th percentile";
     Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
     Slowdown, "slowdown", "", "none",
-        "accepted load of the victims without the hot flows over that with them";
+        "payload the victims are delivered without the hot flows over that beside them";
     WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
     HeldBack, "held-back", "", "none",
         "largest share of time a switch output had data and no credits (PortXmitWait)";

@@ -1,6 +1,7 @@
 //! `summary.json`, schema `clearlane-summary/1`: every figure with its unit in its name.
 
 use super::headline;
+use crate::experiment::Variant;
 use crate::measure::{Estimate, Figures, WarmUpFound};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
@@ -32,7 +33,15 @@ struct Summary<'a> {
 struct VariantSummary<'a> {
     name: &'a str,
     facts: &'a [Fact],
+    parameters: Vec<ParameterSummary>,
     runs: Vec<RunSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct ParameterSummary {
+    name: &'static str,
+    value: toml::Value,
+    source: String,
 }
 
 #[derive(Serialize)]
@@ -94,6 +103,7 @@ impl RunResult {
         let row = |(name, cells): (String, Vec<Option<Estimate>>)| {
             (name, keys.iter().copied().zip(cells).collect())
         };
+        let specs = self.experiment.variants.iter();
         let summary = Summary {
             schema: SCHEMA,
             name: &self.experiment.name,
@@ -104,7 +114,10 @@ impl RunResult {
             seeds: self.experiment.plan.all_seeds().collect(),
             headline: table.rows.into_iter().map(row).collect(),
             published: self.published(),
-            variants: self.variants.iter().map(variant).collect(),
+            variants: specs
+                .zip(&self.variants)
+                .map(|(spec, result)| variant(spec, result))
+                .collect(),
             oddities: self.oddities(),
             not_modelled: NOT_MODELLED,
             experiment: self.experiment.resolved_table(),
@@ -116,8 +129,10 @@ impl RunResult {
     }
 }
 
-fn variant(variant: &VariantResult) -> VariantSummary<'_> {
+fn variant<'a>(spec: &'a Variant, variant: &'a VariantResult) -> VariantSummary<'a> {
+    let parameter = |(name, value, source)| ParameterSummary { name, value, source };
     VariantSummary {
+        parameters: spec.devices.tagged().into_iter().map(parameter).collect(),
         name: &variant.name,
         facts: &variant.prepared.facts,
         runs: variant.runs.iter().map(|run| one(variant, run)).collect(),
