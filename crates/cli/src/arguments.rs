@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(error("clearlane"), "`clearlane` needs a command; see `clearlane --help`");
         assert_eq!(
             error("clearlane route"),
-            "the following required arguments were not provided: --output <DIR>; --engine <ENGINE>; \
-             <FABRIC>; see `clearlane route --help`"
+            "the following required arguments were not provided: --output <DIR>; \
+             --engine <ENGINE>; <FABRIC>; see `clearlane route --help`"
         );
     }
 }

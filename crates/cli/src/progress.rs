@@ -2,7 +2,7 @@
 //! Nothing in the first two seconds.
 
 use crate::terminal;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,7 @@ struct State {
 }
 
 const MILLION: u64 = 1_000_000;
+const BAR_LENGTH: u32 = 1000;
 
 impl Progress {
     /// Begins to show `label`, at first without a share.
@@ -78,12 +79,12 @@ impl State {
             pause = then;
             let elapsed = start.elapsed().as_secs_f64();
             if watched {
-                self.draw(bar.get_or_insert_with(new_bar), elapsed);
+                self.draw(&mut bar, elapsed);
             } else {
                 terminal::remark(&self.line(elapsed));
             }
         }
-        if let Some(bar) = bar {
+        if let Some((_, bar)) = bar {
             bar.finish_and_clear();
         }
     }
@@ -104,11 +105,17 @@ impl State {
         (label, Some(done), message)
     }
 
-    fn draw(&self, bar: &ProgressBar, elapsed: f64) {
+    fn draw(&self, shown: &mut Option<(bool, ProgressBar)>, elapsed: f64) {
         let (label, done, message) = self.figures(elapsed);
+        let position = done.map(|done| (done * f64::from(BAR_LENGTH)) as u64);
+        let with_share = position.is_some();
+        if let Some((_, old)) = shown.take_if(|(had_share, _)| *had_share != with_share) {
+            old.finish_and_clear();
+        }
+        let (_, bar) = shown.get_or_insert_with(|| (with_share, new_bar(with_share)));
         bar.set_prefix(label);
         bar.set_message(message);
-        bar.set_position(done.map_or(0, |done| (done * 1000.0) as u64));
+        bar.set_position(position.unwrap_or(0));
         bar.tick();
     }
 
@@ -121,11 +128,19 @@ impl State {
     }
 }
 
-fn new_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix}  {bar:24}  {percent:>3} %  {msg}");
-    // The template is fixed; were it wrong, indicatif's own would do.
+/// A bar, or where no share is known the label alone.
+fn new_bar(with_share: bool) -> ProgressBar {
+    let template = match with_share {
+        true => "{prefix}  {bar:24}  {percent:>3} %  {msg}",
+        false => "{spinner} {prefix}  {msg}",
+    };
+    let style = ProgressStyle::with_template(template);
+    // The templates are fixed; were one wrong, indicatif's own would do.
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▌░");
-    ProgressBar::new(1000).with_style(style)
+    let bar = ProgressBar::hidden().with_style(style);
+    bar.set_length(u64::from(BAR_LENGTH));
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    bar
 }
 
 /// 7.1 M.

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::files::{self, Content};
 use crate::routing::Routing;
 use crate::site;
-use crate::table::{Align, Table, count};
+use crate::table::{Align, Table, count, wrap};
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
@@ -125,39 +125,47 @@ fn contents<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<(&'static str, Co
     contents
 }
 
+/// What to do with the files: judge, try, go back.
 fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
     let mut table = Table::new(&[Align::Left, Align::Left]);
     for (name, what) in FILES.iter().filter(|(name, _)| *name != "psl.txt" || with_levels) {
         table.row([*name, *what]);
     }
-    let several = subnet.sl_to_vl.lanes() > 1;
-    let levels = match (several, with_levels) {
-        (_, false) => {
-            "psl.txt is left out: it would be large, and the service level is the same everywhere.\n"
-        }
-        (true, _) => {
-            "\nThe tables are free of deadlock only with the service levels of psl.txt and the lanes \
-             of sl2vl.dump.\nOpenSM's engine file sets neither: it needs a QoS policy that does, or \
-             an engine that answers path queries so.\n"
-        }
-        (false, _) => "",
-    };
+    let coded = !matches!(subnet.path_sl, PathSl::Uniform(_));
     let lmc = subnet.lids.iter().map(|(_, owner)| owner.offset).max().unwrap_or(0);
     let lmc = (lmc + 1).next_power_of_two().trailing_zeros();
+    let lanes = if subnet.sl_to_vl.lanes() > 1 { " -d sl2vl.dump" } else { "" };
+    let levels = if coded { " -c psl.txt" } else { "" };
+    let judge = format!("ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{lanes}{levels}");
     let head = headline(fabric, subnet);
-    format!(
-        "{head}.\nWritten by clearlane {}.\n\n{}{levels}\n\
-         To judge the tables with ibutils, which knows nothing of clearlane:\n\n  \
-         ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{}{}\n\n\
-         To try them: keep a copy of OpenSM's guid2lid (usually in /var/cache/opensm), stop OpenSM, \
-         put the\nguid2lid of this folder in its place so that every port keeps the LID the tables \
-         are for, and start\n\n  \
-         opensm -R file -U lfts.txt -l {lmc}\n\n\
-         To go back: stop OpenSM, put the copy back and start it as before. Both ways every LID that \
-         changes\nbreaks the connections that use it.\n",
-        env!("CARGO_PKG_VERSION"),
-        table.render(),
-        if several { " -d sl2vl.dump" } else { "" },
-        if several && with_levels { " -c psl.txt" } else { "" },
-    )
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = format!("{head}.\nWritten by clearlane {version}.\n\n{}", table.render());
+    let mut say = |paragraph: &str, command: &str| {
+        text.push_str(&format!("\n{}\n", wrap(paragraph, README_COLUMNS).join("\n")));
+        if !command.is_empty() {
+            text.push_str(&format!("\n  {command}\n"));
+        }
+    };
+    if !with_levels {
+        say(LEVELS_LEFT_OUT, "");
+    }
+    if coded {
+        say(LEVELS_NEEDED, "");
+    }
+    say("To judge the tables with ibutils, which knows nothing of clearlane:", &judge);
+    say(TO_TRY, &format!("opensm -R file -U lfts.txt -l {lmc}"));
+    say(TO_GO_BACK, "");
+    text
 }
+
+const README_COLUMNS: usize = 90;
+const LEVELS_LEFT_OUT: &str = "psl.txt is left out: it would be large, and the service level is \
+    the same everywhere.";
+const LEVELS_NEEDED: &str = "The tables are free of deadlock only with the service levels of \
+    psl.txt and the lanes of sl2vl.dump. OpenSM's engine file sets neither: it takes a QoS policy \
+    that does, or an engine that answers path queries so.";
+const TO_TRY: &str = "To try them: keep a copy of OpenSM's guid2lid (usually in \
+    /var/cache/opensm), stop OpenSM, put the guid2lid of this folder in its place so that every \
+    port keeps the LID the tables are for, and start";
+const TO_GO_BACK: &str = "To go back: stop OpenSM, put the copy back and start it as before. Both \
+    ways, every LID that changes breaks the connections that use it.";

@@ -11,7 +11,7 @@ use clearlane_lab::RunResult;
 #[command(
     after_help = "Ctrl-C stops in good order: what is finished is written and marked partial.\n\n\
     Examples:\n  clearlane run experiments/demo-hot-spot.toml --out runs/demo\n  \
-    clearlane run experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --out runs/site\n  \
+    clearlane run experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft\n  \
     clearlane run experiments/incast-16.toml --dry-run"
 )]
 pub struct Arguments {

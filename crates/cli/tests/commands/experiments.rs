@@ -119,7 +119,7 @@ fn a_dry_run_spells_the_experiment_out() {
 #[test]
 fn wrong_experiments_are_told_with_their_line_and_leave_nothing() {
     let scratch = Scratch::new("run-wrong");
-    let mut failure = |text: &str| {
+    let failure = |text: &str| {
         scratch.write("wrong.toml", text);
         let called = scratch.call("run wrong.toml --out out");
         assert_eq!(scratch.names(), ["wrong.toml"]);

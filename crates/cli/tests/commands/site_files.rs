@@ -4,6 +4,7 @@ use super::binary::Scratch;
 use std::path::{Path, PathBuf};
 
 /// The folder of third parties' fabric files, if it is here.
+#[expect(clippy::print_stdout, reason = "what a test leaves out is said")]
 fn fabrics(test: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fabrics");
     if !folder.is_dir() {

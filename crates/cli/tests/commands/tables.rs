@@ -121,7 +121,10 @@ fn a_forwarding_loop_is_bad_news_and_is_named() {
     assert_eq!((called.code, called.stderr.as_str()), (1, ""), "{called:?}");
     assert_eq!(
         called.stdout.lines().next_back(),
-        Some("verdict      NOT sane: 3 paths go round in a loop"),
+        Some(
+            "verdict      NOT sane: 3 paths go round in a loop; a credit loop of 2 channels can \
+             deadlock"
+        ),
         "{called:?}"
     );
     let proof = called.stdout.lines().find(|line| line.contains("loop") && line.contains("leaf01"));
