@@ -10,6 +10,9 @@ const STATUS: Record<Status, string> = {
   "not converged": "Not converged",
 };
 
+/** Remarks shown before the rest is folded away: the results must stay near the top. */
+const ODDITIES_SHOWN = 4;
+
 /** Title, one-sentence finding and status. */
 export function masthead(report: Report): HTMLElement {
   const good = report.status === "complete";
@@ -129,11 +132,14 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
 
 function oddities(lines: string[]): HTMLElement | null {
   if (lines.length === 0) return null;
-  const items = lines.map((line) => html("li", {}, line));
+  const list = (some: string[]) => html("ul", {}, ...some.map((line) => html("li", {}, line)));
+  const rest = lines.slice(ODDITIES_SHOWN);
+  const more = html("summary", {}, `${rest.length} more`);
   return html(
     "div",
     { class: "oddities" },
     html("h3", {}, "Worth knowing"),
-    html("ul", {}, ...items),
+    list(lines.slice(0, ODDITIES_SHOWN)),
+    rest.length > 0 && html("details", {}, more, list(rest)),
   );
 }

@@ -1,6 +1,7 @@
 /** The plain tables and lists of the page. */
 import type { Report, Variant } from "./data";
 import { html, section } from "./dom";
+import { shortNames } from "./fabric-links";
 import { percent, rate } from "./format";
 
 /** Published numbers beside ours; null if there are none. */
@@ -30,27 +31,37 @@ export function worstLinks(
   if (variant.worst_links.length === 0) {
     return html("p", { class: "note" }, "No link of this variant stands out.");
   }
-  const heads = ["From → to", "Link", "Load", "Carried", "Waiting", "Why"];
+  const heads = ["From → to", "Load", "Carried", "Waiting", "Why"];
+  const names = shortSwitchNames(report);
   const rows = variant.worst_links.map((row) => {
     const cable = report.fabric.links[row.link];
+    const ports = /\[(\d+)\]-.*\[(\d+)\]$/.exec(cable?.name ?? "");
     const ends = cable ? [cable.a, cable.b] : [];
-    if (row.direction === "backward") ends.reverse();
-    const text = ends.map((node) => report.fabric.nodes[node]?.name ?? "").join(" → ");
+    const named = ends.map((node, end) => `${names[node] ?? ""}[${ports?.[end + 1] ?? "?"}]`);
+    if (row.direction === "backward") named.reverse();
+    const text = named.join(" → ");
     const button = html("button", { type: "button", class: "link" }, text);
-    button.title = "show on the map";
+    button.title = `${cable?.name ?? ""}: show on the map`;
     button.addEventListener("click", () => point(row.link));
     return html(
       "tr",
       {},
       html("th", { scope: "row" }, button),
-      html("td", { class: "quiet wide-only" }, cable?.name ?? ""),
       html("td", { class: "number" }, percent(row.load, 1)),
       html("td", { class: "number" }, rate(row.load * (cable?.gbps ?? 0))),
       html("td", { class: "number" }, percent(row.wait, 1)),
       html("td", { class: "prose" }, row.why),
     );
   });
-  return table(heads, [2, 3, 4], rows, "Worst links");
+  return table(heads, [1, 2, 3], rows, "Worst links");
+}
+
+/** Names by node, switches without the prefix all of them share. */
+function shortSwitchNames(report: Report): string[] {
+  const { nodes } = report.fabric;
+  const shorts = shortNames(nodes.filter((n) => n.kind === "switch").map((n) => n.name));
+  let next = 0;
+  return nodes.map((node) => (node.kind === "switch" ? (shorts[next++] ?? node.name) : node.name));
 }
 
 /** The cycle of a deadlock, or null. */
@@ -114,7 +125,7 @@ function table(
   label: string,
 ): HTMLElement {
   const head = heads.map((text, i) =>
-    html("th", { scope: "col", class: classOfHead(text, numeric.includes(i)) }, text),
+    html("th", { scope: "col", class: numeric.includes(i) ? "number" : null }, text),
   );
   const whole = html(
     "table",
@@ -124,9 +135,4 @@ function table(
   );
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
   return html("div", region, whole);
-}
-
-/** The cable's own name repeats its ends, so a narrow page goes without it. */
-function classOfHead(text: string, numeric: boolean): string | null {
-  return numeric ? "number" : text === "Link" ? "wide-only" : null;
 }

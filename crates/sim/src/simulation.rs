@@ -5,10 +5,11 @@ use crate::forward::{Forwarding, GridForwarder, TableForwarder};
 use crate::network::Network;
 use crate::observe::{NoObserver, Recorder, Recording};
 use crate::{Hosts, Outcome, Parameters, Totals};
-use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel, wire};
 use clearlane_subnet::Subnet;
 use clearlane_workload::{RankProgram, Transport};
+use std::collections::BTreeSet;
 
 /// How messages of a flow group travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -247,28 +248,35 @@ fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Every switch knows a way to every host, so that the hot loop need not ask. Loops are left in:
-/// they show as packets that never arrive, and as deadlocks.
+/// Every packet a host may send finds an entry at every switch it comes to, so that the hot loop
+/// need not ask. Loops are left in: they show as packets that never arrive, and as deadlocks.
 fn check_tables(fabric: &Fabric, hosts: &Hosts, subnet: &Subnet) -> Result<(), SetupError> {
-    for end in hosts.ends() {
+    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
+    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
+    let mut seen_for = vec![0u32; fabric.nodes().len()];
+    for (rank, end) in hosts.ends().iter().enumerate() {
         let name = || fabric.node(end.node).name.clone();
         let (lid, _) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
-        for switch in subnet.tables.switches() {
-            let entry = subnet.tables.port(*switch, lid);
-            let usable = entry.filter(|port| port.value() > 0).and_then(|port| {
-                let out = clearlane_fabric::Endpoint { node: *switch, port };
-                let peer = fabric.peer(out)?;
-                let ends = fabric.node(peer.node).is_switch() || peer == *end;
-                ends.then_some(())
-            });
-            // A switch no host can be behind (nothing cabled) may lack entries.
-            if usable.is_none() && fabric.neighbours(*switch).next().is_some() {
-                let what = match entry {
-                    None => "no entry".to_string(),
-                    Some(port) => format!("port {port}, which leads to neither a switch nor it"),
-                };
-                let switch = fabric.node(*switch).name.clone();
-                return Err(SetupError::DeadEnd { host: name(), lid: lid.value(), switch, what });
+        for leaf in &leaves {
+            let mut at = *leaf;
+            while std::mem::replace(&mut seen_for[at.index()], rank as u32 + 1) != rank as u32 + 1 {
+                let entry = subnet.tables.port(at, lid);
+                let out = entry.filter(|port| port.value() > 0);
+                let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
+                match next {
+                    Some(peer) if peer == *end => break,
+                    Some(peer) if fabric.node(peer.node).is_switch() => at = peer.node,
+                    _ => {
+                        let what = match entry {
+                            None => "no entry".to_string(),
+                            Some(port) => {
+                                format!("port {port}, which leads to neither a switch nor it")
+                            }
+                        };
+                        let (host, switch) = (name(), fabric.node(at).name.clone());
+                        return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
+                    }
+                }
             }
         }
     }

@@ -310,3 +310,49 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
     assert_eq!(error, "buffer = 2 KiB does not hold a packet of 2082 B; raise buffer or lower mtu");
 }
+
+/// A table with a hole on a path is refused with the switch and the host; one where nobody passes
+/// is not asked for.
+#[test]
+fn a_dead_end_is_refused_only_where_packets_come() {
+    let fabric = build("chain:3x1");
+    let refused = |switch: usize, host: usize| {
+        let mut subnet = tables(&fabric, 1, false);
+        let switch = fabric.ids(NodeKind::Switch).nth(switch).unwrap();
+        let hosts = clearlane_sim::Hosts::of(&fabric);
+        let (lid, _) = subnet.lids.base(hosts.ends()[host]).unwrap();
+        subnet.tables.set(switch, lid, None);
+        let setup = clearlane_sim::Setup {
+            fabric: &fabric,
+            forwarding: clearlane_sim::Forwarding::Tables(&subnet),
+            parameters: qdr(),
+            groups: vec![group(Transport::Ud)],
+            programs: vec![idle(), idle(), idle()],
+            recording: None,
+            queue_width_log2: 13,
+        };
+        clearlane_sim::Simulation::new(setup).err().map(|error| error.to_string())
+    };
+    let error = refused(1, 2).expect("switch 1 is on the way to host 2");
+    assert!(error.contains("stop at switch") && error.contains("no entry"), "{error}");
+    let mut fabric = fabric.clone();
+    let last = fabric.links().len() as u32 - 1;
+    // Without its host the last switch sends and forwards nothing.
+    fabric.unplug(|id, _| id.0 == last);
+    let mut subnet = tables(&fabric, 1, false);
+    let switch = fabric.ids(NodeKind::Switch).nth(2).unwrap();
+    let hosts = clearlane_sim::Hosts::of(&fabric);
+    let (lid, _) = subnet.lids.base(hosts.ends()[0]).unwrap();
+    subnet.tables.set(switch, lid, None);
+    let outcome = Case {
+        fabric: &fabric,
+        subnet: &subnet,
+        parameters: qdr(),
+        groups: vec![group(Transport::Ud)],
+        programs: vec![one_message(1, 64, 0), idle()],
+        until: Picoseconds(100_000_000),
+        width: 13,
+    }
+    .run();
+    assert_eq!(outcome.totals.messages_delivered, 1);
+}
