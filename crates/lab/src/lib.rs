@@ -4,7 +4,7 @@
 //! The way through:
 //!
 //! ```text
-//! let mut experiment = Experiment::read(path)?;              // parsed and checked, file:line errors
+//! let mut experiment = Experiment::read(path)?;            // parsed and checked, file:line errors
 //! experiment.override_site(fabric, lft)?;                    // a site's own files
 //! experiment.override_seeds(seed, seeds)?;
 //! experiment.keep_variants(&["as-is", "fat-tree"])?;

@@ -269,8 +269,8 @@ pub const NOT_MODELLED: &[&str] = &[
     "Congestion control (FECN, BECN, CNP) and adaptive routing: switches forward by their tables.",
     "Bit errors, retransmissions and link flaps: a cable works or is cut.",
     "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
-    "Packets are switched whole: a head waits for credits for its whole packet (virtual cut-through).",
-    "The crossbar inside a switch has no limit of its own; a queue is one FIFO per input port and lane.",
+    "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
+    "A switch's crossbar has no limit of its own; queues are one FIFO per input port and lane.",
     "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
     "Only the first cabled port of an adapter sends and receives.",
 ];

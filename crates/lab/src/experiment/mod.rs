@@ -125,8 +125,8 @@ impl Experiment {
     }
 
     /// Replaces the fabric of every variant by a file, and the tables of those that read tables.
-    /// A host that traffic names and the new fabric lacks is stood in for by one of its first ranks;
-    /// the result says so.
+    /// Where traffic names a host that the new fabric lacks, one of its first ranks stands in; the
+    /// result says so.
     /// Fails if a variant reads tables and only the fabric was given, or none reads the tables.
     pub fn override_site(
         &mut self,
