@@ -1,4 +1,5 @@
-//! Ctrl-C: a command that can stop in good order looks at a flag; any other ends with code 4.
+//! Ctrl-C: a command that can stop in good order looks at a flag; any other ends at once. Both end
+//! with code 4.
 
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -14,14 +15,23 @@ pub fn watch() -> Result<Arc<AtomicBool>, Failure> {
             end();
         }
     };
-    ctrlc::set_handler(handler).map_err(|e| Failure::Machine(format!("cannot catch ^C: {e}")))?;
+    install(handler)?;
     Ok(raised)
+}
+
+/// Lets Ctrl-C end a command that has nothing to hand over.
+pub fn end_at_once() -> Result<(), Failure> {
+    install(end)
+}
+
+fn install(handler: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    ctrlc::set_handler(handler).map_err(|e| Failure::Machine(format!("cannot catch ^C: {e}")))
 }
 
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,
-    reason = "the second Ctrl-C must not wait for anybody; files are whole or not there"
+    reason = "nobody is waited for; files are whole or not there"
 )]
 fn end() {
     std::process::exit(4);

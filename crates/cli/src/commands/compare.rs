@@ -1,6 +1,7 @@
 //! `clearlane compare`: one workload, several variants, one table.
 
 use super::experiment::{self, Shared};
+use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use clap::Args;
@@ -25,5 +26,5 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    format!("{}\n{}", experiment::title(result), experiment::headline(result))
+    format!("{}\n{}", experiment::title(result), narrow::headline(&result.headline_table()))
 }

@@ -4,7 +4,7 @@ use crate::answer::{self, Answer, Verdict};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::table::{Align, Table, count};
+use crate::table::count;
 use crate::terminal;
 use clap::Args;
 use clearlane_lab::{
@@ -133,25 +133,6 @@ pub fn title(result: &RunResult) -> String {
         "{}{summary}{status}\n{} per variant, {seeds}{interval}\n",
         experiment.name, plan.duration
     )
-}
-
-/// The headline: a row per variant if that is narrow enough to read, else a column per variant.
-pub fn headline(result: &RunResult) -> String {
-    const COLUMNS: usize = 100;
-    const SIDE_BY_SIDE: usize = 5;
-    let table = result.headline_table();
-    let text = table.to_string();
-    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    if widest <= COLUMNS || table.rows.len() > SIDE_BY_SIDE {
-        return text;
-    }
-    let mut turned = Table::new(&[&[Align::Left; 2][..], &[Align::Right; SIDE_BY_SIDE]].concat());
-    for (index, column) in table.columns.iter().enumerate() {
-        let head = [column.label.clone(), column.unit.clone()];
-        let cells = table.rows.iter().map(|row| row.get(index).cloned().unwrap_or_default());
-        turned.row(head.into_iter().chain(cells));
-    }
-    turned.render()
 }
 
 /// What a careful reader should know, the first few.

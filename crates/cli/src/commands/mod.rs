@@ -6,11 +6,13 @@ mod experiment;
 mod explain;
 mod fabric;
 mod list;
+mod narrow;
 mod route;
 mod run;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::interrupt;
 use clap::Subcommand;
 
 /// The commands.
@@ -35,6 +37,10 @@ pub enum Command {
 
 /// Runs a command.
 pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
+    // Experiments watch for themselves, to hand over what is finished.
+    if !matches!(command, Command::Run(_) | Command::Compare(_)) {
+        interrupt::end_at_once()?;
+    }
     match command {
         Command::Run(arguments) => run::run(arguments, json),
         Command::Compare(arguments) => compare::run(arguments, json),

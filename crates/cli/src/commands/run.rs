@@ -1,6 +1,7 @@
 //! `clearlane run`: an experiment, all its variants, published numbers beside ours.
 
 use super::experiment::{self, Shared};
+use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use clap::Args;
@@ -25,9 +26,10 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    let mut text = format!("{}\n{}", experiment::title(result), experiment::headline(result));
+    let mut text =
+        format!("{}\n{}", experiment::title(result), narrow::headline(&result.headline_table()));
     if let Some(published) = result.published_table() {
-        text.push_str(&format!("\n{published}"));
+        text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }
     text
 }

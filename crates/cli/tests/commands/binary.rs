@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A folder that is empty at first and gone at the end.
 pub struct Scratch(PathBuf);
@@ -56,6 +57,30 @@ impl Scratch {
     pub fn call_words(&self, arguments: &[&str]) -> Called {
         Called::from(self.command(arguments).output().unwrap(), &arguments.join(" "))
     }
+}
+
+impl Scratch {
+    /// Calls the binary and presses Ctrl-C after a second; also how long it took to end then.
+    pub fn interrupted(&self, arguments: &[&str]) -> (Called, Duration) {
+        let mut command = self.command(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let id = child.id().to_string();
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(child.wait_with_output()));
+        // The handler is there before the first event; should the call end sooner, it failed.
+        if let Ok(output) = receive.recv_timeout(Duration::from_secs(1)) {
+            panic!("ended before it was interrupted: {output:?}");
+        }
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let pressed = now();
+        let output = receive.recv_timeout(Duration::from_secs(60)).expect("it does not stop");
+        (Called::from(output.unwrap(), &arguments.join(" ")), pressed.elapsed())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long stopping takes is what is tested")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 impl Drop for Scratch {

@@ -1,7 +1,6 @@
 //! `run` and `compare`: experiments from the file to the folder.
 
-use super::binary::{Called, Scratch};
-use std::process::{Command, Stdio};
+use super::binary::Scratch;
 use std::time::Duration;
 
 const PAIR: &str = r#"
@@ -166,15 +165,9 @@ fn an_interrupted_run_leaves_a_partial_result() {
     let scratch = Scratch::new("run-interrupted");
     // Long enough that nobody waits for its end.
     scratch.write("pair.toml", &PAIR.replace("\"200 us\"", "\"20 s\""));
-    let mut command = scratch.command(&["run", "pair.toml", "--out", "out", "--jobs", "1"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let id = child.id().to_string();
-    let waiting = std::thread::spawn(move || child.wait_with_output());
-    // The handler is installed before the first event; one second is plenty.
-    let (_keep, pause) = std::sync::mpsc::channel::<()>();
-    let _ = pause.recv_timeout(Duration::from_secs(1));
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let called = Called::from(waiting.join().unwrap().unwrap(), "run, interrupted");
+    let words = ["run", "pair.toml", "--out", "out", "--jobs", "1"];
+    let (called, took) = scratch.interrupted(&words);
+    assert!(took < Duration::from_secs(20), "it took {took:?} to stop");
     assert_eq!(called.code, 4, "{called:?}");
     assert!(called.stdout.contains("[partial]"), "{called:?}");
     assert!(scratch.read("out/summary.json").contains("\"partial\""));

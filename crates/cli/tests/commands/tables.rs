@@ -170,3 +170,13 @@ fn seeds_choose_the_random_permutations() {
     assert!((mean(1) - mean(1)).abs() < 1e-12);
     assert!((mean(1) - mean(2)).abs() > 1e-6);
 }
+
+#[test]
+fn an_interrupted_check_ends_with_the_code_that_says_so() {
+    let scratch = Scratch::new("check-interrupted");
+    let words =
+        ["check", "fat-tree:3456", "--engine", "min-hop", "--random-permutations", "1000000"];
+    let (called, _) = scratch.interrupted(&words);
+    assert_eq!((called.code, called.stdout.as_str()), (4, ""), "{called:?}");
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+}
