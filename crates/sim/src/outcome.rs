@@ -123,7 +123,8 @@ pub struct ChannelRecord {
     pub port_rcv_data: u64,
     /// Packets received.
     pub port_rcv_pkts: u64,
-    /// What PortXmitWait counts in ticks: time in ps with data to send and nothing sent for want of credits.
+    /// What PortXmitWait counts in ticks: time in ps with data to send and nothing sent for want
+    /// of credits.
     pub port_xmit_wait_ps: u64,
     /// Time the link was busy, by slice, in ps.
     pub busy_ps: Vec<u64>,
