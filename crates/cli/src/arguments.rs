@@ -87,9 +87,10 @@ fn one_line(error: &clap::Error) -> String {
     if [help_instead, ErrorKind::MissingSubcommand].contains(&error.kind()) {
         return format!("`{command}` needs a command; see `{command} --help`");
     }
-    let body = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let body = text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim);
     let mut line = String::new();
-    for part in body.map(str::trim).filter(|part| !part.is_empty()) {
+    // That a wrong flag might be meant as a value is no help.
+    for part in body.filter(|part| !part.is_empty() && !part.starts_with("tip: to pass")) {
         let part = part.strip_prefix("error: ").unwrap_or(part);
         let part = part.strip_prefix("tip: ").unwrap_or(part);
         let glue = match line.chars().next_back() {
@@ -143,6 +144,10 @@ mod tests {
             error("clearlane lsit"),
             "unrecognized subcommand 'lsit'; a similar subcommand exists: 'list'; \
              see `clearlane --help`"
+        );
+        assert_eq!(
+            error("clearlane list --wide"),
+            "unexpected argument '--wide' found; see `clearlane list --help`"
         );
         assert_eq!(error("clearlane"), "`clearlane` needs a command; see `clearlane --help`");
         assert_eq!(
