@@ -358,7 +358,7 @@ fn tables_read_back_and_agree_with_the_summary() {
     };
     let links = open("links.parquet");
     assert_eq!(links.num_row_groups(), 4);
-    for name in ["PortXmitData_4octets", "PortXmitPkts_packets", "PortXmitWait_ps"] {
+    for name in ["PortXmitData_4octets", "PortRcvPkts_packets", "PortXmitWait_ps"] {
         assert!(columns(&links).iter().any(|column| column == name), "{name}");
     }
     // 16 hosts and 4 × 2 cables between switches, two directions, four runs.

@@ -84,6 +84,10 @@ pub struct ChannelFigures {
     pub port_xmit_data: u64,
     /// PortXmitPkts of the whole run.
     pub port_xmit_pkts: u64,
+    /// PortRcvData of the whole run, units of 4 bytes.
+    pub port_rcv_data: u64,
+    /// PortRcvPkts of the whole run.
+    pub port_rcv_pkts: u64,
     /// PortXmitWait of the whole run, in ps.
     pub port_xmit_wait_ps: u64,
 }
@@ -339,6 +343,8 @@ fn channels(outcome: &Outcome, window: &Window) -> Vec<ChannelFigures> {
         wait: share(window.sum(&channel.wait_ps)),
         port_xmit_data: channel.port_xmit_data,
         port_xmit_pkts: channel.port_xmit_pkts,
+        port_rcv_data: channel.port_rcv_data,
+        port_rcv_pkts: channel.port_rcv_pkts,
         port_xmit_wait_ps: channel.port_xmit_wait_ps,
     };
     outcome.channels.iter().map(channel).collect()

@@ -161,6 +161,8 @@ fn link_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
         real("rate_gbps", rows.iter().map(|(_, _, _, rate)| rate.as_gigabits())),
         count("PortXmitData_4octets", rows.iter().map(|(c, _, _, _)| c.port_xmit_data)),
         count("PortXmitPkts_packets", rows.iter().map(|(c, _, _, _)| c.port_xmit_pkts)),
+        count("PortRcvData_4octets", rows.iter().map(|(c, _, _, _)| c.port_rcv_data)),
+        count("PortRcvPkts_packets", rows.iter().map(|(c, _, _, _)| c.port_rcv_pkts)),
         count("PortXmitWait_ps", rows.iter().map(|(c, _, _, _)| c.port_xmit_wait_ps)),
         real("measured_load_share", rows.iter().map(|(c, _, _, _)| c.load)),
         real("measured_wait_share", rows.iter().map(|(c, _, _, _)| c.wait)),
