@@ -28,7 +28,7 @@ demo:
 	@scripts/setup build
 	@cargo build --release --quiet -p clearlane
 	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
-	@$(CLEARLANE) run $(EXPERIMENT) --out $(OUT) \
+	@$(CLEARLANE) run $(EXPERIMENT) --out $(OUT) --force \
 		$(if $(FABRIC),--fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
 	@echo "report: file://$$(realpath $(OUT))/report.html"
 

@@ -167,7 +167,8 @@ impl RunResult {
 
     /// Everything a careful reader should know about these runs.
     pub fn oddities(&self) -> Vec<String> {
-        let mut all: Vec<String> = Vec::new();
+        // What the runs showed comes first: it bears on how to read the results.
+        let (mut all, mut given): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         for variant in &self.variants {
             let several = self.variants.len() > 1;
             let name = |text: &str| match several {
@@ -176,8 +177,8 @@ impl RunResult {
             };
             for oddity in &variant.prepared.oddities {
                 // What is odd in a shared file is said once.
-                if !all.contains(oddity) {
-                    all.push(oddity.clone());
+                if !given.contains(oddity) {
+                    given.push(oddity.clone());
                 }
             }
             let missing = self.experiment.plan.seeds as usize - variant.runs.len();
@@ -187,6 +188,7 @@ impl RunResult {
             all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
             all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
         }
+        all.extend(given);
         all
     }
 }

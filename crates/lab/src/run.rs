@@ -7,7 +7,7 @@ use crate::prepare::Prepared;
 use crate::result::{RunResult, SeedResult, VariantResult};
 use clearlane_ib::{Picoseconds, wire};
 use clearlane_sim::Status as SimStatus;
-use clearlane_sim::{GroupSettings, Outcome, Recording, Setup, Simulation};
+use clearlane_sim::{GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2};
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram, Transport};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -40,8 +40,6 @@ impl Progress for Quiet {
 const STEPS: u64 = 200;
 /// Flows are recorded one by one as long as their slices take no more than this.
 const FLOW_BYTES_MAX: u64 = 64 << 20;
-/// Width of a slot of the event queue; without influence on results.
-const QUEUE_WIDTH_LOG2: u32 = 13;
 
 /// One simulation: a variant, a seed, with or without the hot flows.
 #[derive(Clone, Copy)]
@@ -255,6 +253,6 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
             .collect(),
         programs: (0..prepared.hosts.count() as u32).map(program).collect(),
         recording: Some(Recording { slice: plan.slice(), slices, flows_max: flows_max as u32 }),
-        queue_width_log2: QUEUE_WIDTH_LOG2,
+        queue_width_log2: queue_width_log2(prepared.hosts.count()),
     }
 }

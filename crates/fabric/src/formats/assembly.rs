@@ -366,31 +366,34 @@ impl<'a> Assembly<'a> {
     }
 
     /// Cables slower than the most common rate among those of the same kind, to hosts or to
-    /// switches, at one of their switches.
+    /// switches, at one of their switches; a rate that over a quarter of them run at is no oddity.
     fn note_slow(&mut self, fabric: &Fabric, cables: &[Cable]) {
         let is_switch = |id: NodeId| fabric.node(id).is_switch();
-        let mut usual = vec![[None; 2]; fabric.nodes().len()];
-        for (index, common) in usual.iter_mut().enumerate() {
+        let mut rates = vec![[BTreeMap::new(), BTreeMap::new()]; fabric.nodes().len()];
+        for (index, counts) in rates.iter_mut().enumerate() {
             let id = NodeId(index as u32);
             if !is_switch(id) {
                 continue;
             }
-            let mut counts = [BTreeMap::new(), BTreeMap::new()];
             for (_, link, peer) in fabric.neighbours(id).filter(|(_, _, peer)| peer.node != id) {
                 let Link { width, speed, .. } = *fabric.link(link);
                 *counts[usize::from(is_switch(peer.node))].entry((width, speed)).or_insert(0) += 1;
             }
-            *common = counts.map(|counts| most_common(&counts));
         }
         for (index, link) in fabric.links().iter().enumerate() {
             let between = usize::from(is_switch(link.a.node) && is_switch(link.b.node));
             if link.a.node == link.b.node {
                 continue;
             }
-            let usual = [link.a.node, link.b.node].map(|id| usual[id.index()][between]);
-            let faster = usual
+            let own = (link.width, link.speed);
+            let usual = |id: NodeId| {
+                let counts: &BTreeMap<_, usize> = &rates[id.index()][between];
+                let rare = counts.get(&own)? * 4 <= counts.values().sum();
+                most_common(counts).filter(|_| rare)
+            };
+            let faster = [link.a.node, link.b.node]
                 .into_iter()
-                .flatten()
+                .filter_map(usual)
                 .find(|(width, speed)| slower(link.rate(), LinkRate::of(*width, *speed)));
             if let Some((width, speed)) = faster {
                 let name = format!("{}-{}", fabric_end(fabric, link.a), fabric_end(fabric, link.b));

@@ -58,22 +58,25 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let mut columns = Vec::new();
     if sides {
         let hot = Scope::Class(Class::Hot);
-        columns.push(column("hot_gbps", "hot", Some(High), Q::AcceptedGbps, hot));
+        columns.push(column("hot_gbps", "hot payload", Some(High), Q::AcceptedGbps, hot));
     }
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
-        columns.push(column("gbps", "victims", Some(High), Q::AcceptedGbps, scope()));
-        columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
-        columns.push(column("slowdown", "slowdown", Some(Low), Q::Slowdown, Scope::All));
+        columns.push(column("gbps", "victim payload", Some(High), Q::AcceptedGbps, scope()));
+        columns.push(column("load", "victim accepted", Some(High), Q::AcceptedLoad, scope()));
+        columns.push(column("slowdown", "victim slowdown", Some(Low), Q::Slowdown, Scope::All));
     } else {
         columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
         columns.push(column("delivered", "delivered", Some(High), Q::DeliveredLoad, scope()));
         columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
     }
-    columns.push(column("mean", "latency mean", Some(Low), Q::LatencyMean, scope()));
-    columns.push(column("p50", "p50", Some(Low), Q::LatencyP50, scope()));
-    columns.push(column("p99", "p99", Some(Low), Q::LatencyP99, scope()));
-    columns.push(column("jain", "Jain", Some(High), Q::Jain, scope()));
+    let label = |victims, everybody| if sides { victims } else { everybody };
+    let (mean, p50) = (label("victim latency mean", "latency mean"), label("victim p50", "p50"));
+    let (p99, jain) = (label("victim p99", "p99"), label("victim Jain", "Jain"));
+    columns.push(column("mean", mean, Some(Low), Q::LatencyMean, scope()));
+    columns.push(column("p50", p50, Some(Low), Q::LatencyP50, scope()));
+    columns.push(column("p99", p99, Some(Low), Q::LatencyP99, scope()));
+    columns.push(column("jain", jain, Some(High), Q::Jain, scope()));
     columns.push(column("worst_load", "worst link", None, Q::WorstLoad, Scope::All));
     columns.push(column("held_back", "held back", Some(Low), Q::HeldBack, Scope::All));
     columns

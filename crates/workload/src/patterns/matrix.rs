@@ -120,4 +120,17 @@ mod tests {
         assert!(error("1 1 1").contains("to itself"));
         assert!(error("").contains("lists no pair"));
     }
+
+    proptest::proptest! {
+        /// Whatever a file holds: a matrix or one line that says where and why not.
+        #[test]
+        fn any_text_is_a_matrix_or_an_error_of_one_line(
+            text in "([0-9]{1,3}|host00[0-9]|[ ,#\n.]|-|nan|inf|1e999|\\PC){0,60}",
+        ) {
+            if let Err(error) = build(&text) {
+                proptest::prop_assert!(!error.contains('\n'), "{error:?}");
+                proptest::prop_assert!(error.starts_with("m.txt"), "{error:?}");
+            }
+        }
+    }
 }

@@ -1,0 +1,103 @@
+//! What no shipped experiment uses: damage, VL arbitration, a traffic matrix, the rule forwarder.
+
+use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, run};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn result(text: &str, folder: &Path) -> RunResult {
+    let experiment = Experiment::parse(text, &folder.join("features.toml")).unwrap();
+    let options = RunOptions { jobs: 2, command: "clearlane run features.toml".into() };
+    run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
+}
+
+/// Delivered load of everything by variant.
+fn delivered(result: &RunResult) -> Vec<f64> {
+    result.variants.iter().map(|v| v.runs[0].figures.all.delivered_load).collect()
+}
+
+fn text(fabric: &str, subnet: &str, traffic: &str) -> String {
+    format!(
+        "schema = 1\nname = \"features\"\nsummary = \"does it work?\"\n[fabric]\n{fabric}\n\
+         [subnet]\n{subnet}\n[sim]\npreset = \"qdr\"\n{traffic}\n[run]\nduration = \"400 us\"\n"
+    )
+}
+
+const UNIFORM: &str = "[[traffic]]\nname = \"all\"\nclass = \"background\"\n\
+     pattern = { kind = \"uniform\" }\nload = 0.2\nsize = \"2 KiB\"";
+
+/// Cutting one of two spines' cables by name and by chance: everything still arrives, the other
+/// cables carry more, and the result says which cables are gone.
+#[test]
+fn cut_cables_are_named_and_their_load_moves() {
+    let fabric = "build = \"leaf-spine:leaves=4,hosts=4,spines=2\"";
+    let engine = "engine = \"fat-tree\"";
+    let whole = result(&text(fabric, engine, UNIFORM), Path::new("."));
+    let by_name = format!("{fabric}\ncut = [\"leaf00[5]\"]");
+    let by_name = result(&text(&by_name, engine, UNIFORM), Path::new("."));
+    let by_chance = format!("{fabric}\ncut_random = {{ links = 2, seed = 3, keep_uplinks = 1 }}");
+    let by_chance = result(&text(&by_chance, engine, UNIFORM), Path::new("."));
+    let worst = |result: &RunResult| {
+        let channels = &result.variants[0].runs[0].figures.channels;
+        channels.iter().map(|channel| channel.load).fold(0.0, f64::max)
+    };
+    for (damaged, cables) in [(&by_name, "1 cables cut: leaf00[5]"), (&by_chance, "2 cables cut")] {
+        assert!(damaged.oddities().iter().any(|o| o.contains(cables)), "{:?}", damaged.oddities());
+        assert!((delivered(damaged)[0] - 0.2).abs() < 0.02, "{:?}", delivered(damaged));
+        assert!(worst(damaged) > 1.4 * worst(&whole), "{} {}", worst(damaged), worst(&whole));
+    }
+}
+
+/// Two saturating groups on two lanes share the last link by the weights of the low table.
+#[test]
+fn lanes_share_a_link_by_their_weights() {
+    let flow = |name: &str, host: u32, sl: u32| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nclass = \"background\"\n\
+             pattern = {{ kind = \"incast\", to = 2 }}\nsenders = {{ hosts = [{host}] }}\n\
+             load = 1.0\nsize = \"2 KiB\"\nsl = {sl}\n"
+        )
+    };
+    let subnet = "engine = \"min-hop\"\nlanes = 2\n\
+         vl_arbitration = { low = [[0, 192], [1, 64]], high_limit = 0 }";
+    let traffic = flow("three quarters", 0, 0) + &flow("one quarter", 1, 1);
+    let result = result(&text("build = \"star:3\"", subnet, &traffic), Path::new("."));
+    let groups = &result.variants[0].runs[0].figures.groups;
+    assert!((groups[0].delivered_load - 0.75).abs() < 0.02, "{}", groups[0].delivered_load);
+    assert!((groups[1].delivered_load - 0.25).abs() < 0.02, "{}", groups[1].delivered_load);
+}
+
+/// A matrix read from a file beside the experiment: its loads are what arrives.
+#[test]
+fn a_traffic_matrix_is_offered_as_written() {
+    let folder = std::env::temp_dir().join(format!("clearlane-matrix-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("site.matrix"), "# source destination load\n0 1 0.3\n2 3 0.6\n")
+        .unwrap();
+    let traffic = "[[traffic]]\nname = \"site\"\nclass = \"background\"\n\
+         pattern = { kind = \"matrix\", file = \"site.matrix\" }\nload = 1.0\nsize = \"2 KiB\"\n\
+         arrivals = \"periodic\"";
+    let result = result(&text("build = \"star:4\"", "engine = \"min-hop\"", traffic), &folder);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let flows = &result.variants[0].runs[0].figures.flows;
+    let pairs: Vec<(u32, u32)> = flows.iter().map(|f| (f.source.0, f.destination.0)).collect();
+    assert_eq!(pairs, [(0, 1), (2, 3)]);
+    let ratio = flows[1].payload_bytes as f64 / flows[0].payload_bytes as f64;
+    assert!((ratio - 2.0).abs() < 0.02, "{ratio}");
+}
+
+/// Beyond four wrapping dimensions no SL codes the datelines: the rule forwards, and says so.
+#[test]
+fn the_rule_forwards_where_tables_cannot() {
+    let fabric = "build = \"torus:3x3x3x3x3\"";
+    let subnet = "forwarding = \"dimension-order\"";
+    let result = result(&text(fabric, subnet, UNIFORM), Path::new("."));
+    assert!((delivered(&result)[0] - 0.2).abs() < 0.01, "{:?}", delivered(&result));
+    assert!(result.oddities().iter().any(|o| o.contains("no subnet manager can deploy it")));
+    let tables = Experiment::parse(
+        &text(fabric, "engine = \"dor\"\nlanes = 2", UNIFORM),
+        Path::new("features.toml"),
+    );
+    let options = RunOptions { jobs: 1, command: String::new() };
+    let refused = run(&tables.unwrap(), &options, &Quiet, &AtomicBool::new(false));
+    assert!(refused.unwrap_err().to_string().contains("5 dimensions wrap"));
+}
