@@ -4,12 +4,12 @@
 use crate::rows::Row;
 use std::process::Command;
 
-/// Simulated lengths of the two runs, in microseconds.
-const SPANS_US: [u64; 2] = [2, 6];
+/// The two runs are these fractions of a row's length.
+const FRACTIONS: [u64; 2] = [30, 10];
 
 /// Runs this program twice under callgrind. Fails if valgrind is not installed.
 pub(crate) fn per_hop(row: &Row) -> Result<f64, String> {
-    let [short, long] = SPANS_US.map(|span| count(row.name, span));
+    let [short, long] = FRACTIONS.map(|part| count(row.name, row.span_us / part));
     let ((i0, h0), (i1, h1)) = (short?, long?);
     Ok((i1 - i0) as f64 / (h1 - h0) as f64)
 }
