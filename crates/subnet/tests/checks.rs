@@ -3,7 +3,8 @@
 use clearlane_fabric::{Endpoint, Fabric, NodeId, topologies};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
 use clearlane_subnet::check::{
-    BalanceOptions, FaultKind, balance, bisection, credit_loop, reachability, shifts,
+    BalanceOptions, FaultKind, balance, bisection, credit_loop, credit_loop_on, reachability,
+    shifts,
 };
 use clearlane_subnet::engines::{RouteOptions, route};
 use clearlane_subnet::{PathSl, SlToVl, Subnet};
@@ -120,6 +121,23 @@ fn dimension_order_needs_its_lanes() {
         let (fabric, subnet) = routed(spec, "dor", 1);
         assert!(credit_loop(&fabric, &subnet).is_sane(), "{spec}");
     }
+}
+
+#[test]
+fn traffic_whose_sl_is_set_by_hand_closes_the_ring() {
+    let (fabric, subnet) = routed("ring:6x1", "dor", 2);
+    let own = credit_loop(&fabric, &subnet);
+    assert!(own.is_sane() && own == credit_loop_on(&fabric, &subnet, &[]), "{own}");
+    // SL 0 says "crosses no wrap link"; put there, paths across it meet those that do not.
+    let sl = ServiceLevel::default();
+    let report = credit_loop_on(&fabric, &subnet, &[sl]);
+    let cycle = report.cycle.as_ref().unwrap();
+    assert!(cycle.channels.iter().all(|waits| waits.sl == sl && waits.vl.value() == 0), "{report}");
+    assert_eq!((report.levels, cycle.lines.len()), (2, cycle.channels.len()));
+    // An SL that no path has by itself is looked at too: SL 2 goes on VL 0 here, as SL 0 does.
+    let unused = ServiceLevel::new(2).unwrap();
+    let report = credit_loop_on(&fabric, &subnet, &[unused]);
+    assert!(!report.is_sane() && report.levels == 3, "{report}");
 }
 
 #[test]

@@ -81,10 +81,20 @@ impl fmt::Display for CreditLoopReport {
     }
 }
 
-/// Looks for a cycle.
+/// Looks for a cycle, every pair on its own SL.
 pub fn credit_loop(fabric: &Fabric, subnet: &Subnet) -> CreditLoopReport {
+    credit_loop_on(fabric, subnet, &[])
+}
+
+/// Looks for a cycle where every pair also sends on each SL of `extra`, whatever SL its path has:
+/// traffic whose SL is set by hand.
+pub fn credit_loop_on(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    extra: &[ServiceLevel],
+) -> CreditLoopReport {
     let graph = SwitchGraph::of(fabric);
-    let traffic = Traffic::of(fabric, &graph, subnet);
+    let traffic = Traffic::of(fabric, &graph, subnet, extra);
     let mut dependencies = Dependencies::new(&graph, &traffic);
     let mut sweep = Sweep::new(&graph, subnet, traffic.lanes);
     let mut levels_used = [false; 16];
@@ -130,11 +140,18 @@ struct Traffic<'a> {
     count: Vec<u32>,
     /// Bit s of the entry of a row: paths to or acknowledgements for hosts there use SL s.
     levels: Vec<u16>,
+    /// Bit s: every pair also sends on SL s.
+    extra: u16,
     lanes: u8,
 }
 
 impl<'a> Traffic<'a> {
-    fn of(fabric: &Fabric, graph: &SwitchGraph, subnet: &'a Subnet) -> Self {
+    fn of(
+        fabric: &Fabric,
+        graph: &SwitchGraph,
+        subnet: &'a Subnet,
+        extra: &[ServiceLevel],
+    ) -> Self {
         let hosts = graph.adapter_ports(fabric);
         let mut on_row: Vec<Vec<Host>> = vec![Vec::new(); graph.rows()];
         for host in &hosts {
@@ -155,6 +172,7 @@ impl<'a> Traffic<'a> {
             sources,
             count,
             levels: vec![0; graph.rows()],
+            extra: extra.iter().fold(0, |mask, sl| mask | 1 << sl.value()),
             lanes: subnet.sl_to_vl.lanes(),
         };
         traffic.find_levels();
@@ -163,9 +181,10 @@ impl<'a> Traffic<'a> {
 
     fn find_levels(&mut self) {
         if let PathSl::Uniform(sl) = self.subnet.path_sl {
-            self.levels.fill(1 << sl.value());
+            self.levels.fill(1 << sl.value() | self.extra);
             return;
         }
+        self.levels.fill(self.extra);
         for from in self.sources.iter().map(|(row, _)| *row) {
             for to in self.sources.iter().map(|(row, _)| *row) {
                 let bit = 1 << self.subnet.path_sl.level(from, to).value();
@@ -188,7 +207,7 @@ impl<'a> Traffic<'a> {
             // A host alone on its switch sends nothing to itself.
             if row != home || self.count[row] > 1 {
                 let (there, back) = (path_sl.level(row, home), path_sl.level(home, row));
-                masks[row] = 1 << there.value() | 1 << back.value();
+                masks[row] = 1 << there.value() | 1 << back.value() | self.extra;
             }
         }
     }

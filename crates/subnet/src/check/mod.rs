@@ -9,5 +9,5 @@ mod reachability;
 pub use balance::{
     Balance, BalanceOptions, Bisection, Permutations, Worst, balance, bisection, shifts,
 };
-pub use credit_loop::{CreditLoop, CreditLoopReport, Waiting, credit_loop};
+pub use credit_loop::{CreditLoop, CreditLoopReport, Waiting, credit_loop, credit_loop_on};
 pub use reachability::{Fault, FaultKind, Hop, ReachabilityReport, reachability};
