@@ -169,10 +169,16 @@ impl Bench {
             sl: (lanes > 1).then(|| clearlane_ib::ServiceLevel::new(lane).unwrap_or_default()),
         };
         let groups: Vec<FlowGroup> = (0..lanes).map(group).collect();
-        let header = parameters.header.unwrap_or(34);
         let program = |rank: u32| -> Box<dyn RankProgram> {
             let rate = hosts.rate(Rank(rank), parameters);
-            Box::new(OpenLoop::new(Rank(rank), &groups, rate, parameters.mtu, |_| header, 1))
+            Box::new(OpenLoop::new(
+                Rank(rank),
+                &groups,
+                rate,
+                parameters.mtu,
+                |group| parameters.header_bytes(group.transport),
+                1,
+            ))
         };
         let settings =
             groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect();

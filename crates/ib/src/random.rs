@@ -38,10 +38,10 @@ impl Stream {
         ((self.bits() >> 11) as f64 + 0.5) * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Exponentially distributed with this mean, rounded up to at least 1.
+    /// Exponentially distributed with this mean, rounded up to at least 1; never beyond `u64::MAX`.
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> u64 {
-        (-self.unit().ln() * mean) as u64 + 1
+        ((-self.unit().ln() * mean) as u64).saturating_add(1)
     }
 }
 

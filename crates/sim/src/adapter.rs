@@ -125,14 +125,6 @@ fn pair_key(destination: u32, group: u16) -> u64 {
 }
 
 impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, W> {
-    /// Header bytes of a data packet.
-    pub(crate) fn header(&self, transport: Transport) -> u32 {
-        self.parameters.header.unwrap_or(match transport {
-            Transport::Rc => wire::RC_DATA,
-            Transport::Ud => wire::UD_DATA,
-        })
-    }
-
     /// Takes a message that is ready into its send queue.
     pub(crate) fn enqueue(&mut self, id: u32) {
         let message = self.messages[id as usize];
@@ -303,7 +295,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         let message = &self.messages[self.queues[queue as usize].head as usize];
         let payload = (message.bytes - message.sent).min(u64::from(self.parameters.mtu)) as u32;
         let transport = self.groups[usize::from(message.group)].transport;
-        (wire::credits(payload + self.header(transport)) as u16, adapter.dma_at)
+        (wire::credits(payload + self.parameters.header_bytes(transport)) as u16, adapter.dma_at)
     }
 
     fn transmit(&mut self, port: u32, lane: u8, id: u32) {
@@ -381,7 +373,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         let message = *message;
         let reliable = message.queue_pair != NIL;
         let transport = if reliable { Transport::Rc } else { Transport::Ud };
-        let bytes = payload as u32 + self.header(transport);
+        let bytes = payload as u32 + self.parameters.header_bytes(transport);
         let psn = if reliable {
             &mut self.pairs[message.queue_pair as usize].next_psn
         } else {

@@ -2,11 +2,12 @@
 //!
 //! Every buffer is first-in-first-out, so it waits for one other buffer at most: the wait-for graph
 //! is a function and its cycles are found in one pass (Dally and Seitz, IEEE ToC C-36(5), 1987, for
-//! why a cycle is what to look for).
+//! why a cycle is what to look for). A head waits for the far buffer of its lane if the packet whose
+//! turn it is there lacks credits, whether or not that is the head itself: the turn holds the lane.
 
-use crate::engine::Engine;
+use crate::engine::{Candidate, Engine};
 use crate::forward::Forwarder;
-use crate::network::{Kind, NIL};
+use crate::network::{Kind, NEVER, NIL};
 use crate::observe::Observer;
 use crate::outcome::WaitingBuffer;
 
@@ -50,8 +51,8 @@ pub(crate) fn find<F: Forwarder, O: Observer, const V: usize, const W: usize>(
     None
 }
 
-/// The buffer that the head of this one waits for, if credits are all it lacks and none that would
-/// do are under way.
+/// The buffer that the head of this one waits for: the far one of its lane, if the packet whose turn
+/// it is lacks credits and none that would do are under way.
 fn next<F: Forwarder, O: Observer, const V: usize, const W: usize>(
     engine: &Engine<F, O, V, W>,
     buffer: usize,
@@ -67,9 +68,11 @@ fn next<F: Forwarder, O: Observer, const V: usize, const W: usize>(
         // A host drains whatever happens.
         return None;
     }
-    let in_hand = record.out[usize::from(input.lane)].credits;
-    let enough = in_hand >= input.credits
-        || engine.credits_at(output, input.lane, input.credits) != crate::network::NEVER;
+    let Candidate::Ready { credits: need, .. } = engine.candidate(output, input.lane) else {
+        return None;
+    };
+    let enough = record.out[usize::from(input.lane)].credits >= need
+        || engine.credits_at(output, input.lane, need) != NEVER;
     (!enough).then(|| record.peer as usize * V + usize::from(input.lane))
 }
 

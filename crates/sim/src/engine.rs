@@ -46,7 +46,7 @@ pub(crate) trait Run: Send {
 }
 
 /// What a lane's next packet is, seen from an output.
-enum Candidate {
+pub(crate) enum Candidate {
     /// It may go if there are credits for it.
     Ready { input: u32, lane: u8, credits: u16 },
     /// Nothing before this time.
@@ -322,7 +322,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
 
     /// The packet whose turn it is for a lane of an output.
     #[inline(always)]
-    fn candidate(&self, port: u32, lane: u8) -> Candidate {
+    pub(crate) fn candidate(&self, port: u32, lane: u8) -> Candidate {
         if self.parameters.arbitration != InputArbitration::RoundRobin {
             return self.fair_candidate(port, lane);
         }
@@ -685,6 +685,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Run for Engine<F
         if self.check_deadlock() {
             return Status::Deadlocked;
         }
+        assert_eq!(self.in_flight(), 0, "packets are left, none waits in a circle, none is woken");
         self.drained = true;
         Status::Drained
     }

@@ -1,8 +1,9 @@
 //! How a switch chooses the output port and lane of a packet.
 
+use crate::SetupError;
 use crate::network::Packet;
 use clearlane_fabric::structure::Grid;
-use clearlane_fabric::{Fabric, NodeId, NodeKind};
+use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{PortNumber, ServiceLevel};
 use clearlane_subnet::{SlToVlTable, Subnet};
 
@@ -96,20 +97,26 @@ pub(crate) struct GridForwarder {
 }
 
 impl GridForwarder {
-    /// Prepares the rule; `switch_of` gives a node's switch index. Nothing if a switch has no
-    /// coordinates, a dimension has over 256 switches or there are more than 8 dimensions.
-    pub(crate) fn new(fabric: &Fabric, grid: &Grid, hosts: &crate::Hosts) -> Option<Self> {
+    /// Prepares the rule. Fails if a switch has no coordinates, a cable of the grid is missing, a
+    /// dimension has over 256 switches or there are more than 8 dimensions.
+    pub(crate) fn new(
+        fabric: &Fabric,
+        grid: &Grid,
+        hosts: &crate::Hosts,
+    ) -> Result<Self, SetupError> {
         let switches: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
         if grid.dims.len() > 8 || grid.dims.iter().any(|k| *k > 256) {
-            return None;
+            return Err(SetupError::NotAGrid);
         }
         let mut index_of = vec![0; fabric.nodes().len()];
         let mut coords = Vec::with_capacity(switches.len());
         for (index, switch) in switches.iter().enumerate() {
             index_of[switch.index()] = index as u32;
             let mut packed = [0; 8];
-            for (dim, value) in grid.coords(*switch)?.iter().enumerate() {
+            let coordinates = grid.coords(*switch).ok_or(SetupError::NotAGrid)?;
+            for (dim, value) in coordinates.iter().enumerate() {
                 packed[dim] = *value as u8;
+                check_cables(fabric, grid, *switch, dim, *value)?;
             }
             coords.push(packed);
         }
@@ -117,10 +124,31 @@ impl GridForwarder {
             let peer = fabric.peer(*end)?;
             Some((index_of[peer.node.index()], peer.port.value() - 1))
         };
-        let hosts = hosts.ends().iter().map(place).collect::<Option<Vec<_>>>()?;
+        let hosts = hosts.ends().iter().map(place).collect::<Option<Vec<_>>>();
+        let hosts = hosts.ok_or(SetupError::NotAGrid)?;
         let (dims, wraps) = (grid.dims.clone(), grid.wraps.clone());
-        Some(GridForwarder { dims, wraps, coords, hosts })
+        Ok(GridForwarder { dims, wraps, coords, hosts })
     }
+}
+
+/// The rule sends packets by port 2d + 1 or 2d + 2 without asking: both must hold their cable.
+fn check_cables(
+    fabric: &Fabric,
+    grid: &Grid,
+    switch: NodeId,
+    dim: usize,
+    at: u32,
+) -> Result<(), SetupError> {
+    let (k, wraps) = (grid.dims[dim], grid.wraps[dim]);
+    let wanted = [(2 * dim + 1, wraps || at + 1 < k), (2 * dim + 2, wraps || at > 0)];
+    for (number, _) in wanted.into_iter().filter(|(_, wanted)| *wanted && k > 1) {
+        let port = PortNumber::new(number as u8).ok_or(SetupError::NotAGrid)?;
+        let end = Endpoint { node: switch, port };
+        if fabric.peer(end).is_none() {
+            return Err(SetupError::Hole { port: fabric.describe(end) });
+        }
+    }
+    Ok(())
 }
 
 impl Forwarder for GridForwarder {

@@ -57,6 +57,9 @@ impl Observer for NoObserver {
     }
 }
 
+/// Octets of a packet that the data counters leave out: the variant CRC (IBA vol. 1, 16.1.3.5).
+const VCRC: u32 = 2;
+
 /// Records counters per channel and slices of time per group, flow and channel.
 pub(crate) struct Recorder {
     what: Recording,
@@ -154,14 +157,14 @@ impl Observer for Recorder {
     fn on_granted(&mut self, now: u64, port: u32, bytes: u32, busy: u64) {
         let channel = &mut self.channels[port as usize];
         channel.port_xmit_pkts += 1;
-        channel.port_xmit_data += u64::from(bytes);
+        channel.port_xmit_data += u64::from(bytes - VCRC);
         spread(&mut channel.busy_ps, self.what.slice.0, now, now + busy);
     }
 
     fn on_received(&mut self, port: u32, bytes: u32) {
         let channel = &mut self.channels[port as usize];
         channel.port_rcv_pkts += 1;
-        channel.port_rcv_data += u64::from(bytes);
+        channel.port_rcv_data += u64::from(bytes - VCRC);
     }
 
     fn on_waited(&mut self, since: u64, now: u64, port: u32) {

@@ -115,11 +115,11 @@ pub struct ChannelRecord {
     pub node: u32,
     /// Port number.
     pub port: u8,
-    /// Octets sent divided by 4, LRH to CRC, of all lanes.
+    /// Octets sent divided by 4, from the LRH up to but without the VCRC, of all lanes.
     pub port_xmit_data: u64,
     /// Packets sent.
     pub port_xmit_pkts: u64,
-    /// Octets received divided by 4, LRH to CRC, of all lanes.
+    /// Octets received divided by 4, counted likewise.
     pub port_rcv_data: u64,
     /// Packets received.
     pub port_rcv_pkts: u64,

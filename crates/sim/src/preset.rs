@@ -3,7 +3,8 @@
 //! Every number of a preset is tagged: *sourced* with where it is written, or *assumed*. Reports
 //! print the tags.
 
-use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds, wire};
+use clearlane_workload::Transport;
 
 /// How an adapter orders messages to different destinations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,16 @@ pub struct Parameters {
     pub queueing: AdapterQueueing,
     /// Order among inputs of one switch output.
     pub arbitration: InputArbitration,
+}
+
+impl Parameters {
+    /// Bytes of a data packet besides its payload.
+    pub fn header_bytes(&self, transport: Transport) -> u32 {
+        self.header.unwrap_or(match transport {
+            Transport::Rc => wire::RC_DATA,
+            Transport::Ud => wire::UD_DATA,
+        })
+    }
 }
 
 /// A named set of parameters.
@@ -122,6 +133,7 @@ macro_rules! preset {
             parameters: || $params,
             link: (LinkWidth::X4, LinkSpeed::$speed),
             sources: &[$($source,)*
+                ("link_rate", "sourced: IBA vol. 2, 5: each link's own width and speed"),
                 ("cable_delay", "assumed: 5 m of cable at 5 ns/m"),
                 ("credit_delay", "assumed: credits are announced at once"),
                 ("dma_rate", ASSUMED_REST),
@@ -262,6 +274,7 @@ mod tests {
             let fields = [
                 "mtu",
                 "header",
+                "link_rate",
                 "switch_delay",
                 "cable_delay",
                 "credit_delay",

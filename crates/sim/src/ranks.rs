@@ -221,7 +221,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         };
         self.totals.messages_posted += 1;
         if O::ON {
-            let header = u64::from(self.header(settings.transport));
+            let header = u64::from(self.parameters.header_bytes(settings.transport));
             let packets = message.bytes.div_ceil(u64::from(self.parameters.mtu));
             self.observer.on_posted(born, group, message.bytes + packets * header);
         }

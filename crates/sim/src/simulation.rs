@@ -96,6 +96,15 @@ pub enum SetupError {
         /// What the entry says.
         what: String,
     },
+    /// A cable of the grid is missing.
+    #[error(
+        "the dimension-order rule needs every cable of the grid and {port} is empty; repair it or \
+         route with tables"
+    )]
+    Hole {
+        /// The empty port.
+        port: String,
+    },
     /// The rule forwarder does not fit the fabric.
     #[error(
         "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
@@ -135,7 +144,7 @@ impl Simulation {
             }
             Forwarding::DimensionOrder(grid) => {
                 with_forwarder(setup, hosts, 2, |fabric, hosts| {
-                    GridForwarder::new(fabric, grid, hosts).ok_or(SetupError::NotAGrid)
+                    GridForwarder::new(fabric, grid, hosts)
                 })?
             }
         };

@@ -78,6 +78,44 @@ fn the_cycle_named_is_a_cycle_of_the_tables() {
     assert!(deadlock.to_string().contains("waits for"));
 }
 
+/// Small packets and ACKs among full ones: a head that has credits for itself still waits behind the
+/// packet whose turn it is. Whatever stands still is called a deadlock, never "nothing to do".
+#[test]
+fn rings_with_packets_of_two_sizes_deadlock_too() {
+    let fabric = build("torus:6,hosts=2");
+    let subnet = tables(&fabric, 1, true);
+    let qdr = (preset::by_name("qdr").unwrap().parameters)();
+    let mut found = 0;
+    for transport in [Transport::Ud, Transport::Rc] {
+        for (buffer, small) in [(8 << 10, 64), (8 << 10, 700), (64 << 10, 64), (16 << 10, 1500)] {
+            let program = |rank: u32| -> Box<dyn clearlane_workload::RankProgram> {
+                let to = (rank + 6) % 12;
+                let bytes = if rank % 2 == 0 { 2048 } else { small };
+                Box::new(Greedy { bytes, gap: 20_000, ..support::greedy(to) })
+            };
+            let outcome = Case {
+                fabric: &fabric,
+                subnet: &subnet,
+                parameters: Parameters { buffer: Bytes(buffer), ..qdr.clone() },
+                groups: vec![group(transport)],
+                programs: (0..12).map(program).collect(),
+                until: Picoseconds(3_000_000_000),
+                width: 13,
+            }
+            .run();
+            let last = outcome.groups[0].last().unwrap().delivered_wire_bytes;
+            match &outcome.ending {
+                Ending::Deadlock(deadlock) => {
+                    assert!(deadlock.cycle.len() >= 3, "{deadlock}");
+                    found += 1;
+                }
+                _ => assert!(last > 0, "{transport:?} {buffer} {small}: stands still, unnoticed"),
+            }
+        }
+    }
+    assert!(found >= 6, "{found}");
+}
+
 #[test]
 fn neighbours_only_never_deadlock() {
     let fabric = build(&format!("torus:{SWITCHES}"));

@@ -156,6 +156,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Shortest paths on rings and tori close circles: a run ends drained or with the deadlock named,
+    /// never standing still (the engine asserts that nothing is left when nothing can happen).
+    #[test]
+    fn a_fabric_with_circles_drains_or_names_its_deadlock(
+        spec in prop::sample::select(vec!["torus:4x4", "ring:6x2", "torus:5,hosts=3"]),
+        seed in 0u64..1000,
+        load in 0.3f64..2.0,
+        rc in any::<bool>(),
+        largest in prop::sample::select(vec![64u64, 3000, 9000]),
+        buffer in 3000u64..20_000,
+    ) {
+        let mut traffic = base();
+        (traffic.spec, traffic.seed, traffic.load, traffic.largest) = (spec, seed, load, largest);
+        traffic.transport = if rc { Transport::Rc } else { Transport::Ud };
+        traffic.parameters.buffer = Bytes(buffer);
+        let outcome = run(&traffic, 13, 1);
+        match &outcome.ending {
+            Ending::Drained => {
+                prop_assert_eq!(outcome.totals.messages_delivered, outcome.totals.messages_posted);
+            }
+            Ending::Deadlock(deadlock) => prop_assert!(deadlock.cycle.len() >= 2, "{}", deadlock),
+            other => prop_assert!(false, "{:?}", other),
+        }
+    }
+}
+
 /// PMA counters of a drained network: what one end has sent the other has received, and the sum
 /// over host ports is what was injected and delivered.
 #[test]

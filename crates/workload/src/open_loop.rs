@@ -70,7 +70,7 @@ impl Source {
             Arrivals::Periodic if self.group.load >= 1.0 => 0,
             Arrivals::Periodic => {
                 let period = self.wire(self.mtu.into()) as f64 * self.pace;
-                self.stream.below(period as u64 + 1)
+                self.stream.below((period as u64).saturating_add(1))
             }
         }
     }
@@ -99,7 +99,7 @@ impl RankProgram for OpenLoop {
                 return Op::WaitUntil(Picoseconds(source.next));
             }
             let bytes = source.group.sizes.draw(&mut source.stream);
-            source.next += source.gap_after(bytes);
+            source.next = source.next.saturating_add(source.gap_after(bytes));
             let destination = source.group.destinations.draw(self.rank, &mut source.stream);
             if let Some(dst) = destination {
                 return Op::Put { dst, bytes, group: source.index, tracked: false };

@@ -79,9 +79,13 @@ pub struct Greedy {
     pub next: u64,
 }
 
+pub fn greedy(to: u32) -> Greedy {
+    Greedy { to, bytes: 2048, gap: 1, start: 0, group: 0, messages: u64::MAX, next: 0 }
+}
+
 impl Greedy {
     pub fn to(to: u32, gap: u64, group: u16) -> Box<dyn RankProgram> {
-        Box::new(Greedy { to, bytes: 2048, gap, start: 0, group, messages: u64::MAX, next: 0 })
+        Box::new(Greedy { gap, group, ..greedy(to) })
     }
 }
 
