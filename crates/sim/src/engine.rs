@@ -47,8 +47,9 @@ pub(crate) trait Run: Send {
 
 /// What a lane's next packet is, seen from an output.
 pub(crate) enum Candidate {
-    /// It may go if there are credits for it.
-    Ready { input: u32, lane: u8, credits: u16 },
+    /// It may go if there are credits for it. A head that is ready at `sooner` may take the turn
+    /// from it if it still waits then.
+    Ready { input: u32, lane: u8, credits: u16, sooner: u64 },
     /// Nothing before this time.
     Later(u64),
 }
@@ -281,7 +282,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             let lane = lanes.trailing_zeros() as u8;
             lanes &= lanes - 1;
             match self.candidate(port, lane) {
-                Candidate::Ready { input, lane: from, credits } => {
+                Candidate::Ready { input, lane: from, credits, sooner } => {
                     if self.has_credits(port, lane, credits) {
                         eligible |= 1 << lane;
                         chosen[usize::from(lane)] = (input, from);
@@ -289,7 +290,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
                         // The packet whose turn it is holds the lane: were a smaller one let past,
                         // full packets would starve beside ACKs.
                         short = true;
-                        earliest = earliest.min(self.credits_at(port, lane, credits));
+                        earliest = earliest.min(self.credits_at(port, lane, credits)).min(sooner);
                     }
                 }
                 Candidate::Later(time) => earliest = earliest.min(time),
@@ -337,7 +338,9 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
                 bits &= bits - 1;
                 match self.head_for(record.base + local, record.local, lane) {
                     Candidate::Later(time) => earliest = earliest.min(time),
-                    ready => return ready,
+                    Candidate::Ready { input, lane, credits, .. } => {
+                        return Candidate::Ready { input, lane, credits, sooner: earliest };
+                    }
                 }
             }
         } else {
@@ -349,7 +352,9 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
                 }
                 match self.head_for(record.base + local, record.local, lane) {
                     Candidate::Later(time) => earliest = earliest.min(time),
-                    ready => return ready,
+                    Candidate::Ready { input, lane, credits, .. } => {
+                        return Candidate::Ready { input, lane, credits, sooner: earliest };
+                    }
                 }
             }
         }
@@ -374,7 +379,8 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         if ready > self.now {
             return Candidate::Later(ready);
         }
-        Candidate::Ready { input, lane: best as u8, credits: lanes[best].credits }
+        let credits = lanes[best].credits;
+        Candidate::Ready { input, lane: best as u8, credits, sooner: NEVER }
     }
 
     /// Age-fair and flow-fair turns: every ready head is looked at.
@@ -389,7 +395,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             }
             match self.head_for(record.base + local, record.local, lane) {
                 Candidate::Later(time) => earliest = earliest.min(time),
-                Candidate::Ready { input, lane: from, credits } => {
+                Candidate::Ready { input, lane: from, credits, .. } => {
                     let head = self.ports[input as usize].input[usize::from(from)].head;
                     let packet = &self.packets[head as usize];
                     let rank = match self.parameters.arbitration {
@@ -403,7 +409,9 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             }
         }
         match best {
-            Some((_, input, lane, credits)) => Candidate::Ready { input, lane, credits },
+            Some((_, input, lane, credits)) => {
+                Candidate::Ready { input, lane, credits, sooner: earliest }
+            }
             None => Candidate::Later(earliest),
         }
     }
