@@ -65,6 +65,33 @@ fn each_kind_of_dead_end_is_told_apart() {
 }
 
 #[test]
+fn a_host_without_a_lid_is_a_fault_and_so_is_nobody_to_reach() {
+    let (fabric, sane) = routed("chain:3x2", "min-hop", 1);
+    let with = |keep: &dyn Fn(u16) -> bool| {
+        let kept = sane.lids.iter().filter(|(lid, _)| keep(lid.value()));
+        let lids = kept.map(|(lid, owner)| (owner.end, lid, clearlane_ib::Lmc::default()));
+        let lids = clearlane_subnet::LidMap::from_list(&fabric, lids).unwrap();
+        reachability(&fabric, &Subnet { lids, ..sane.clone() })
+    };
+    assert!(with(&|_| true).is_sane());
+    // LID 4 was host0003's: 5 paths to it and 5 from it are lost.
+    let report = with(&|lid| lid != 4);
+    assert!(!report.is_sane());
+    assert_eq!((report.pairs, report.reached, report.faults), (30, 20, [10, 0, 0, 0]));
+    assert_eq!((report.hosts, report.without_lid, report.lids), (6, 1, 5));
+    let fault = &report.examples[0];
+    let end = Endpoint { node: NodeId(6), port: port(1) };
+    assert_eq!((fault.destination, fault.lid), (end, None));
+    assert!(fault.text.contains("host0003[1] has none"), "{}", fault.text);
+    // Nobody has a LID but the switches; then one host alone, in a fabric that has no other.
+    let report = with(&|lid| lid > 6);
+    assert!(!report.is_sane());
+    assert_eq!((report.pairs, report.reached, report.examples.len()), (30, 0, 6));
+    let (fabric, subnet) = routed("star:1", "min-hop", 1);
+    assert!(!reachability(&fabric, &subnet).is_sane());
+}
+
+#[test]
 fn hops_count_the_switches_passed() {
     let (fabric, subnet) = routed("chain:4x2", "min-hop", 1);
     assert_eq!(reachability(&fabric, &subnet).hops, [0, 8, 24, 16, 8]);
@@ -196,6 +223,17 @@ fn balance_of_a_tapered_tree_by_hand() {
     assert!(all.bisection.least > 0.24 && all.bisection.mean_share < 1.0, "{all}");
     let again = balance(&fabric, &subnet, &BalanceOptions::default());
     assert_eq!(all, again);
+}
+
+#[test]
+fn a_permutation_that_lost_flows_is_not_without_contention() {
+    let (fabric, mut subnet) = routed("star:4", "min-hop", 1);
+    assert_eq!(shifts(&fabric, &subnet).contention_free, 3);
+    // Host 1 is out of reach: every shift loses the flow to it, and the others still fit.
+    subnet.tables.set(NodeId(0), Lid::new(2).unwrap(), None);
+    let found = shifts(&fabric, &subnet);
+    assert_eq!((found.contention_free, found.lost, found.measured), (0, 3, 3));
+    assert!(found.to_string().contains("0.0 % without contention, 3 of 3, 3 flows lost"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub struct Permutations {
     pub of: usize,
     /// Mean over permutations of the flows on their worst link.
     pub mean: f64,
-    /// Permutations without two flows on a link.
+    /// Permutations without two flows on a link, all of whose flows arrived.
     pub contention_free: usize,
     /// The worst of all; the first of equals.
     pub worst: Option<Worst>,
@@ -237,16 +237,18 @@ impl<'a> Load<'a> {
         found: &mut Permutations,
     ) {
         self.flows.fill(0);
+        let mut lost = 0;
         for from in 0..self.hosts.len() {
             let to = partner(from);
             if from != to && !self.add(from, to) {
-                found.lost += 1;
+                lost += 1;
             }
         }
         let most = self.flows.iter().copied().max().unwrap_or(0);
         found.measured += 1;
         found.mean += f64::from(most);
-        found.contention_free += usize::from(most <= 1);
+        found.lost += lost;
+        found.contention_free += usize::from(most <= 1 && lost == 0);
         if most > found.worst.as_ref().map_or(0, |worst| worst.flows) {
             let channel = self.flows.iter().position(|flows| *flows == most).unwrap_or(0);
             let (row, port) = self.graph.place(channel);

@@ -1,5 +1,6 @@
 //! Whether every host reaches every LID of every other host, by walking the tables. A host here is
-//! an adapter port: one with two cabled ports counts twice.
+//! an adapter port: one with two cabled ports counts twice. A host without a LID can neither be
+//! sent to nor be answered, so all its paths are lost.
 //!
 //! Per LID each switch is walked once: what a switch leads to is remembered, so the work is
 //! (switches × LIDs), not (pairs × hops).
@@ -25,7 +26,8 @@ pub struct Hop {
 /// Why a packet does not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FaultKind {
-    /// The last switch of the path has no entry.
+    /// The last switch of the path has no entry; or one of the ends has no LID, for which there
+    /// can be none.
     NoEntry,
     /// The entry names a port without a cable.
     NoCable,
@@ -55,9 +57,10 @@ pub struct Fault {
     pub source: Endpoint,
     /// The port that does not get it.
     pub destination: Endpoint,
-    /// The LID asked for.
-    pub lid: Lid,
-    /// The proof: every switch passed, up to the fault; a loop ends where it closes.
+    /// The LID asked for; nothing if the destination has none.
+    pub lid: Option<Lid>,
+    /// The proof: every switch passed, up to the fault; a loop ends where it closes. Empty if the
+    /// destination has no LID.
     pub path: Vec<Hop>,
     /// The same in words.
     pub text: String,
@@ -68,9 +71,11 @@ pub struct Fault {
 pub struct ReachabilityReport {
     /// Adapter ports plugged into a switch; all send and receive.
     pub hosts: usize,
+    /// Those of them without a LID.
+    pub without_lid: usize,
     /// Host LIDs looked at: hosts × LIDs of each.
     pub lids: usize,
-    /// (host, LID of another host) pairs.
+    /// (host, LID of another host) pairs; a host without a LID counts as one that nobody reaches.
     pub pairs: u64,
     /// Those that arrive.
     pub reached: u64,
@@ -85,9 +90,10 @@ pub struct ReachabilityReport {
 }
 
 impl ReachabilityReport {
-    /// Whether every host reaches every LID of every other host.
+    /// Whether there are two hosts with LIDs at least and every host reaches every LID of every
+    /// other one.
     pub fn is_sane(&self) -> bool {
-        self.reached == self.pairs
+        self.reached == self.pairs && self.hosts - self.without_lid >= 2
     }
 }
 
@@ -98,6 +104,9 @@ impl fmt::Display for ReachabilityReport {
             f,
             "reachability   {reached} of {pairs} paths arrive ({hosts} hosts, {lids} LIDs)"
         )?;
+        if self.without_lid > 0 {
+            writeln!(f, "without LID    {} hosts", self.without_lid)?;
+        }
         let kinds = [FaultKind::NoEntry, FaultKind::NoCable, FaultKind::WrongEnd, FaultKind::Loop];
         for (kind, count) in kinds.iter().zip(self.faults).filter(|(_, count)| *count > 0) {
             writeln!(f, "{kind:<14} {count} paths")?;
@@ -130,20 +139,23 @@ enum State {
 pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
     let graph = SwitchGraph::of(fabric);
     let hosts = graph.adapter_ports(fabric);
+    let has_lid = |host: &&Host| subnet.lids.base(host.end).is_some();
+    let (hosts_with_lid, without_lid): (Vec<&Host>, Vec<&Host>) = hosts.iter().partition(has_lid);
     let mut walk = Walk { graph: &graph, subnet, states: Vec::new(), path: Vec::new() };
     let mut report = ReachabilityReport {
         hosts: hosts.len(),
+        without_lid: without_lid.len(),
         lids: 0,
         pairs: 0,
         reached: 0,
         faults: [0; 4],
-        examples: Vec::new(),
+        examples: unaddressed(fabric, &hosts, &without_lid),
         hops: Vec::new(),
         switches_unreached: 0,
     };
     // Hosts by switch: what one of them meets, all meet.
     let mut on_switch: Vec<Vec<Host>> = vec![Vec::new(); graph.rows()];
-    for host in &hosts {
+    for host in hosts_with_lid {
         on_switch[host.row as usize].push(*host);
     }
     for target in graph.targets(&subnet.lids) {
@@ -171,7 +183,25 @@ pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
             }
         }
     }
+    // Each of them as the destination of every other host and as the source for every LID.
+    let of_each = hosts.len().saturating_sub(1) + report.lids;
+    let lost = without_lid.len() as u64 * of_each as u64;
+    report.pairs += lost;
+    report.add(State::Lost(FaultKind::NoEntry), lost);
     report
+}
+
+/// A fault for each host without a LID, as many as are shown.
+fn unaddressed(fabric: &Fabric, hosts: &[Host], without_lid: &[&Host]) -> Vec<Fault> {
+    let fault = |host: &&Host| {
+        let source = hosts.iter().find(|other| other.end != host.end)?.end;
+        let name = |end: Endpoint| fabric.describe(end).escape_debug().to_string();
+        let (from, to) = (name(source), name(host.end));
+        let text = format!("no LID: {from} to {to}: {to} has none, so nobody can send to it");
+        let (kind, destination) = (FaultKind::NoEntry, host.end);
+        Some(Fault { kind, source, destination, lid: None, path: Vec::new(), text })
+    };
+    without_lid.iter().filter_map(fault).take(EXAMPLES_MAX).collect()
 }
 
 impl ReachabilityReport {
@@ -286,6 +316,6 @@ impl Walk<'_> {
             text.push_str(&format!(" → … ({} switches)", path.len()));
         }
         let (source, destination) = (source.end, target.owner.end);
-        Fault { kind, source, destination, lid: target.lid, path, text }
+        Fault { kind, source, destination, lid: Some(target.lid), path, text }
     }
 }
