@@ -35,9 +35,9 @@ export function worstLinks(
   const names = shortSwitchNames(report);
   const rows = variant.worst_links.map((row) => {
     const cable = report.fabric.links[row.link];
-    const ports = /\[(\d+)\]-.*\[(\d+)\]$/.exec(cable?.name ?? "");
+    const ports = /\[(\d+)\] ?[-–] ?.*\[(\d+)\]$/.exec(cable?.name ?? "");
     const ends = cable ? [cable.a, cable.b] : [];
-    const named = ends.map((node, end) => `${names[node] ?? ""}[${ports?.[end + 1] ?? "?"}]`);
+    const named = ends.map((node, end) => `${names[node] ?? ""}${ports ? `[${ports[end + 1]}]` : ""}`);
     if (row.direction === "backward") named.reverse();
     const text = named.join(" → ");
     const button = html("button", { type: "button", class: "link" }, text);
