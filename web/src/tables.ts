@@ -37,7 +37,8 @@ export function worstLinks(
     const cable = report.fabric.links[row.link];
     const ports = /\[(\d+)\] ?[-–] ?.*\[(\d+)\]$/.exec(cable?.name ?? "");
     const ends = cable ? [cable.a, cable.b] : [];
-    const named = ends.map((node, end) => `${names[node] ?? ""}${ports ? `[${ports[end + 1]}]` : ""}`);
+    const port = (end: number) => (ports ? `[${ports[end + 1]}]` : "");
+    const named = ends.map((node, end) => `${names[node] ?? ""}${port(end)}`);
     if (row.direction === "backward") named.reverse();
     const text = named.join(" → ");
     const button = html("button", { type: "button", class: "link" }, text);
