@@ -356,3 +356,22 @@ fn a_dead_end_is_refused_only_where_packets_come() {
     .run();
     assert_eq!(outcome.totals.messages_delivered, 1);
 }
+
+/// The rule sends by port number without asking, so it asks for every cable beforehand.
+#[test]
+fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
+    let mut fabric = build("torus:5x5");
+    fabric.unplug(|id, _| id.0 == 0);
+    let grid = clearlane_fabric::structure::grid(&fabric).unwrap();
+    let setup = clearlane_sim::Setup {
+        fabric: &fabric,
+        forwarding: clearlane_sim::Forwarding::DimensionOrder(&grid),
+        parameters: qdr(),
+        groups: vec![group(Transport::Ud)],
+        programs: (0..25).map(|_| idle()).collect(),
+        recording: None,
+        queue_width_log2: 13,
+    };
+    let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
+    assert!(error.contains("needs every cable of the grid and sw-0-0[1] is empty"), "{error}");
+}
