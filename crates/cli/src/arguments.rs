@@ -54,6 +54,7 @@ const SHARED: &[(&str, &str)] = &[
     ("--seeds", "repeats nothing with several seeds"),
     ("--jobs", "runs on one core"),
     ("--dry-run", "writes nothing"),
+    ("--force", "replaces nothing"),
 ];
 
 /// Parses a command line, program name first.
@@ -152,8 +153,8 @@ mod tests {
         assert_eq!(error("clearlane"), "`clearlane` needs a command; see `clearlane --help`");
         assert_eq!(
             error("clearlane route"),
-            "the following required arguments were not provided: --output <DIR>; \
-             --engine <ENGINE>; <FABRIC>; see `clearlane route --help`"
+            "the following required arguments were not provided: --output <DIR>; <FABRIC>; \
+             see `clearlane route --help`"
         );
     }
 }

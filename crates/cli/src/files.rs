@@ -91,10 +91,9 @@ impl Drop for Staged {
 /// What writes a file of a folder.
 pub type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
-/// Writes a folder of files, all or none. An existing folder is replaced if it is empty or holds
-/// nothing but files of these names; anything else is refused.
+/// Writes a folder of files, all or none, in place of any that is there; whether it may be is for
+/// `writing` to say.
 pub fn write_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), Failure> {
-    check_folder(folder, files)?;
     let failed = |error: io::Error| Failure::writing(folder, &error);
     let place = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     let (staged, old) = (beside(&place), beside(&place).with_extension("old"));
@@ -120,25 +119,6 @@ pub fn write_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), 
     }
     let _ = fs::remove_dir_all(&old);
     done.map_err(failed)
-}
-
-fn check_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), Failure> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Failure::writing(folder, &error)),
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if !files.iter().any(|(ours, _)| name == *ours) {
-            return Err(Failure::Input(format!(
-                "folder {} holds {}, which is not written here; name another folder with -o",
-                folder.display(),
-                Path::new(&name).display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// `.out.topo.4711.part` for `out.topo`: hidden, in the same folder so that renaming cannot fail

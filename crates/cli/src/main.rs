@@ -12,6 +12,7 @@ mod routing;
 mod site;
 mod table;
 mod terminal;
+mod writing;
 
 use answer::Verdict;
 use arguments::Parsed;

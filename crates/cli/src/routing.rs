@@ -7,13 +7,13 @@ use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Lmc, PortNumber};
 use clearlane_subnet::engines::{self, RouteOptions, RoutingError, TableFile};
 use clearlane_subnet::{LidMap, Subnet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the tables come from.
 #[derive(Args, Debug)]
 pub struct Routing {
     /// Routing engine; see `clearlane list engines`
-    #[arg(long, value_name = "ENGINE", required_unless_present = "lft")]
+    #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// The site's own tables (engine file); several files are taken as one
     #[arg(long, value_name = "FILE")]
@@ -31,6 +31,11 @@ const FILE: &str = "file";
 impl Routing {
     /// Fills the tables.
     pub fn subnet(&self, fabric: &Fabric) -> Result<Subnet, Failure> {
+        if self.engine.is_none() && self.lft.is_empty() {
+            let line = "name the tables with --lft FILE, or with --engine ENGINE what fills them; \
+                see `clearlane list engines`";
+            return Err(Failure::Input(line.into()));
+        }
         let name = self.engine.as_deref().unwrap_or(FILE);
         let engine = engines::engine(name).map_err(Failure::input)?;
         if name != FILE && !self.lft.is_empty() {
@@ -66,6 +71,11 @@ impl Routing {
         }
         let lids = LidMap::from_fabric(fabric).map_err(Failure::input)?;
         Ok(lids.filter(|lids| is_complete(fabric, lids)))
+    }
+
+    /// The table files it reads.
+    pub fn files_read(&self) -> impl Iterator<Item = &Path> {
+        self.lft.iter().map(PathBuf::as_path)
     }
 
     fn files(&self) -> Result<Vec<TableFile>, Failure> {

@@ -6,6 +6,7 @@ mod commands {
     mod experiments;
     mod fabric;
     mod names;
+    mod overwriting;
     mod site_files;
     mod tables;
 }

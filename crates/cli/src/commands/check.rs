@@ -173,6 +173,14 @@ impl Findings {
             table.row(permutation_row(kind, found));
         }
         let mut text = table.render();
+        let lost = shifts.lost + random.lost;
+        if lost > 0 {
+            let flows = if lost == 1 { "flow is" } else { "flows are" };
+            text.push_str(&format!(
+                "lost         {} {flows} not among them, for want of a path that arrives\n",
+                grouped(lost)
+            ));
+        }
         if bisection.matchings > 0 {
             let percent =
                 [bisection.mean_share, bisection.least, bisection.most].map(|x| 100.0 * x);

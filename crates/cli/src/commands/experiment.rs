@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::table::count;
 use crate::terminal;
+use crate::writing;
 use clap::Args;
 use clearlane_lab::{
     Experiment, LabError, RunOptions, RunResult, Status, check_run_folder, run, write_run_folder,
@@ -32,7 +33,7 @@ pub struct Shared {
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// How many seeds each variant is run with
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Runs at a time, without influence on results [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -65,6 +66,9 @@ pub fn answer(
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
     check_run_folder(&out, shared.force).map_err(failure)?;
+    let inputs = [Some(&shared.experiment), shared.fabric.as_ref(), shared.lft.as_ref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    writing::spare(&out, &inputs)?;
     let result = run_watched(command, shared, variants, &experiment)?;
     let report = write_run_folder(&result, &out, shared.force).map_err(failure)?;
     let verdict = match result.status() {

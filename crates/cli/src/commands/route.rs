@@ -6,12 +6,13 @@ use crate::files::{self, Content};
 use crate::routing::Routing;
 use crate::site;
 use crate::table::{Align, Table, count, wrap};
+use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to route.
 #[derive(Args, Debug)]
@@ -26,12 +27,11 @@ pub struct Arguments {
     fabric: String,
     #[command(flatten)]
     routing: Routing,
-    /// Folder to write; an earlier one of `route` is replaced
+    /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Say what would be written and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// What is written, and what each file is for.
@@ -50,11 +50,14 @@ const SAME_SL_LINES_MAX: u64 = 4_000_000;
 
 /// Routes and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    may_write(arguments)?;
     let site = site::open(&arguments.fabric)?;
     let fabric = &site.fabric;
     let subnet = arguments.routing.subnet(fabric)?;
     let contents = contents(fabric, &subnet);
-    if !arguments.dry_run {
+    if !arguments.writing.dry_run {
+        // Somebody may have put a file there meanwhile.
+        may_write(arguments)?;
         files::write_folder(&arguments.output, &contents)?;
     }
     let names: Vec<&str> = contents.iter().map(|(name, _)| *name).collect();
@@ -67,7 +70,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "lids": subnet.lids.iter().count(),
             "lanes": subnet.sl_to_vl.lanes(),
             "remarks": subnet.remarks,
-            "written": !arguments.dry_run,
+            "written": !arguments.writing.dry_run,
             "folder": arguments.output.display().to_string(),
             "files": names,
         });
@@ -76,12 +79,19 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     Ok(Answer::text(text(fabric, &subnet, arguments, &names)))
 }
 
+fn may_write(arguments: &Arguments) -> Result<(), Failure> {
+    let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+    let tables = arguments.routing.files_read();
+    let inputs: Vec<&Path> = tables.chain([Path::new(&arguments.fabric)]).collect();
+    arguments.writing.folder(&arguments.output, &names, &inputs)
+}
+
 fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str]) -> String {
     let mut text = format!("{}\n", headline(fabric, subnet));
     for remark in &subnet.remarks {
         text.push_str(&format!("  {remark}\n"));
     }
-    let would = if arguments.dry_run { "would write " } else { "" };
+    let would = if arguments.writing.dry_run { "would write " } else { "" };
     let mut table = Table::new(&[Align::Left, Align::Left]);
     for (name, what) in FILES.iter().filter(|(name, _)| names.contains(name)) {
         table.row([format!("{would}{}", arguments.output.join(name).display()), what.to_string()]);

@@ -90,7 +90,10 @@ fn a_file_is_replaced_only_by_a_whole_one() {
     let before = scratch.read("star.topo");
     scratch.call("fabric build star:4x -o star.topo").failure(2);
     assert_eq!(scratch.read("star.topo"), before);
-    scratch.call("fabric build star:5 -o star.topo").text();
+    let refused = scratch.call("fabric build star:5 -o star.topo");
+    assert_eq!(refused.failure(2), "star.topo is there already; name another file or add --force");
+    assert_eq!(scratch.read("star.topo"), before);
+    scratch.call("fabric build star:5 -o star.topo --force").text();
     assert_ne!(scratch.read("star.topo"), before);
     assert_eq!(scratch.names(), ["star.topo"]);
 }

@@ -69,7 +69,14 @@ fn a_run_says_what_came_out_and_where_the_report_is() {
     let again = scratch.call("run pair.toml --out runs/one");
     assert!(again.failure(2).contains("--force"), "{again:?}");
     assert_eq!(scratch.call("run pair.toml --out runs/one --force --jobs 2").text(), text);
+    let onto_itself = scratch.call("run runs/one/experiment.toml --out runs/one --force");
+    assert!(onto_itself.failure(2).contains("which this command reads"), "{onto_itself:?}");
     let moved = scratch.call("run pair.toml --out runs/two --seed 7");
+    for seeds in ["0", "1001"] {
+        let wrong = scratch.call(&format!("run pair.toml --out never --seeds {seeds}"));
+        assert!(wrong.failure(2).contains("1..=1000"), "{wrong:?}");
+    }
+    scratch.call("run pair.toml --out never --seeds 1000 --dry-run").text();
     assert_ne!(moved.text().replace("runs/two", "runs/one"), text);
 }
 

@@ -27,7 +27,8 @@ fn what_is_routed_reads_back_and_is_sane() {
     }
     assert_eq!(scratch.names(), ["out", "t.topo"]);
     for tables in ["out/lfts.txt", "out/opensm.fdbs"] {
-        let back = scratch.call(&format!("route out/opensm-subnet.lst --lft {tables} -o back"));
+        let back =
+            scratch.call(&format!("route out/opensm-subnet.lst --lft {tables} -o back --force"));
         assert!(back.text().contains("routed by file: 19 LIDs"));
         let [ours, read] = ["out/lfts.txt", "back/lfts.txt"].map(|name| scratch.read(name));
         assert_eq!(sections(&read), sections(&ours));
@@ -57,7 +58,7 @@ fn a_dry_route_writes_nothing_and_a_foreign_folder_is_left_alone() {
     let refused = scratch.call("route star:4 --engine min-hop -o mine");
     assert_eq!(
         refused.failure(2),
-        "folder mine holds thesis.tex, which is not written here; name another folder with -o"
+        "mine holds thesis.tex, which is not written here; name another folder with -o"
     );
     assert_eq!(scratch.names(), ["mine"]);
     assert_eq!(scratch.read("mine/thesis.tex"), "x");
@@ -72,7 +73,13 @@ fn engines_and_their_flags_are_checked() {
     assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("leave --lft"));
     assert!(failure("route star:4 --engine min-hop --lmc 8 -o o").contains("0..=7"));
     assert!(failure("route torus:4 --engine dor --lanes 1 -o o").contains("2 to 15 data VLs"));
-    assert!(failure("check star:4").contains("--engine <ENGINE>"));
+    for line in ["check star:4", "route star:4 -o o"] {
+        assert_eq!(
+            failure(line),
+            "name the tables with --lft FILE, or with --engine ENGINE what fills them; \
+             see `clearlane list engines`"
+        );
+    }
     assert_eq!(scratch.names(), [] as [&str; 0]);
 }
 
@@ -138,9 +145,11 @@ fn a_dead_end_is_bad_news_and_is_named() {
     let scratch = Scratch::new("dead-end");
     let tables = two_leaves(&scratch);
     scratch.write("end.txt", &with_entry(&tables, "spine00", "host0003", None));
-    let called = scratch.call("check t.topo --lft end.txt");
+    let called = scratch.call("check t.topo --lft end.txt --random-permutations 0");
     assert_eq!(called.code, 1);
     assert!(called.stdout.contains("NOT sane: 2 paths come to a dead end\n"), "{called:?}");
+    // One flow of shift 2 and one of shift 3.
+    assert!(called.stdout.contains("\nlost         2 flows are not among them, "), "{called:?}");
     assert!(called.stdout.lines().any(|l| l.contains("spine00") && l.contains("host0003")));
 }
 

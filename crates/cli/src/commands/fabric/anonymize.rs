@@ -5,11 +5,13 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::files;
 use crate::site::{self, Site};
+use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::anonymize::{Naming, anonymize};
 use clearlane_fabric::formats;
 use serde_json::json;
-use std::path::PathBuf;
+use std::iter::once;
+use std::path::{Path, PathBuf};
 
 /// What to rename.
 #[derive(Args, Debug)]
@@ -22,7 +24,7 @@ pub struct Arguments {
     /// Forwarding tables of the same site, to be renamed alike
     #[arg(long, value_name = "FILE", requires = "lft_out")]
     lft: Option<PathBuf>,
-    /// Fabric file to write; an existing one is replaced
+    /// Fabric file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Forwarding table file to write
@@ -32,13 +34,15 @@ pub struct Arguments {
     /// agree
     #[arg(long, value_name = "TEXT")]
     salt: Option<String>,
-    /// Say what would be written and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// Renames and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let inputs = paths(&arguments.fabric, arguments.lft.as_ref());
+    let outputs = paths(&arguments.output, arguments.lft_out.as_ref());
+    arguments.writing.files(&outputs, &inputs)?;
     let known = site::read(&arguments.fabric)?;
     let naming = arguments.salt.clone().map_or(Naming::Order, Naming::Hash);
     let (fabric, aliases) = anonymize(&known.fabric, &naming).map_err(Failure::input)?;
@@ -47,19 +51,23 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     if let (Some(lft), Some(lft_out)) = (&arguments.lft, &arguments.lft_out) {
         out.push((lft_out, aliases.rename_dump(&files::read(lft)?).into_bytes()));
     }
-    if !arguments.dry_run {
+    if !arguments.writing.dry_run {
         files::write_all(&out)?;
     }
     if json {
         let names: Vec<_> = out.iter().map(|(path, _)| path.display().to_string()).collect();
-        let fields = json!({ "written": !arguments.dry_run, "files": names });
+        let fields = json!({ "written": !arguments.writing.dry_run, "files": names });
         return Ok(Answer::json("clearlane-anonymize/1", fields));
     }
-    let mut text = written::line(&site, &arguments.output, arguments.dry_run);
+    let mut text = written::line(&site, &arguments.output, arguments.writing.dry_run);
     if let Some(lft_out) = &arguments.lft_out {
-        let would = if arguments.dry_run { "would write " } else { "" };
+        let would = if arguments.writing.dry_run { "would write " } else { "" };
         let lft_out = lft_out.display();
         text.push_str(&format!("{would}{lft_out}: forwarding tables under the same names\n"));
     }
     Ok(Answer::text(text))
+}
+
+fn paths<'a>(fabric: &'a Path, tables: Option<&'a PathBuf>) -> Vec<&'a Path> {
+    once(fabric).chain(tables.map(PathBuf::as_path)).collect()
 }

@@ -4,6 +4,7 @@ use super::written;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::Site;
+use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::topologies;
 use std::path::PathBuf;
@@ -17,17 +18,17 @@ pub struct Arguments {
     /// Topology with its parameters
     #[arg(value_name = "SPEC")]
     topology: String,
-    /// File to write; an existing one is replaced
+    /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Say what would be written and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// Builds and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    arguments.writing.files(&[&arguments.output], &[])?;
     let fabric = topologies::build(&arguments.topology).map_err(Failure::input)?;
     let site = Site { fabric, oddities: Vec::new(), name: arguments.topology.clone() };
-    written::fabric(&site, &arguments.output, arguments.dry_run, json)
+    written::fabric(&site, &arguments.output, arguments.writing.dry_run, json)
 }

@@ -5,11 +5,12 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::{self, Site};
 use crate::table::count;
+use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::damage::{self, Choice};
 use clearlane_fabric::{Fabric, LinkId};
 use clearlane_ib::{LinkSpeed, LinkWidth};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to cut.
 #[derive(Args, Debug)]
@@ -36,16 +37,16 @@ pub struct Arguments {
     /// Let the cables run at this width and speed instead of cutting them
     #[arg(long, value_name = "RATE", value_parser = rate)]
     degrade: Option<(LinkWidth, LinkSpeed)>,
-    /// File to write; an existing one is replaced
+    /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Say what would be written and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// Cuts and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    arguments.writing.files(&[&arguments.output], &[Path::new(&arguments.fabric)])?;
     let Site { mut fabric, name, .. } = site::open(&arguments.fabric)?;
     let (cables, nodes) = chosen(&fabric, arguments)?;
     let mut what: Vec<_> = cables.iter().map(|id| fabric.cable(fabric.link(*id))).collect();
@@ -58,7 +59,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         }
     }
     let site = Site { fabric, oddities: Vec::new(), name };
-    let answer = written::fabric(&site, &arguments.output, arguments.dry_run, json)?;
+    let answer = written::fabric(&site, &arguments.output, arguments.writing.dry_run, json)?;
     if json {
         return Ok(answer);
     }
