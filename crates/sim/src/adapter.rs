@@ -256,13 +256,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             }
         }
         if eligible == 0 {
-            if O::ON && short {
-                self.note_blocked(port);
-            }
-            if earliest != NEVER {
-                self.wake(port, earliest);
-            }
-            return;
+            return self.hold(port, short, earliest);
         }
         let (lane, table) = self.choose_lane(port, eligible);
         let id = match self.adapters[rank].acks[usize::from(lane)].pop_front() {

@@ -297,13 +297,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             }
         }
         if eligible == 0 {
-            if O::ON && short {
-                self.note_blocked(port);
-            }
-            if earliest != NEVER {
-                self.wake(port, earliest);
-            }
-            return;
+            return self.hold(port, short, earliest);
         }
         let (lane, table) = self.choose_lane(port, eligible);
         let (input, from) = chosen[usize::from(lane)];
@@ -600,9 +594,15 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         self.observer.on_granted(self.now, port, u32::from(bytes), busy);
     }
 
-    pub(crate) fn note_blocked(&mut self, port: u32) {
-        let since = &mut self.blocked_since[port as usize];
-        *since = (*since).min(self.now);
+    /// Nothing can go: the port is looked at again at `earliest`; `short` if credits are the reason.
+    pub(crate) fn hold(&mut self, port: u32, short: bool, earliest: u64) {
+        if O::ON && short {
+            let since = &mut self.blocked_since[port as usize];
+            *since = (*since).min(self.now);
+        }
+        if earliest != NEVER {
+            self.wake(port, earliest);
+        }
     }
 
     /// The last link: the packet is in the host's buffer at `tail` and in its memory when drained.
