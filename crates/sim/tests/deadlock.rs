@@ -90,7 +90,7 @@ fn rings_with_packets_of_two_sizes_deadlock_too() {
         for (buffer, small) in [(8 << 10, 64), (8 << 10, 700), (64 << 10, 64), (16 << 10, 1500)] {
             let program = |rank: u32| -> Box<dyn clearlane_workload::RankProgram> {
                 let to = (rank + 6) % 12;
-                let bytes = if rank % 2 == 0 { 2048 } else { small };
+                let bytes = if rank.is_multiple_of(2) { 2048 } else { small };
                 Box::new(Greedy { bytes, gap: 20_000, ..support::greedy(to) })
             };
             let outcome = Case {
