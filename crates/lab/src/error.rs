@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A file is missing or unreadable.
-    #[error("{}: {source}; check the path", path.display())]
+    #[error("{}: {}; check the path", path.display(), plain(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum LabError {
         problem: String,
     },
     /// The machine refused to write.
-    #[error("{}: {source}; free space or choose another folder", path.display())]
+    #[error("{}: {}; choose another folder", path.display(), plain(source))]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -51,6 +51,24 @@ pub enum LabError {
         /// What is in it and what to do.
         problem: &'static str,
     },
+}
+
+/// What the system said in plain words.
+fn plain(error: &io::Error) -> String {
+    use io::ErrorKind as Kind;
+    let words = match error.kind() {
+        Kind::NotFound => "no such file or folder",
+        Kind::PermissionDenied => "permission denied",
+        Kind::IsADirectory => "is a folder",
+        Kind::NotADirectory => "a file stands where a folder should be",
+        Kind::AlreadyExists => "is there already",
+        Kind::StorageFull => "the disk is full",
+        Kind::QuotaExceeded => "the quota of the disk is used up",
+        Kind::ReadOnlyFilesystem => "the disk is read-only",
+        Kind::InvalidFilename => "cannot be a name here",
+        _ => return error.to_string().split(" (os error").next().unwrap_or_default().to_owned(),
+    };
+    words.to_owned()
 }
 
 impl LabError {

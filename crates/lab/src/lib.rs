@@ -37,7 +37,7 @@ pub use experiment::{
     Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use prepare::Fact;
-pub use result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
 pub use results::{check_run_folder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use table::{Align, Column, Table};

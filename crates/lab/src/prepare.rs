@@ -3,10 +3,12 @@
 
 use crate::LabError;
 use crate::experiment::{
-    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, Variant, exact_time, in_words, read_text,
+    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
+    in_words, read_text,
 };
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
+use clearlane_ib::ServiceLevel;
 use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidMap, Subnet, check};
@@ -41,6 +43,8 @@ pub(crate) struct Prepared {
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) parameters: Parameters,
     pub(crate) facts: Vec<Fact>,
+    /// Hosts that stand in for missing ones: what was simulated is not what the file asks for.
+    pub(crate) stand_ins: Vec<String>,
     pub(crate) oddities: Vec<String>,
 }
 
@@ -54,14 +58,15 @@ impl Prepared {
         fact(&mut facts, "fabric", fabric.summary().to_string());
         fact(&mut facts, "structure", structure_of(&fabric));
         let routed = route(variant, &fabric, &mut oddities)?;
-        check_routing(variant, &fabric, &routed, &mut facts)?;
+        check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         let hosts = Hosts::of(&fabric);
         let ranks = hosts.ranks();
         let mut groups = Vec::new();
+        let mut stand_ins = Vec::new();
         for spec in &variant.traffic {
             let mut spec = spec.clone();
             if variant.foreign_site {
-                oddities.extend(spec.stand_in(&ranks));
+                stand_ins.extend(spec.stand_in(&ranks));
             }
             let matrix = spec.matrix().map(|path| read_text(path, INPUT_BYTES_MAX)).transpose()?;
             groups.push(spec.group(&ranks, matrix, plan.duration).map_err(|e| fault(&e))?);
@@ -69,7 +74,7 @@ impl Prepared {
         traffic_facts(&groups, &mut facts);
         device_facts(variant, &mut facts);
         let parameters = variant.devices.parameters.clone();
-        Ok(Prepared { fabric, routed, hosts, groups, parameters, facts, oddities })
+        Ok(Prepared { fabric, routed, hosts, groups, parameters, facts, stand_ins, oddities })
     }
 
     /// What the simulation forwards by.
@@ -215,6 +220,7 @@ fn check_routing(
     fabric: &Fabric,
     routed: &Routed,
     facts: &mut Vec<Fact>,
+    oddities: &mut Vec<String>,
 ) -> Result<(), LabError> {
     let Routed::Tables(subnet) = routed else {
         fact(facts, "routing", "dimension order by rule, not deployable".into());
@@ -236,22 +242,43 @@ fn check_routing(
     }
     let value = format!("all {} paths between {} hosts", reached.pairs, reached.hosts);
     fact(facts, "reachability", value);
-    let loops = check::credit_loop(fabric, subnet);
-    let value = match &loops.cycle {
-        None => format!("yes: no cycle among {} dependencies of buffers", loops.dependencies),
-        Some(cycle) => {
-            let channel = |waiting: &check::Waiting| {
-                let end = Endpoint { node: waiting.switch, port: waiting.port };
-                format!("{} VL {}", fabric.describe(end), waiting.vl)
-            };
-            let names: Vec<String> = cycle.channels.iter().take(8).map(channel).collect();
-            let more = if cycle.channels.len() > 8 { " → …" } else { "" };
-            let count = cycle.channels.len();
-            format!("no: {count} outputs can wait in a circle: {}{more}", names.join(" → "))
-        }
-    };
-    fact(facts, "deadlock-free", value);
+    fact(facts, "deadlock-free", deadlock_free(fabric, subnet, &variant.traffic));
+    oddities.extend(shared_lanes(subnet, &variant.traffic));
     Ok(())
+}
+
+/// Whether buffers can wait in a circle, on the service levels that groups set by hand as well.
+fn deadlock_free(fabric: &Fabric, subnet: &Subnet, traffic: &[TrafficSpec]) -> String {
+    let mut by_hand: Vec<ServiceLevel> = traffic.iter().filter_map(|group| group.sl).collect();
+    by_hand.sort_unstable();
+    by_hand.dedup();
+    let loops = check::credit_loop_on(fabric, subnet, &by_hand);
+    let Some(cycle) = &loops.cycle else {
+        return format!("yes: no cycle among {} dependencies of buffers", loops.dependencies);
+    };
+    let channel = |waiting: &check::Waiting| {
+        let end = Endpoint { node: waiting.switch, port: waiting.port };
+        format!("{} VL {}", fabric.describe(end), waiting.vl)
+    };
+    let names: Vec<String> = cycle.channels.iter().take(8).map(channel).collect();
+    let more = if cycle.channels.len() > 8 { " → …" } else { "" };
+    let count = cycle.channels.len();
+    format!("no: {count} outputs can wait in a circle: {}{more}", names.join(" → "))
+}
+
+/// Groups whose own service level gives them no lane of their own, where others have none.
+fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
+    let lanes = subnet.sl_to_vl.lanes();
+    let others = traffic.iter().any(|group| group.sl.is_none());
+    let shares = |group: &TrafficSpec| {
+        let sl = group.sl.filter(|sl| lanes == 1 || sl.value() >= lanes)?;
+        let lane = subnet.sl_to_vl.adapter[usize::from(sl.value())];
+        Some(format!(
+            "traffic {}: sl {sl} shares lane {lane} with everybody: lanes = {lanes}",
+            group.name
+        ))
+    };
+    traffic.iter().filter(|_| others).filter_map(shares).collect()
 }
 
 fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {

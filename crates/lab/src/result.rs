@@ -23,7 +23,7 @@ pub enum Status {
     /// A run ended in a deadlock of the simulated network.
     #[serde(rename = "deadlock")]
     Deadlock,
-    /// A run was still changing when it ended.
+    /// A run was still changing when it ended, or over before its warm-up.
     #[serde(rename = "not converged")]
     NotConverged,
 }
@@ -37,6 +37,19 @@ impl fmt::Display for Status {
             Status::NotConverged => "not converged",
         })
     }
+}
+
+/// What became of the run of the victims without the hot flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alone {
+    /// Nobody asks for it: there are no hot flows or no victims.
+    NotNeeded,
+    /// It reached its end.
+    Finished,
+    /// It deadlocked: what it delivered is no yardstick.
+    Deadlocked,
+    /// It was interrupted or not started.
+    Missing,
 }
 
 /// One seed of one variant.
@@ -54,9 +67,11 @@ pub struct SeedResult {
     pub totals: Totals,
     /// What was measured.
     pub figures: RunFigures,
-    /// Payload of the victims alone over that beside the hot flows, in the same part of the run;
-    /// nothing without both.
+    /// Payload of the victims alone over that beside the hot flows, in the same part of the run:
+    /// infinite if they are delivered nothing beside them; nothing without both sides.
     pub slowdown: Option<f64>,
+    /// The victims alone.
+    pub alone: Alone,
 }
 
 /// All seeds of one variant.
@@ -167,20 +182,17 @@ impl RunResult {
 
     /// Everything a careful reader should know about these runs.
     pub fn oddities(&self) -> Vec<String> {
-        // What the runs showed comes first: it bears on how to read the results.
-        let (mut all, mut given): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        // What was changed about the question comes first, then what the runs showed: both bear on
+        // how to read the results. What is odd in shared files comes last; either is said once.
+        let (mut first, mut all, mut given) = (Vec::new(), Vec::new(), Vec::new());
         for variant in &self.variants {
             let several = self.variants.len() > 1;
             let name = |text: &str| match several {
                 true => format!("{}: {text}", variant.name),
                 false => text.to_owned(),
             };
-            for oddity in &variant.prepared.oddities {
-                // What is odd in a shared file is said once.
-                if !given.contains(oddity) {
-                    given.push(oddity.clone());
-                }
-            }
+            once(&mut first, &variant.prepared.stand_ins);
+            once(&mut given, &variant.prepared.oddities);
             let missing = self.experiment.plan.seeds as usize - variant.runs.len();
             if missing > 0 {
                 all.push(name(&format!("{missing} of its runs were not started or not finished")));
@@ -188,8 +200,18 @@ impl RunResult {
             all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
             all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
         }
-        all.extend(given);
-        all
+        first.extend(all);
+        first.extend(given);
+        first
+    }
+}
+
+/// Adds the remarks that are not there yet.
+fn once(all: &mut Vec<String>, remarks: &[String]) {
+    for remark in remarks {
+        if !all.contains(remark) {
+            all.push(remark.clone());
+        }
     }
 }
 
@@ -224,11 +246,30 @@ fn remarks(run: &SeedResult) -> Vec<String> {
     if run.interrupted {
         all.push(format!("stopped at {:.1} us of simulated time", run.simulated.as_microseconds()));
     }
-    if !run.figures.warm_up.converged && !run.is_deadlock() && !run.interrupted {
+    let ended_well = !run.is_deadlock() && !run.interrupted;
+    if run.figures.measured.is_empty() && ended_well {
+        all.push(
+            "nothing was measured: the traffic stopped before the warm-up ended; lower warm_up or \
+             raise stop"
+                .into(),
+        );
+    } else if !run.figures.warm_up.converged && ended_well {
         all.push(
             "throughput was still changing in the second half of the run (MSER-5); raise duration"
                 .into(),
         );
+    }
+    match (run.alone, run.slowdown) {
+        (Alone::Deadlocked, _) => {
+            all.push("the victims deadlock without the hot flows too; no slowdown".into());
+        }
+        (Alone::Missing, _) => {
+            all.push("the victims alone were not run to the end; no slowdown".into());
+        }
+        (_, Some(slowdown)) if slowdown.is_infinite() => {
+            all.push("victims starved: beside the hot flows they are delivered nothing".into());
+        }
+        _ => {}
     }
     if run.figures.flows_dropped {
         all.push("more flows than are recorded one by one; no flow table and no Jain index".into());

@@ -4,10 +4,12 @@ use crate::LabError;
 use crate::experiment::{Experiment, Plan};
 use crate::measure::{RunFigures, figures};
 use crate::prepare::Prepared;
-use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_ib::{Picoseconds, wire};
 use clearlane_sim::Status as SimStatus;
-use clearlane_sim::{GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2};
+use clearlane_sim::{
+    Ending, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
+};
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram, Transport};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -53,8 +55,8 @@ struct Job {
 enum Finished {
     /// The run proper.
     Run(Box<SeedResult>),
-    /// The victims alone: the payload they are delivered, by slice.
-    Alone(Vec<u64>),
+    /// The victims alone: the payload they are delivered, by slice; nothing after a deadlock.
+    Alone(Option<Vec<u64>>),
 }
 
 struct Shared<'a> {
@@ -100,7 +102,9 @@ pub fn run(
             Some(Ok(Finished::Alone(alone))) => {
                 let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
                 if let Some(run) = same {
-                    run.slowdown = slowdown(run, &prepared[job.variant], &alone);
+                    run.alone = alone.as_ref().map_or(Alone::Deadlocked, |_| Alone::Finished);
+                    run.slowdown =
+                        alone.and_then(|alone| slowdown(run, &prepared[job.variant], &alone));
                 }
             }
         }
@@ -126,13 +130,18 @@ fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
 }
 
 /// What the victims are delivered alone over what they are delivered in the run, both over the part
-/// of it that is measured; an interrupted run has none.
+/// of it that is measured; an interrupted run has none, and neither has one without victims' bytes
+/// on either side.
 fn slowdown(run: &SeedResult, prepared: &Prepared, alone: &[u64]) -> Option<f64> {
     let part = run.figures.measured.clone();
     let beside = victims(&run.figures, prepared);
     let sum = |slices: &[u64]| slices.get(part.clone()).map(|part| part.iter().sum::<u64>());
     let (beside, alone) = (sum(&beside)?, sum(alone)?);
-    (!run.interrupted && beside > 0).then(|| alone as f64 / beside as f64)
+    match beside {
+        _ if run.interrupted || alone == 0 => None,
+        0 => Some(f64::INFINITY),
+        _ => Some(alone as f64 / beside as f64),
+    }
 }
 
 /// Payload the victims are delivered, by slice.
@@ -216,7 +225,9 @@ fn simulate(
     let outcome: Outcome = simulation.finish();
     let figures = figures(&outcome, plan, prepared);
     if job.alone {
-        return Ok((!interrupted).then(|| Finished::Alone(victims(&figures, prepared))));
+        let deadlocked = matches!(outcome.ending, Ending::Deadlock(_));
+        let alone = (!deadlocked).then(|| victims(&figures, prepared));
+        return Ok((!interrupted).then_some(Finished::Alone(alone)));
     }
     Ok(Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
@@ -226,6 +237,10 @@ fn simulate(
         totals: outcome.totals,
         figures,
         slowdown: None,
+        alone: match prepared.groups_without_hot() {
+            None => Alone::NotNeeded,
+            Some(_) => Alone::Missing,
+        },
     }))))
 }
 

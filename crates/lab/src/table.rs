@@ -83,8 +83,11 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number in three significant digits, or whole from 1000 on.
+/// A number in three significant digits, or whole from 1000 on; ∞ without end.
 pub(crate) fn significant(value: f64) -> String {
+    if value == f64::INFINITY {
+        return "∞".into();
+    }
     let digits = if value == 0.0 || !value.is_finite() {
         0
     } else {
@@ -127,6 +130,7 @@ fat-tree  19.2 ± 0.4
     fn numbers_have_three_digits() {
         let texts = [0.0, 0.16667, 3.1449, 25.14, 412.4, 12345.6, 0.000123].map(significant);
         assert_eq!(texts, ["0", "0.167", "3.14", "25.1", "412", "12346", "0.000123"]);
+        assert_eq!(with_interval(f64::INFINITY, None), "∞");
         assert_eq!(with_interval(0.5, Some(0.0123)), "0.500 ± 0.012");
     }
 }

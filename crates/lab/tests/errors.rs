@@ -83,6 +83,28 @@ fn hosts_that_are_not_there_are_named_with_the_line_of_the_group() {
 }
 
 #[test]
+fn more_than_a_thousand_flow_groups_are_refused() {
+    let group = |index: usize| {
+        format!(
+            "[[traffic]]\nname = \"{index}\"\nclass = \"background\"\nload = 0.1\n\
+             pattern = {{ kind = \"uniform\" }}\nsize = \"64 B\"\n"
+        )
+    };
+    let text = |groups: usize| {
+        let groups: String = (1..groups).map(group).collect();
+        let text = SOUND.replacen("[[variant]]", &format!("{groups}[[variant]]"), 1);
+        text.replacen("[run]", "[run]\nslices = 20", 1)
+    };
+    assert!(Experiment::parse(&text(1000), Path::new("x.toml")).is_ok());
+    let refused = error(&text(1001));
+    assert!(refused.contains("1001 tables [[traffic]] are more than 1000"), "{refused}");
+    // A variant may not add the one too many either.
+    let added = format!("subnet = {{ lmc = 1 }}\ntraffic = [{{ name = \"new\" }}]");
+    let refused = error(&text(1000).replacen("subnet = { lmc = 1 }", &added, 1));
+    assert!(refused.contains("1001 tables"), "{refused}");
+}
+
+#[test]
 fn requests_of_the_command_line_are_checked() {
     let experiment = || Experiment::parse(SOUND, Path::new("x.toml")).unwrap();
     let line = |result: Result<(), clearlane_lab::LabError>| result.unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! What no shipped experiment uses: damage, VL arbitration, a traffic matrix, the rule forwarder.
 
-use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, run};
+use clearlane_lab::{Alone, Experiment, Quiet, RunOptions, RunResult, Status, run};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -100,4 +100,112 @@ fn the_rule_forwards_where_tables_cannot() {
     let options = RunOptions { jobs: 1, command: String::new() };
     let refused = run(&tables.unwrap(), &options, &Quiet, &AtomicBool::new(false));
     assert!(refused.unwrap_err().to_string().contains("5 dimensions wrap"));
+}
+
+fn group(name: &str, load: f64, rest: &str) -> String {
+    format!(
+        "[[traffic]]\nname = \"{name}\"\nclass = \"background\"\nload = {load}\n\
+         pattern = {{ kind = \"shift\", by = 1 }}\narrivals = \"periodic\"\n{rest}\n"
+    )
+}
+
+/// Two groups that offer unlike loads, sizes and times, all of it delivered: nobody is worse off.
+#[test]
+fn fairness_is_relative_to_what_is_offered() {
+    let traffic = group("little", 0.1, "senders = { hosts = [0, 1] }\nsize = \"256 B\"")
+        + &group("much", 0.5, "senders = { hosts = [2, 3] }\nsize = \"2 KiB\"\nstop = \"300 us\"");
+    let result =
+        result(&text("build = \"star:4\"", "engine = \"min-hop\"", &traffic), Path::new("."));
+    let jain = result.variants[0].runs[0].figures.all.jain.unwrap();
+    assert!(jain > 0.999, "{jain}");
+}
+
+/// Traffic that is over before the warm-up leaves nothing to measure, and the result says so.
+#[test]
+fn an_empty_window_is_not_a_complete_run() {
+    let traffic = group("brief", 0.1, "size = \"2 KiB\"\nstop = \"40 us\"");
+    let text = text("build = \"star:4\"", "engine = \"min-hop\"", &traffic);
+    let result = result(&format!("{text}warm_up = \"100 us\"\n"), Path::new("."));
+    assert_eq!(result.status(), Status::NotConverged);
+    let oddities = result.oddities();
+    assert!(oddities.iter().any(|o| o.contains("nothing was measured")), "{oddities:?}");
+}
+
+/// The fact of a variant that is called so.
+fn fact(result: &RunResult, label: &str) -> String {
+    let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    let facts = json["variants"][0]["facts"].as_array().unwrap().clone();
+    let found = facts.iter().find(|fact| fact["label"] == label).unwrap();
+    found["value"].as_str().unwrap().to_owned()
+}
+
+/// A ring is free of deadlocks on the service levels its engine hands out, not on one set by hand.
+#[test]
+fn a_service_level_set_by_hand_is_checked_for_credit_loops() {
+    let run = |rest: &str| {
+        let traffic = group("ring", 0.1, &format!("size = \"2 KiB\"\n{rest}"));
+        let subnet = "engine = \"dor\"\nlanes = 2";
+        result(&text("build = \"torus:6\"", subnet, &traffic), Path::new("."))
+    };
+    let (engines, by_hand) = (run(""), run("sl = 0"));
+    assert!(fact(&engines, "deadlock-free").starts_with("yes: "));
+    assert!(fact(&by_hand, "deadlock-free").starts_with("no: "));
+}
+
+/// A service level without a lane of its own changes nothing, and the result says so.
+#[test]
+fn a_service_level_without_a_lane_is_remarked() {
+    let run = |subnet: &str| {
+        let traffic = group("own", 0.1, "size = \"2 KiB\"\nsl = 1")
+            + &group("others", 0.1, "size = \"2 KiB\"");
+        result(&text("build = \"star:4\"", subnet, &traffic), Path::new(".")).oddities()
+    };
+    let remark = "traffic own: sl 1 shares lane 0 with everybody: lanes = 1";
+    assert!(run("engine = \"min-hop\"").iter().any(|oddity| oddity == remark));
+    let apart = run("engine = \"min-hop\"\nlanes = 2");
+    assert!(!apart.iter().any(|oddity| oddity.contains("shares lane")), "{apart:?}");
+}
+
+/// Hot flows with strict priority over their victims: the slowdown has no end.
+#[test]
+fn starved_victims_are_slowed_down_without_end() {
+    let flow = |name: &str, class: &str, hosts: &str, load: f64, sl: u32| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nclass = \"{class}\"\nload = {load}\nsl = {sl}\n\
+             pattern = {{ kind = \"incast\", to = 3 }}\nsenders = {{ hosts = {hosts} }}\n\
+             size = \"2 KiB\"\n"
+        )
+    };
+    let traffic = flow("writes", "hot", "[0, 1]", 1.0, 0) + &flow("reads", "victim", "[2]", 0.3, 1);
+    let subnet = "engine = \"min-hop\"\nlanes = 2\n\
+         vl_arbitration = { high = [[0, 255]], low = [[1, 1]], high_limit = 255 }";
+    let text = text("build = \"star:4\"", subnet, &traffic);
+    let result = result(&format!("{text}warm_up = \"100 us\"\nseeds = 2\n"), Path::new("."));
+    assert!(result.variants[0].runs.iter().all(|run| run.slowdown == Some(f64::INFINITY)));
+    let table = result.headline_table().to_string();
+    assert!(table.contains(" ∞ ") && !table.contains("NaN"), "{table}");
+    let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    assert!(json["variants"][0]["runs"][0]["victim_slowdown"].is_null());
+    assert!(json["headline"]["as-is"]["slowdown"]["mean"].is_null());
+    assert!(result.oddities()[0].contains("victims starved"), "{:?}", result.oddities());
+}
+
+/// Victims that deadlock alone are no yardstick.
+#[test]
+fn victims_that_deadlock_alone_give_no_slowdown() {
+    let flow = |name: &str, class: &str, pattern: &str, load: f64| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nclass = \"{class}\"\nload = {load}\n\
+             pattern = {{ {pattern} }}\nsize = \"64 KiB\"\narrivals = \"periodic\"\n"
+        )
+    };
+    let traffic = flow("ring", "victim", "kind = \"shift\", by = 4", 1.0)
+        + &flow("writes", "hot", "kind = \"incast\", to = 0", 0.01);
+    let text = text("build = \"ring:6x2\"", "engine = \"min-hop\"", &traffic);
+    let text = text.replace("preset = \"qdr\"", "preset = \"qdr\"\nbuffer = \"8 KiB\"");
+    let result = result(&text.replace("400 us", "2 ms"), Path::new("."));
+    let run = &result.variants[0].runs[0];
+    assert_eq!((run.alone, run.slowdown), (Alone::Deadlocked, None));
+    let said = result.oddities().iter().any(|o| o.contains("deadlock without the hot flows"));
+    assert!(said, "{:?}", result.oddities());
 }

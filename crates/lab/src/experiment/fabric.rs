@@ -104,7 +104,8 @@ pub(crate) fn path(folder: &Path, text: &str) -> PathBuf {
             _ => plain.push(part),
         }
     }
-    plain
+    // The folder itself has a name too.
+    if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain }
 }
 
 /// A path as the resolved experiment writes it.

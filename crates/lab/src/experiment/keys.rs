@@ -175,17 +175,17 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number above `least` and up to `most`.
+    /// A number between two bounds.
     pub(crate) fn number(&self, least: f64, most: f64) -> Result<f64, LabError> {
         let number = match self.node.value {
             Value::Integer(number) => number as f64,
             Value::Float(number) => number,
             _ => f64::NAN,
         };
-        if number > least && number <= most {
+        if (least..=most).contains(&number) {
             Ok(number)
         } else {
-            Err(self.error(&format!("is not a number above {least} and up to {most}")))
+            Err(self.error(&format!("is not a number from {least} to {most}")))
         }
     }
 

@@ -96,9 +96,11 @@ impl Experiment {
                 rows.iter().map(Published::read).collect::<Result<Vec<_>, _>>()?
             }
         };
+        let reading = Reading { document: &document, folder, plan: &plan };
+        reading.count_groups(&root)?;
         let variants = match keys.optional("variant") {
-            None => vec![variant(&document, &root, AS_IS.into(), String::new(), folder)?],
-            Some(field) => variants(&document, &root, &field, folder)?,
+            None => vec![variant(&reading, &root, AS_IS.into(), String::new())?],
+            Some(field) => variants(&reading, &root, &field)?,
         };
         for section in merge::SECTIONS {
             keys.optional(section);
@@ -244,11 +246,35 @@ impl Experiment {
     }
 }
 
+/// What the parts of a file are read with.
+struct Reading<'a> {
+    document: &'a Document,
+    /// What paths are relative to.
+    folder: &'a Path,
+    plan: &'a Plan,
+}
+
+impl Reading<'_> {
+    /// Fails if a table lists too many flow groups, before anything is done with each of them.
+    fn count_groups(&self, table: &Node) -> Result<(), LabError> {
+        match table.get("traffic").map(|groups| &groups.value) {
+            Some(Value::Array(groups)) if groups.len() > VARIANTS_MAX => {
+                let count = groups.len();
+                let problem = format!(
+                    "{count} tables [[traffic]] are more than {VARIANTS_MAX}; let a group have \
+                     more senders"
+                );
+                Err(self.document.error(table.at, &problem))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn variants(
-    document: &Document,
+    reading: &Reading<'_>,
     root: &Node,
     field: &Field<'_>,
-    folder: &Path,
 ) -> Result<Vec<Variant>, LabError> {
     let items = field.items()?;
     if items.is_empty() || items.len() > VARIANTS_MAX {
@@ -266,20 +292,22 @@ fn variants(
         if variants.iter().any(|known| Some(known.name.as_str()) == name.text().ok()) {
             return Err(name.error("is the name of two variants; rename one"));
         }
-        let root = merge::merged(document, root, item.node)?;
+        reading.count_groups(item.node)?;
+        let root = merge::merged(reading.document, root, item.node)?;
+        reading.count_groups(&root)?;
         let summary = LabError::one_line(summary.unwrap_or_default());
-        variants.push(variant(document, &root, name.name()?, summary, folder)?);
+        variants.push(variant(reading, &root, name.name()?, summary)?);
     }
     Ok(variants)
 }
 
 fn variant(
-    document: &Document,
+    reading: &Reading<'_>,
     root: &Node,
     name: String,
     summary: String,
-    folder: &Path,
 ) -> Result<Variant, LabError> {
+    let Reading { document, folder, plan } = *reading;
     let section = |name| fabric::section(document, root, name);
     let fabric = FabricSpec::read(section("fabric")?, folder)?;
     let subnet = SubnetSpec::read(section("subnet")?, folder)?;
@@ -288,16 +316,16 @@ fn variant(
     let groups = Field::new(document, "traffic".into(), root.get("traffic").unwrap_or(&empty));
     let mut traffic: Vec<TrafficSpec> = Vec::new();
     for group in groups.items()? {
-        let spec = TrafficSpec::read(&group, folder)?;
+        let spec = TrafficSpec::read(&group, folder, plan.duration)?;
         if traffic.iter().any(|known| known.name == spec.name) {
             let problem = format!("traffic {} is there twice; rename one", quote(&spec.name));
             return Err(group.error_at(group.node.at, &problem));
         }
         traffic.push(spec);
     }
-    if traffic.is_empty() || traffic.len() > VARIANTS_MAX {
-        let problem = format!("the experiment needs 1 to {VARIANTS_MAX} tables [[traffic]]");
-        return Err(document.error(root.at, &problem));
+    if traffic.is_empty() {
+        let problem = "the experiment has no [[traffic]]; add one table or more";
+        return Err(document.error(root.at, problem));
     }
     Ok(Variant { name, summary, fabric, subnet, devices, traffic, foreign_site: false })
 }

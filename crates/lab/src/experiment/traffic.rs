@@ -3,7 +3,7 @@
 use super::devices::{exact_size, exact_time};
 use super::document::Value;
 use super::fabric::path;
-use super::keys::{Field, nearest, word};
+use super::keys::{Field, Keys, nearest, word};
 use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
@@ -83,9 +83,16 @@ const TRANSPORTS: &[(&str, Transport)] = &[("rc", Transport::Rc), ("ud", Transpo
 const ARRIVALS: &[(&str, Arrivals)] =
     &[("poisson", Arrivals::Poisson), ("periodic", Arrivals::Periodic)];
 
+/// Below, the gap between two messages may not fit any run.
+const LOAD_MIN: f64 = 1e-6;
+
 impl TrafficSpec {
-    /// Reads one group; `folder` is what paths in it are relative to.
-    pub(crate) fn read(field: &Field<'_>, folder: &Path) -> Result<Self, LabError> {
+    /// Reads one group; `folder` is what paths in it are relative to, `end` the end of the run.
+    pub(crate) fn read(
+        field: &Field<'_>,
+        folder: &Path,
+        end: Picoseconds,
+    ) -> Result<Self, LabError> {
         let mut keys = field.keys()?;
         let name = keys.required("name", "\"hot\"")?.name()?;
         keys.rename(format!("traffic.{name}"));
@@ -97,19 +104,12 @@ impl TrafficSpec {
             None => (Senders::All, "all".into()),
             Some(field) => (senders(&field)?, field.node.plain()),
         };
-        let load = keys.required("load", "0.5")?.number(0.0, 4.0)?;
+        let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
         let size = keys.required("size", "\"2 KiB\"")?;
         let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
-        let mut time = |key| {
-            let field = keys.optional(key);
-            field.map(|f| f.quantity(Picoseconds(0), Picoseconds::MAX_RUN)).transpose()
-        };
-        let (start, stop) = (time("start")?.unwrap_or_default(), time("stop")?);
+        let (start, stop) = span(&mut keys, end)?;
         let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
         let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
-        if stop.is_some_and(|stop| stop <= start) {
-            return Err(keys.error(&format!("traffic {name} stops before it starts; raise stop")));
-        }
         let spec = TrafficSpec {
             class: class.choice(CLASSES)?,
             pattern,
@@ -265,6 +265,33 @@ impl Senders {
     }
 }
 
+/// First and last instant of a group: it starts within the run and stops after that.
+fn span(
+    keys: &mut Keys<'_>,
+    end: Picoseconds,
+) -> Result<(Picoseconds, Option<Picoseconds>), LabError> {
+    let time = |field: &Field<'_>| field.quantity(Picoseconds(0), Picoseconds::MAX_RUN);
+    let start = match keys.optional("start") {
+        None => Picoseconds(0),
+        Some(field) => {
+            let start = time(&field)?;
+            if start >= end {
+                let end = exact_time(end);
+                let problem = format!("is not before the run's end at {end}; lower it");
+                return Err(field.error(&problem));
+            }
+            start
+        }
+    };
+    let Some(field) = keys.optional("stop") else { return Ok((start, None)) };
+    let stop = time(&field)?;
+    if stop <= start {
+        let problem = format!("is not after its start at {}; raise it", exact_time(start));
+        return Err(field.error(&problem));
+    }
+    Ok((start, Some(stop)))
+}
+
 fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
     if matches!(field.node.value, Value::Text(_)) {
         return field.choice(&[("all", Senders::All)]);
@@ -282,7 +309,7 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
             Senders::Every { every, offset: offset.unwrap_or(0) as u32 }
         }
         (None, None, None, Some(share)) => {
-            let share = share.number(0.0, 1.0)?;
+            let share = share.number(1e-6, 1.0)?;
             let seed = seed.as_ref().map(|f| f.integer(0, i64::MAX as u64)).transpose()?;
             Senders::Share { share, seed: seed.unwrap_or(1) }
         }
@@ -350,7 +377,7 @@ fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
     let sizes = match keys.optional("mix") {
         Some(mix) => {
             let pair = |item: &Field<'_>| match item.items()?.as_slice() {
-                [size, weight] => Ok((size.quantity(least, most)?, weight.number(0.0, 1e9)?)),
+                [size, weight] => Ok((size.quantity(least, most)?, weight.number(1e-9, 1e9)?)),
                 _ => Err(item.error("is not a pair [size, weight]")),
             };
             SizeDistribution::Mix(mix.items()?.iter().map(pair).collect::<Result<_, _>>()?)

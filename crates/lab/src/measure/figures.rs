@@ -5,7 +5,7 @@ use crate::experiment::{Plan, WarmUp};
 use crate::prepare::Prepared;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{GroupSlice, Outcome};
-use clearlane_workload::{Class, Rank};
+use clearlane_workload::{Class, FlowGroup, Rank};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::ops::Range;
@@ -26,7 +26,8 @@ pub struct WarmUpFound {
     pub from_us: f64,
     /// End of the measured part, µs.
     pub to_us: f64,
-    /// False if the warm-up was to be detected and throughput was still moving at the end.
+    /// False if nothing is left to measure, or the warm-up was to be detected and throughput was
+    /// still moving at the end.
     pub converged: bool,
 }
 
@@ -51,8 +52,8 @@ pub struct Figures {
     pub latency_p50_us: Option<f64>,
     /// 99th percentile, µs.
     pub latency_p99_us: Option<f64>,
-    /// Jain's index over the senders' delivered payload, each relative to what it offers; nothing
-    /// if more flows were seen than are recorded one by one.
+    /// Jain's index over the senders' delivered bytes, each relative to what its group's load has
+    /// it offer; nothing if more flows were seen than are recorded one by one.
     pub jain: Option<f64>,
 }
 
@@ -159,11 +160,18 @@ impl Window {
                 (found.drop, found.converged)
             }
         };
-        Window { from, to, slice, converged }
+        Window { from, to, slice, converged: converged && from < to }
     }
 
     fn span(&self) -> Picoseconds {
         Picoseconds((self.to - self.from) as u64 * self.slice.0)
+    }
+
+    /// How long of it a group may post.
+    fn sending(&self, group: &FlowGroup) -> Picoseconds {
+        let from = group.start.0.max(self.from as u64 * self.slice.0);
+        let to = group.stop.0.min(self.to as u64 * self.slice.0);
+        Picoseconds(to.saturating_sub(from))
     }
 
     fn sum(&self, slices: &[u64]) -> u64 {
@@ -183,7 +191,7 @@ struct Sums {
     /// Bytes the senders' links could have carried.
     capacity: f64,
     senders: usize,
-    /// Per sender: payload over what it would offer; nothing where flows are not known.
+    /// Per sender: delivered over offered bytes; nothing where flows are not known.
     shares: Option<Vec<f64>>,
 }
 
@@ -257,17 +265,7 @@ fn sums(
         latencies: None,
         capacity: senders.iter().map(|(rank, _)| rate(*rank) * seconds).sum(),
         senders: senders.len(),
-        shares: flows.map(|flows| {
-            let of = |rank: Rank| {
-                // Flows come sorted by (group, source, destination).
-                let first = flows.partition_point(|f| (f.group, f.source) < (index, rank));
-                let own =
-                    flows[first..].iter().take_while(|f| (f.group, f.source) == (index, rank));
-                own.map(|flow| flow.payload_bytes).sum::<u64>() as f64
-            };
-            let share = |(rank, weight): &(Rank, f64)| of(*rank) / (rate(*rank) * weight);
-            senders.iter().map(share).collect()
-        }),
+        shares: None,
     };
     let slices = outcome.groups.get(index).map_or(&[][..], Vec::as_slice);
     let to = window.to.min(slices.len());
@@ -279,6 +277,20 @@ fn sums(
         sums.latency_ps += slice.latency_sum_ps;
         add(&mut sums.latencies, &slice.latency_ns);
     }
+    sums.shares = flows.map(|flows| {
+        // Loads count headers, flows do not; what headers add is known of the group.
+        let headers = if sums.payload > 0 { sums.wire as f64 / sums.payload as f64 } else { 1.0 };
+        let share = |(rank, weight): &(Rank, f64)| {
+            // Flows come sorted by (group, source, destination).
+            let first = flows.partition_point(|f| (f.group, f.source) < (index, *rank));
+            let own = flows[first..].iter().take_while(|f| (f.group, f.source) == (index, *rank));
+            let delivered = own.map(|flow| flow.payload_bytes).sum::<u64>() as f64 * headers;
+            delivered / (rate(*rank) * weight * group.load * window.sending(group).as_seconds())
+        };
+        // Who offers nothing in the window is not treated unfairly in it.
+        let sending = window.sending(group) > Picoseconds(0);
+        senders.iter().filter(|_| sending).map(share).collect()
+    });
     sums
 }
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
-    /// Half-width of the 95 % confidence interval (Student's t); nothing with one seed.
+    /// Half-width of the 95 % confidence interval (Student's t); nothing with one seed or an
+    /// infinite mean.
     pub half_width: Option<f64>,
     /// How many seeds it is over.
     pub seeds: usize,
@@ -32,7 +33,7 @@ impl Estimate {
             return None;
         }
         let mean = values.iter().sum::<f64>() / n as f64;
-        let half_width = (n > 1).then(|| {
+        let half_width = (n > 1 && mean.is_finite()).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
             student_t(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt()
         });

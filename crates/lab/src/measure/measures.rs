@@ -195,7 +195,7 @@ impl Measure {
                 let ratio = |above: &SeedResult| {
                     let same = below.runs.iter().find(|run| run.seed == above.seed)?;
                     let (above, below) = (of.of_run(variant, above)?, of.of_run(below, same)?);
-                    (below != 0.0).then_some(above / below)
+                    Some(above / below).filter(|ratio| below != 0.0 && !ratio.is_nan())
                 };
                 Estimate::over(variant.runs.iter().map(ratio))
             }

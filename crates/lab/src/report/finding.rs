@@ -50,6 +50,9 @@ fn by_variant(result: &RunResult, quantity: Quantity, scope: &Scope) -> Vec<(Str
 fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
     let times = |estimate: &Estimate| format!("{} times", significant(estimate.mean));
     match slowdowns {
+        [(_, only)] if only.mean.is_infinite() => {
+            "The hot flows starve the victims: nothing of theirs arrives.".into()
+        }
         [(_, only)] => {
             let victims = by_variant(result, Quantity::AcceptedGbps, &Scope::Class(Class::Victim));
             let left = victims.first().map_or(String::new(), |(_, gbps)| {

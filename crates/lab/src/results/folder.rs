@@ -26,7 +26,8 @@ pub fn write_run_folder(result: &RunResult, out: &Path, force: bool) -> Result<P
     fs::create_dir_all(parent).map_err(|source| refused(parent, source))?;
     let aside = Aside::beside(out)?;
     for (name, bytes) in contents(result)? {
-        write(&aside.path.join(name), &bytes)?;
+        // The folder aside is nobody's business: it is `out` that cannot be written.
+        write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
     }
     // A folder cannot be replaced in one step: the old run goes first, file by file, so that
     // nothing foreign is ever deleted.
@@ -85,9 +86,9 @@ fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError
     ])
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
-    let mut file = fs::File::create(path).map_err(|source| refused(path, source))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|source| refused(path, source))
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(bytes).and_then(|()| file.sync_all())
 }
 
 fn refused(path: &Path, source: std::io::Error) -> LabError {
@@ -106,11 +107,11 @@ impl Aside {
         // Whatever an earlier process of this number left is not whole.
         match fs::remove_dir_all(&path) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(refused(&path, source));
+                return Err(refused(out, source));
             }
             _ => {}
         }
-        fs::create_dir(&path).map_err(|source| refused(&path, source))?;
+        fs::create_dir(&path).map_err(|source| refused(out, source))?;
         Ok(Aside { path })
     }
 }

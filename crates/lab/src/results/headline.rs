@@ -120,7 +120,7 @@ impl RunResult {
             ("published", "", Align::Right),
             ("obtained", "", Align::Right),
             ("unit", "", Align::Left),
-            ("why they differ", "", Align::Left),
+            ("source, and why they differ", "", Align::Left),
         ]);
         for row in rows {
             let published = row.published.clone().unwrap_or_else(|| "–".into());
