@@ -1,9 +1,12 @@
 //! What is written reads back, what does not fit is reported, and nothing that is read can panic.
 
 use clearlane_fabric::{Fabric, NodeId, topologies};
-use clearlane_ib::{Lid, Lmc, PortNumber};
+use clearlane_ib::{Lid, Lmc, PortNumber, VirtualLane};
+use clearlane_subnet::check::credit_loop;
 use clearlane_subnet::engines::{RouteOptions, RoutingError, TableFile, route};
-use clearlane_subnet::formats::{self, fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
+use clearlane_subnet::formats::{
+    self, Content, Dump, fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst,
+};
 use clearlane_subnet::{LidMap, Subnet};
 use proptest::prelude::*;
 
@@ -19,6 +22,13 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     write(&mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+fn dump_of(text: &str) -> Dump {
+    match formats::read(text, "dump").unwrap() {
+        Content::Tables(dump) => dump,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The same tables as ibroute prints them.
@@ -51,7 +61,7 @@ fn tables_read_back_in_every_format() {
                 .map(|entry| entry.name)
                 .collect();
             assert_eq!(sniffed, [name]);
-            let read = formats::read(dump, "dump").unwrap();
+            let read = dump_of(dump);
             let (tables, oddities) = read.tables(&fabric, &subnet.lids, "dump").unwrap();
             assert!(tables == subnet.tables, "{spec} {name}");
             assert_eq!(oddities, []);
@@ -61,7 +71,7 @@ fn tables_read_back_in_every_format() {
 
 #[test]
 fn the_engine_file_takes_what_was_written() {
-    let (fabric, subnet) = routed("torus:3x4,hosts=2", "min-hop", 1, 1);
+    let (fabric, subnet) = routed("mesh:3x4,hosts=2", "dor", 1, 1);
     let files = |text: String| vec![TableFile { name: "our.lfts".into(), text }];
     let dump = text(|out| lfts::write(&fabric, &subnet, out));
     // The built fabric has no LIDs: they come from the port GUIDs of the dump.
@@ -82,8 +92,140 @@ fn the_engine_file_takes_what_was_written() {
     let fdbs = text(|out| fdbs::write(&fabric, &subnet, out));
     let options = RouteOptions { files: files(fdbs), ..RouteOptions::default() };
     assert!(matches!(route("file", &fabric, &options), Err(RoutingError::NoLids { .. })));
+    // SL2VL alone forwards nothing.
+    let lanes = files(text(|out| sl2vl::write(&fabric, &subnet, out)));
+    let options = RouteOptions { files: lanes, ..RouteOptions::default() };
+    assert!(matches!(route("file", &fabric, &options), Err(RoutingError::NoFile { .. })));
     let none = route("file", &fabric, &RouteOptions::default()).unwrap_err().to_string();
     assert!(none.contains("known are opensm-lfts, ibroute, opensm-fdbs"), "{none}");
+}
+
+/// What `route` writes, as files for the engine `file`.
+fn written(fabric: &Fabric, subnet: &Subnet) -> [TableFile; 3] {
+    let file = |name: &str, text: String| TableFile { name: name.into(), text };
+    [
+        file("lfts.txt", text(|out| lfts::write(fabric, subnet, out))),
+        file("sl2vl.dump", text(|out| sl2vl::write(fabric, subnet, out))),
+        file("psl.txt", text(|out| path_sl::write(fabric, subnet, out))),
+    ]
+}
+
+fn read_back(fabric: &Fabric, files: &[TableFile], lanes: u8) -> Result<Subnet, RoutingError> {
+    let options = RouteOptions { files: files.to_vec(), lanes, ..RouteOptions::default() };
+    route("file", fabric, &options)
+}
+
+#[test]
+fn service_levels_and_lanes_read_back() {
+    for (spec, engine, lanes, lmc) in [
+        ("torus:4x4x4", "dor", 2, 0),
+        ("torus:3x5,hosts=2", "dor", 2, 1),
+        ("mesh:3x3", "dor", 4, 0),
+    ] {
+        let (fabric, subnet) = routed(spec, engine, lanes, lmc);
+        let files = written(&fabric, &subnet);
+        let again = read_back(&fabric, &files, lanes).unwrap();
+        assert_eq!(again.remarks, [] as [String; 0], "{spec}");
+        assert!(again.tables == subnet.tables && again.lids == subnet.lids, "{spec}");
+        assert!(again.sl_to_vl == subnet.sl_to_vl, "{spec}");
+        assert_eq!(again.vl_arbitration, subnet.vl_arbitration);
+        let rows = subnet.tables.switches().len();
+        for (from, to) in (0..rows).flat_map(|from| (0..rows).map(move |to| (from, to))) {
+            let levels = [&subnet, &again].map(|subnet| subnet.path_sl.level(from, to));
+            assert_eq!(levels[0], levels[1], "{spec} {from} {to}");
+        }
+        assert_eq!(credit_loop(&fabric, &again), credit_loop(&fabric, &subnet));
+        assert!(credit_loop(&fabric, &again).is_sane());
+        // The lanes come from the file, whatever is given; adapters' own sections are heeded.
+        let mut files = files;
+        let vl_1 = ["1 "; 16].join(" ");
+        files[1].text.push_str(&format!("Channel Adapter 0x77, base LID 1, \"x\"\n0 0 : {vl_1}\n"));
+        let again = read_back(&fabric, &files, 1).unwrap();
+        let switches = subnet.tables.switches();
+        assert!(switches.iter().all(|id| again.sl_to_vl.table(*id) == subnet.sl_to_vl.table(*id)));
+        assert_eq!(again.sl_to_vl.adapter, [VirtualLane::new(1).unwrap(); 16]);
+    }
+}
+
+#[test]
+fn unknown_service_levels_and_lanes_are_said() {
+    let (fabric, subnet) = routed("torus:4x4", "dor", 2, 0);
+    let [tables, lanes, levels] = written(&fabric, &subnet);
+    let unknown = "service levels are unknown: every path is taken on SL 0, where these tables";
+    let alone = read_back(&fabric, std::slice::from_ref(&tables), 2).unwrap();
+    assert!(alone.remarks[0].starts_with(unknown), "{:?}", alone.remarks);
+    let mapped = read_back(&fabric, &[tables.clone(), lanes.clone()], 2).unwrap();
+    assert!(mapped.remarks[0].starts_with(unknown), "{:?}", mapped.remarks);
+    let leveled = read_back(&fabric, &[tables.clone(), levels.clone()], 2).unwrap();
+    assert!(leveled.remarks[0].starts_with("lanes are unknown"), "{:?}", leveled.remarks);
+    // Nothing to say where SL 0 is enough.
+    let (tree, of_tree) = routed("leaf-spine:leaves=3,hosts=2,spines=2", "fat-tree", 1, 0);
+    assert!(read_back(&tree, &written(&tree, &of_tree)[..1], 1).unwrap().remarks.is_empty());
+    // What is missing or strange in the two files.
+    let cut = |file: &TableFile, from: &str, to: &str| TableFile {
+        name: file.name.clone(),
+        text: file.text.replacen(from, to, 1),
+    };
+    let host = format!("{} 2 ", fabric.node(NodeId(16)).guid);
+    for (lanes, levels, words) in [
+        (
+            cut(&lanes, "\n1   2   :", "\n#"),
+            levels.clone(),
+            "sl2vl.dump: line 1: 1 pairs of cabled",
+        ),
+        (
+            cut(&lanes, "Switch", "Router"),
+            levels.clone(),
+            "1 switches have no SL2VL, taken as SL s",
+        ),
+        (
+            cut(&lanes, "1   : 0 ", "1   : 15"),
+            levels.clone(),
+            "1 SLs are on VL 15, which discards data",
+        ),
+        (
+            cut(&lanes, "00000000, base", "0000ffff, base"),
+            levels.clone(),
+            "1 switches with SL2VL are",
+        ),
+        (
+            lanes.clone(),
+            cut(&levels, &host, "#"),
+            "1 pairs of switches have no SL and are taken on",
+        ),
+        (lanes.clone(), cut(&levels, &host, "0x77 2 "), "1 lines are of GUIDs that are not in the"),
+        (lanes.clone(), cut(&levels, &host, &host.replace(" 2 ", " 999 ")), "for LIDs that nobody"),
+    ] {
+        let read = read_back(&fabric, &[tables.clone(), lanes, levels], 2).unwrap();
+        assert!(read.remarks.iter().any(|odd| odd.contains(words)), "{words}: {:?}", read.remarks);
+    }
+    // What cannot be taken.
+    let stranger = TableFile { name: "levels".into(), text: format!("{host}0\n{host}1\n") };
+    for (file, words) in [
+        (stranger, "levels:2: SL 1 from a host on sw-0-0 to one on sw-1-0, SL 0 above; one SL"),
+        (cut(&levels, &host, "0x1 99999999 "), "\"99999999\" is no unicast LID; a line is"),
+        (cut(&lanes, "\n1   2   :", "\n1   77  :"), "port 77 on sw-0-0, which has ports 1 to 5"),
+        (cut(&lanes, "1   : 0 ", "1   : x "), "sl2vl.dump:4: \"x\" is no virtual lane; a section"),
+        (
+            cut(&lanes, "Switch 0x", "Switch x"),
+            "sl2vl.dump:1: \"Switch x0ac1ea5100000000, base LID 17, \\\"\" is no heading",
+        ),
+    ] {
+        let error = read_back(&fabric, &[tables.clone(), file], 2).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let error = read_back(&fabric, &[tables, levels.clone(), levels], 2).unwrap_err().to_string();
+    assert!(error.starts_with("psl.txt:1: a second file with SLs of paths"), "{error}");
+}
+
+#[test]
+fn tables_of_another_fabric_are_refused_in_one_line() {
+    let (fabric, subnet) = routed("torus:4x4", "dor", 2, 0);
+    let mut files = written(&fabric, &subnet);
+    files[0].text = files[0].text.replace(" guid 0x0ac1ea51", " guid 0x0ac1ea77");
+    let error = read_back(&fabric, &files, 2).unwrap_err().to_string();
+    let what = "of another fabric: none of its 16 switches is in this one; give";
+    assert!(error.starts_with("lfts.txt: these tables") && error.contains(what), "{error}");
 }
 
 #[test]
@@ -95,7 +237,7 @@ fn entries_follow_their_port_to_its_new_lid() {
         .iter()
         .map(|(lid, owner)| (owner.end, Lid::new(lid.value() + 100).unwrap(), Lmc::default()));
     let lids = LidMap::from_list(&fabric, moved).unwrap();
-    let read = formats::read(&dump, "dump").unwrap();
+    let read = dump_of(&dump);
     let (tables, oddities) = read.tables(&fabric, &lids, "dump").unwrap();
     for row in 0..4 {
         assert_eq!(tables.row(row)[101..], subnet.tables.row(row)[1..]);
@@ -109,7 +251,7 @@ fn what_does_not_fit_is_reported_with_its_line() {
     let (fabric, subnet) = routed("chain:2x1", "min-hop", 1, 0);
     let dump = text(|out| lfts::write(&fabric, &subnet, out));
     let oddities = |dump: &str| -> Vec<String> {
-        let read = formats::read(dump, "dump").unwrap();
+        let read = dump_of(dump);
         let (_, oddities) = read.tables(&fabric, &subnet.lids, "dump").unwrap();
         oddities.iter().map(ToString::to_string).collect()
     };
@@ -148,7 +290,7 @@ fn errors_name_file_line_and_remedy() {
     }
     let fabric = topologies::build("chain:2x1").unwrap();
     let lids = LidMap::assign(&fabric, Lmc::default()).unwrap();
-    let read = formats::read(&format!("{head}0x0001 9 #\n"), "f").unwrap();
+    let read = dump_of(&format!("{head}0x0001 9 #\n"));
     let error = read.tables(&fabric, &lids, "f").unwrap_err().to_string();
     assert!(error.starts_with("f:2: port 9 on sw-0, which has ports 1 to 3; OpenSM"), "{error}");
 }
@@ -199,6 +341,8 @@ fn dump_texts() -> Vec<String> {
         text(|out| lfts::write(&fabric, &subnet, out)),
         text(|out| fdbs::write(&fabric, &subnet, out)),
         ibroute_text(&fabric, &subnet),
+        text(|out| sl2vl::write(&fabric, &subnet, out)),
+        text(|out| path_sl::write(&fabric, &subnet, out)),
     ]
 }
 
@@ -210,7 +354,11 @@ fn read_all(text: &str) {
             assert!(!error.to_string().contains('\n'), "{error}");
         }
     }
-    let files = vec![TableFile { name: "file".into(), text: text.into() }];
+    // Lanes and levels are placed beside tables that are whole.
+    let mut files = vec![TableFile { name: "file".into(), text: text.into() }];
+    if matches!(formats::read(text, "file"), Ok(Content::Lanes(_) | Content::Levels(_))) {
+        files.push(TableFile { name: "tables".into(), text: dump_texts()[0].clone() });
+    }
     let lids = LidMap::assign(&fabric, Lmc::default()).unwrap();
     for lids in [None, Some(lids)] {
         let options = RouteOptions { files: files.clone(), lids, ..RouteOptions::default() };
@@ -241,7 +389,7 @@ proptest! {
 
     #[test]
     fn truncated_and_garbled_dumps_never_panic(
-        which in 0usize..3,
+        which in 0usize..5,
         cut in 0.0f64..1.0,
         edits in prop::collection::vec((0.0f64..1.0, any::<u8>()), 0..6),
     ) {
@@ -255,7 +403,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_in_any_order_never_panic(which in 0usize..3, order in any::<u64>()) {
+    fn lines_in_any_order_never_panic(which in 0usize..5, order in any::<u64>()) {
         let text = dump_texts()[which].clone();
         let mut lines: Vec<&str> = text.lines().collect();
         let mut stream = clearlane_ib::random::Stream::new(order, "lines", 0);
@@ -273,6 +421,7 @@ proptest! {
             "Unicast lids", " guid 0x", "0ac1ea5100000000", "\n", " ", "0x0001", "0xffff", "255",
             "001", "254", " portguid ", ":", "#", "dump_ucast_routes: Switch 0x", "UNREACHABLE",
             "lids dumped", "99999999999999999999", "Multicast", "(", "é", "\u{0}",
+            "Switch 0x", ", base LID 1", "#in out :", "\n1 2 : ", " 0 1 2 3", "\n0x0ac1eaca00000000 2 3",
         ]), 0..60),
     ) {
         read_all(&words.concat());

@@ -3,20 +3,25 @@
 //! Source: OpenSM's engine `file` for how entries follow port GUIDs.
 //! What we do differently: nothing that does not fit is passed over in silence; unknown switches,
 //! LIDs without owners, switches without a section and missing entries become remarks.
-//! Parameters: lanes 1 to 15; the LIDs are the fabric's own, else those the dump gives to port
-//! GUIDs; several files are taken as one.
+//! Parameters: lanes 1 to 15, for SLs that no file puts on a lane; the LIDs are the fabric's own,
+//! else those the dump gives to port GUIDs; several files are taken as one. Beside the tables
+//! there may be opensm-sl2vl.dump and the SLs of paths; without these all paths are on SL 0.
 
 use super::{Claims, Entry, RouteOptions, RoutingError};
-use crate::formats::{self, Dump};
-use crate::{ForwardingTables, LidMap, Subnet};
+use crate::check::credit_loop;
+use crate::formats::path_sl::LevelDump;
+use crate::formats::sl2vl::LaneDump;
+use crate::formats::{self, Content, Dump, DumpError, Oddity};
+use crate::{ForwardingTables, LidMap, PathSl, Subnet, VlArbitration};
 use clearlane_fabric::Fabric;
+use std::collections::BTreeSet;
 
 /// `file`.
 pub(super) const ENTRY: Entry = Entry {
     name: "file",
     summary: "the site's own tables: opensm-lfts.dump, ibroute or dump_fts text, opensm.fdbs",
     reference: "OpenSM, engine file (linux-rdma/opensm, doc/modular-routing.txt)",
-    parameters: "files, at least one; lanes 1 to 15; LIDs are the fabric's own",
+    parameters: "files, at least one with tables, also opensm-sl2vl.dump and SLs of paths; lanes 1 to 15; LIDs are the fabric's own",
     claims: Claims {
         minimal: false,
         deadlock_free: false,
@@ -26,28 +31,101 @@ pub(super) const ENTRY: Entry = Entry {
     route,
 };
 
+/// What the files hold, with their names.
+#[derive(Default)]
+struct Files<'a> {
+    tables: Vec<(&'a str, Dump)>,
+    lanes: Option<(&'a str, LaneDump)>,
+    levels: Option<(&'a str, LevelDump)>,
+}
+
 fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
     super::check_lanes(ENTRY.name, 1, options)?;
-    let Some(first) = options.files.first() else {
-        let known = formats::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let Files { tables, lanes, levels } = read(options)?;
+    let Some((first, _)) = tables.first() else {
+        let known = formats::ALL.iter().filter(|entry| entry.forwards);
+        let known = known.map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         return Err(RoutingError::NoFile { known });
     };
-    let mut dumps = Vec::with_capacity(options.files.len());
-    for file in &options.files {
-        dumps.push((file.name.as_str(), formats::read(&file.text, &file.name)?));
+    let name = first.escape_debug().to_string();
+    if !tables.iter().any(|(_, dump)| dump.is_about(fabric)) {
+        let guids = tables.iter().flat_map(|(_, dump)| &dump.sections).map(|section| section.guid);
+        let switches = guids.collect::<BTreeSet<_>>().len();
+        return Err(RoutingError::OtherFabric { name, switches });
     }
     let lids = match &options.lids {
         Some(lids) => lids.clone(),
         None => match LidMap::from_fabric(fabric)? {
             Some(lids) => lids,
-            None => lids_of_dumps(fabric, &dumps)?
-                .ok_or_else(|| RoutingError::NoLids { name: first.name.clone() })?,
+            None => lids_of_dumps(fabric, &tables)?.ok_or(RoutingError::NoLids { name })?,
         },
     };
-    let (tables, remarks) = merge(fabric, &lids, dumps)?;
+    let (tables, remarks) = merge(fabric, &lids, tables)?;
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
     subnet.remarks = remarks;
+    set_levels(fabric, options.lanes, lanes, levels, &mut subnet)?;
     Ok(subnet)
+}
+
+fn read(options: &RouteOptions) -> Result<Files<'_>, RoutingError> {
+    let mut files = Files::default();
+    for file in &options.files {
+        let name = file.name.as_str();
+        match formats::read(&file.text, name)? {
+            Content::Tables(dump) => files.tables.push((name, dump)),
+            Content::Lanes(dump) => match files.lanes.replace((name, dump)) {
+                None => {}
+                Some(_) => return Err(RoutingError::Dump(DumpError::second(name, "SL2VL"))),
+            },
+            Content::Levels(dump) => match files.levels.replace((name, dump)) {
+                None => {}
+                Some(_) => return Err(RoutingError::Dump(DumpError::second(name, "SLs of paths"))),
+            },
+        }
+    }
+    Ok(files)
+}
+
+/// SL2VL and SLs of paths, as far as there are files with them; remarks on what is not known.
+fn set_levels(
+    fabric: &Fabric,
+    count: u8,
+    lanes: Option<(&str, LaneDump)>,
+    levels: Option<(&str, LevelDump)>,
+    subnet: &mut Subnet,
+) -> Result<(), RoutingError> {
+    let mapped = lanes.is_some();
+    if let Some((name, dump)) = lanes {
+        let (sl_to_vl, oddities) = dump.lanes(fabric, count, name)?;
+        subnet.vl_arbitration = VlArbitration::equal(count.max(sl_to_vl.lanes()));
+        subnet.sl_to_vl = sl_to_vl;
+        remark(subnet, name, &oddities);
+    }
+    if let Some((name, dump)) = levels {
+        let (path_sl, oddities) = dump.levels(fabric, &subnet.lids, name)?;
+        subnet.path_sl = path_sl;
+        remark(subnet, name, &oddities);
+        if !mapped && !matches!(subnet.path_sl, PathSl::Uniform(_)) {
+            subnet.remarks.push(format!(
+                "lanes are unknown: without opensm-sl2vl.dump SL s is taken on VL s mod {count}"
+            ));
+        }
+        return Ok(());
+    }
+    let looped = !credit_loop(fabric, subnet).is_sane();
+    if looped || (mapped && subnet.sl_to_vl.lanes() > 1) {
+        let there = if looped { ", where these tables have a credit loop" } else { "" };
+        subnet.remarks.push(format!(
+            "service levels are unknown: every path is taken on SL 0{there}; if the site uses \
+             several, give a file with the SLs of paths too"
+        ));
+    }
+    Ok(())
+}
+
+fn remark(subnet: &mut Subnet, name: &str, oddities: &[Oddity]) {
+    let name = name.escape_debug();
+    subnet.remarks.extend(oddities.iter().map(|oddity| format!("{name}: {oddity}")));
 }
 
 fn lids_of_dumps(fabric: &Fabric, dumps: &[(&str, Dump)]) -> Result<Option<LidMap>, RoutingError> {

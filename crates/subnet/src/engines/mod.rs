@@ -49,7 +49,7 @@ pub struct Claims {
 /// All engines.
 pub const ALL: &[Entry] = &[min_hop::ENTRY, fat_tree::ENTRY, dor::ENTRY, file::ENTRY];
 
-/// A file with forwarding tables, already read into memory.
+/// A file with forwarding tables or the lanes on them, already read into memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableFile {
     /// Its name, for errors.
@@ -68,7 +68,7 @@ pub struct RouteOptions {
     pub lanes: u8,
     /// Route for these LIDs instead of assigning new ones; `lmc` is then theirs.
     pub lids: Option<LidMap>,
-    /// Dumps of tables, for the engine `file`.
+    /// Dumps of tables, SL2VL and SLs of paths, for the engine `file`.
     pub files: Vec<TableFile>,
 }
 
@@ -139,11 +139,22 @@ pub enum RoutingError {
     /// A dump cannot be read.
     #[error(transparent)]
     Dump(#[from] DumpError),
-    /// The engine `file` without one.
-    #[error("engine file has no file; give one with forwarding tables (known are {known})")]
+    /// The engine `file` without one that holds forwarding tables.
+    #[error("engine file has no forwarding tables; give a file with them (known are {known})")]
     NoFile {
         /// Formats that can be read.
         known: String,
+    },
+    /// No switch of the dumps is in the fabric.
+    #[error(
+        "{name}: these tables are of another fabric: none of its {switches} switches is in this \
+         one; give the tables of this fabric"
+    )]
+    OtherFabric {
+        /// The first dump.
+        name: String,
+        /// Switches with a table in any of the dumps.
+        switches: usize,
     },
     /// Neither fabric nor dump say who has which LID.
     #[error(

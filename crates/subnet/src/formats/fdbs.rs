@@ -11,7 +11,7 @@
 //! switch, 0 for the switch itself.
 
 use super::unicast_lids::shown;
-use super::{Dump, DumpEntry, DumpError, Entry, Section};
+use super::{Content, Dump, DumpEntry, DumpError, Entry, Section};
 use crate::Subnet;
 use crate::graph::{Peer, SwitchGraph};
 use clearlane_fabric::Fabric;
@@ -22,8 +22,9 @@ use std::io::{self, Write};
 pub(super) const ENTRY: Entry = Entry {
     name: "opensm-fdbs",
     summary: "opensm.fdbs, as OpenSM writes and ibdmchk reads it",
+    forwards: true,
     sniff: |text| text.lines().any(|line| line.starts_with(HEADING)),
-    read,
+    read: |text, file| read(text, file).map(Content::Tables),
 };
 
 const HEADING: &str = "dump_ucast_routes: Switch 0x";
@@ -53,10 +54,8 @@ fn read(text: &str, file: &str) -> Result<Dump, DumpError> {
             let port = match word {
                 "UNREACHABLE" | "-" => None,
                 _ => {
-                    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-                    let port: Option<u8> = word.parse().ok().filter(|_| digits);
-                    let port =
-                        port.ok_or_else(|| error(format!("{:?} is no port", shown(word))))?;
+                    let port = super::decimal(word)
+                        .ok_or_else(|| error(format!("{:?} is no port", shown(word))))?;
                     PortNumber::new(port)
                 }
             };

@@ -3,7 +3,7 @@
 //!
 //! Every entry carries the port GUID it is about, so OpenSM follows the port if its LID changes.
 
-use super::{Entry, plain_name, unicast_lids};
+use super::{Content, Entry, plain_name, unicast_lids};
 use crate::Subnet;
 use clearlane_fabric::Fabric;
 use clearlane_ib::PortNumber;
@@ -13,8 +13,9 @@ use std::io::{self, Write};
 pub(super) const ENTRY: Entry = Entry {
     name: "opensm-lfts",
     summary: "opensm-lfts.dump, as OpenSM writes and loads it (-R file -U FILE)",
+    forwards: true,
     sniff: |text| unicast_lids::sniff(text, "#"),
-    read: unicast_lids::read,
+    read: |text, file| unicast_lids::read(text, file).map(Content::Tables),
 };
 
 /// Writes the tables. Entries without a port are left out. Fails if `out` does.

@@ -1,8 +1,9 @@
 //! Files with forwarding tables, read and written, and the other files that OpenSM and ibdmchk
 //! take. One reader a file, one line in [`ALL`]; writers are functions.
 //!
-//! A reader gives a [`Dump`]: what the file says, with line numbers. [`Dump::tables`] puts it onto
-//! a fabric and reports everything that does not fit.
+//! A reader gives a [`Content`]: what the file says, with line numbers. [`Dump::tables`],
+//! [`sl2vl::LaneDump::lanes`] and [`path_sl::LevelDump::levels`] put it onto a fabric and report
+//! everything that does not fit.
 
 pub mod fdbs;
 pub mod guid2lid;
@@ -26,14 +27,27 @@ pub struct Entry {
     pub name: &'static str,
     /// One line on where such files come from.
     pub summary: &'static str,
+    /// Whether it holds forwarding tables; the others say which lanes packets take on them.
+    pub forwards: bool,
     /// Whether the text looks like one.
     pub sniff: fn(&str) -> bool,
     /// Reads a text; the second argument is the file's name for errors.
-    pub read: fn(&str, &str) -> Result<Dump, DumpError>,
+    pub read: fn(&str, &str) -> Result<Content, DumpError>,
 }
 
 /// All readers.
-pub const ALL: &[Entry] = &[lfts::ENTRY, ibroute::ENTRY, fdbs::ENTRY];
+pub const ALL: &[Entry] = &[lfts::ENTRY, ibroute::ENTRY, fdbs::ENTRY, sl2vl::ENTRY, path_sl::ENTRY];
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Forwarding tables.
+    Tables(Dump),
+    /// SL2VL.
+    Lanes(sl2vl::LaneDump),
+    /// The SL of paths.
+    Levels(path_sl::LevelDump),
+}
 
 /// Why a dump cannot be used.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -52,6 +66,12 @@ pub struct DumpError {
 impl DumpError {
     fn new(file: &str, line: usize, what: String, remedy: &'static str) -> Self {
         DumpError { file: file.escape_debug().to_string(), line, what, remedy }
+    }
+
+    /// One file too many of a kind of which there can be one.
+    pub(crate) fn second(file: &str, kind: &str) -> Self {
+        let what = format!("a second file with {kind}");
+        Self::new(file, 1, what, "leave it out or join the two")
     }
 }
 
@@ -106,15 +126,16 @@ pub struct Dump {
     pub oddities: Vec<Oddity>,
 }
 
-/// Reads a dump in any known format, told by its looks.
-pub fn read(text: &str, file: &str) -> Result<Dump, DumpError> {
+/// Reads a file in any known format, told by its looks.
+pub fn read(text: &str, file: &str) -> Result<Content, DumpError> {
     match ALL.iter().find(|entry| (entry.sniff)(text)) {
         Some(entry) => (entry.read)(text, file),
         None => Err(DumpError::new(
             file,
             1,
             "no forwarding tables are recognised".into(),
-            "give an opensm-lfts.dump, ibroute or dump_fts text, or opensm.fdbs",
+            "give an opensm-lfts.dump, ibroute or dump_fts text, or opensm.fdbs, and beside it \
+             opensm-sl2vl.dump or lines 0x<node GUID> <DLID> <SL>",
         )),
     }
 }
@@ -140,7 +161,31 @@ fn ports_by_guid(fabric: &Fabric) -> BTreeMap<Guid, Endpoint> {
     ports
 }
 
+/// The switch with this node GUID.
+fn switch_of(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
+    fabric.by_guid(guid).filter(|id| fabric.node(*id).is_switch())
+}
+
+/// A number as dumps write it: decimal digits alone.
+fn decimal<T: std::str::FromStr>(word: &str) -> Option<T> {
+    word.parse().ok().filter(|_| word.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The error of an entry about a port that its switch does not have.
+fn no_such_port(fabric: &Fabric, end: Endpoint, file: &str, line: usize) -> DumpError {
+    let node = fabric.node(end.node);
+    let (port, name, ports) = (end.port, node.name.escape_debug(), node.port_count());
+    let what = format!("port {port} on {name}, which has ports 1 to {ports}");
+    let remedy = "OpenSM refuses the whole file; use the file of this fabric";
+    DumpError::new(file, line, what, remedy)
+}
+
 impl Dump {
+    /// Whether a fabric has any of the switches.
+    pub fn is_about(&self, fabric: &Fabric) -> bool {
+        self.sections.iter().any(|section| switch_of(fabric, section.guid).is_some())
+    }
+
     /// The LIDs that the port GUIDs of the entries give to a fabric's ports; nothing if no entry
     /// names a known GUID. The smallest LID of a port is its base.
     pub fn lids(&self, fabric: &Fabric) -> Result<Option<LidMap>, LidError> {
@@ -215,6 +260,14 @@ impl Tally {
         }
         self.count += 1;
     }
+
+    /// One line on it, if it happened.
+    fn tell(&self, oddities: &mut Vec<Oddity>, what: &str) {
+        let Tally { count, line, first } = self;
+        if *count > 0 {
+            oddities.push(Oddity { line: *line, what: format!("{count} {what}, first {first}") });
+        }
+    }
 }
 
 /// A dump being put onto a fabric.
@@ -240,10 +293,10 @@ impl Placing<'_> {
     }
 
     fn section(&mut self, section: &Section, file: &str) -> Result<(), DumpError> {
-        let known = self.fabric.by_guid(section.guid);
-        let Some(switch) = known.filter(|id| self.fabric.node(*id).is_switch()) else {
+        let Some(switch) = switch_of(self.fabric, section.guid) else {
             let (guid, entries) = (section.guid, section.entries.len());
-            let why = if known.is_some() { "is an adapter" } else { "is not in the fabric" };
+            let known = self.fabric.by_guid(guid).is_some();
+            let why = if known { "is an adapter" } else { "is not in the fabric" };
             self.odd(
                 section.line,
                 format!("switch {guid} {why}; its {entries} entries are unused"),
@@ -260,10 +313,8 @@ impl Placing<'_> {
             if let Some(port) = entry.port
                 && port.value() > node.port_count()
             {
-                let (name, ports) = (node.name.escape_debug(), node.port_count());
-                let what = format!("port {port} on {name}, which has ports 1 to {ports}");
-                let remedy = "OpenSM refuses the whole file; use the file of this fabric";
-                return Err(DumpError::new(file, entry.line, what, remedy));
+                let end = Endpoint { node: switch, port };
+                return Err(no_such_port(self.fabric, end, file, entry.line));
             }
             let lid = self.current(entry);
             if self.lids.owner(lid).is_none() {
@@ -299,15 +350,9 @@ impl Placing<'_> {
             let what = format!("{count} entries name port GUIDs that are not in the fabric");
             self.odd(line, format!("{what}, first {first}; taken by LID"));
         }
-        let Tally { count, line, first } = std::mem::take(&mut self.moved);
-        if count > 0 {
-            let what = format!("{count} entries follow their port GUID to the LID it has now");
-            self.odd(line, format!("{what}, first {first}"));
-        }
-        let Tally { count, line, first } = std::mem::take(&mut self.ownerless);
-        if count > 0 {
-            self.odd(line, format!("{count} entries are for LIDs that nobody has, first {first}"));
-        }
+        let what = "entries follow their port GUID to the LID it has now";
+        self.moved.tell(&mut self.oddities, what);
+        self.ownerless.tell(&mut self.oddities, "entries are for LIDs that nobody has");
         let switches = self.tables.switches().to_vec();
         let omitted: Vec<String> = switches
             .iter()

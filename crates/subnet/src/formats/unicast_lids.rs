@@ -103,10 +103,7 @@ fn entry(line: &str, number: usize, file: &str) -> Result<DumpEntry, DumpError> 
         .and_then(Lid::new)
         .ok_or_else(|| error(format!("{:?} is no unicast LID", shown(word))))?;
     let word = words.next().unwrap_or_default();
-    let port: u8 = word
-        .parse()
-        .ok()
-        .filter(|_| word.bytes().all(|byte| byte.is_ascii_digit()))
+    let port: u8 = super::decimal(word)
         .ok_or_else(|| error(format!("{:?} is no port number", shown(word))))?;
     let port_guid = match line.split_once(" portguid ") {
         None => None,
