@@ -3,6 +3,7 @@
 
 use clearlane_fabric::{Fabric, LinkId, NodeKind, topologies};
 use clearlane_ib::{Lmc, random};
+use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{credit_loop, reachability, shifts};
 use clearlane_subnet::engines::{RouteOptions, route};
 use std::collections::BTreeSet;
@@ -133,4 +134,41 @@ fn a_fabric_in_two_parts_is_routed_apart_and_says_so() {
     let reached = reachability(&fabric, &subnet);
     assert_eq!((reached.pairs, reached.reached), (12, 4));
     assert!(subnet.remarks.iter().any(|remark| remark.contains("2 parts")), "{:?}", subnet.remarks);
+}
+
+/// By leaf uplink, how many LIDs of this offset a leaf sends over it.
+fn uplink_loads(fabric: &Fabric, subnet: &Subnet, row: usize, offset: u16) -> Vec<usize> {
+    let leaf = subnet.tables.switches()[row];
+    let up = fabric.neighbours(leaf).filter(|(_, _, peer)| fabric.node(peer.node).is_switch());
+    let loads = up.map(|(port, ..)| {
+        let of_offset = subnet.lids.iter().filter(|(lid, owner)| {
+            let to_host = !fabric.node(owner.end.node).is_switch();
+            to_host && owner.offset == offset && subnet.tables.port(leaf, *lid) == Some(port)
+        });
+        of_offset.count()
+    });
+    loads.collect()
+}
+
+#[test]
+fn the_lids_of_every_offset_are_spread_evenly() {
+    for (spec, lmc, leaves) in [
+        ("fat-tree:648", 2, 36),
+        ("leaf-spine:leaves=6,hosts=8,spines=8", 7, 6),
+        ("leaf-spine:leaves=6,hosts=8,spines=4,parallel=2", 3, 6),
+        ("leaf-spine:leaves=5,hosts=6,spines=3", 1, 5),
+    ] {
+        let fabric = topologies::build(spec).unwrap();
+        let lmc = Lmc::new(lmc).unwrap();
+        let options = RouteOptions { lmc, ..RouteOptions::default() };
+        for engine in ["min-hop", "fat-tree"] {
+            let subnet = route(engine, &fabric, &options).unwrap();
+            for (row, offset) in (0..leaves).flat_map(|row| (0..lmc.lids()).map(move |o| (row, o)))
+            {
+                let loads = uplink_loads(&fabric, &subnet, row, offset);
+                let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+                assert!(most - least <= 1, "{spec} {engine} leaf {row} offset {offset}: {loads:?}");
+            }
+        }
+    }
 }

@@ -4,7 +4,9 @@
 //! What we do differently: destinations are visited by switch and port, not by switch load, and
 //! parallel or equal ports are told apart by load, then by port number; so the tables do not depend
 //! on GUIDs or names. The LIDs of one port (LMC > 0) first use different neighbours, then
-//! different cables, then the least loaded.
+//! different cables; each takes the port that carries the fewest LIDs of its own offset and, of
+//! equals, the one after its predecessor's. So the base LIDs alone are spread as evenly as all
+//! LIDs together, and so are those of every other offset.
 //! Parameters: lmc 0 to 7, lanes 1 to 15.
 
 use super::{Claims, Entry, RouteOptions, RoutingError};
@@ -34,9 +36,13 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let targets = graph.targets(&lids);
     let mut tables = ForwardingTables::empty(fabric, lids.table_len());
     super::fill_exits(&graph, &targets, &mut tables);
+    let offsets = targets.iter().map(|target| usize::from(target.owner.offset) + 1).max();
+    let offsets = offsets.unwrap_or(1);
     let mut search = Search {
         graph: &graph,
         loads: vec![0; graph.channels()],
+        offsets,
+        loads_by_offset: vec![0; graph.channels() * offsets],
         distances: Vec::new(),
         queue: Vec::new(),
     };
@@ -53,6 +59,8 @@ struct Candidate {
     port: u8,
     peer: usize,
     channel: usize,
+    /// How many cables to the same neighbour have lower ports.
+    cable: usize,
     /// How many LIDs of the destination at hand use this port, and this neighbour.
     uses: u32,
     peer_uses: u32,
@@ -62,6 +70,10 @@ struct Search<'a> {
     graph: &'a SwitchGraph,
     /// Adapter LIDs by channel.
     loads: Vec<u32>,
+    /// Offsets of LIDs there are: 2^LMC.
+    offsets: usize,
+    /// Adapter LIDs by channel and offset, at channel × offsets + offset.
+    loads_by_offset: Vec<u32>,
     distances: Vec<u32>,
     queue: Vec<u32>,
 }
@@ -81,36 +93,52 @@ impl Search<'_> {
             for (port, peer, _) in self.graph.switch_peers(row) {
                 if self.distances[peer] + 1 == distance {
                     let channel = self.graph.channel(row, port);
-                    candidates.push(Candidate { port, peer, channel, uses: 0, peer_uses: 0 });
+                    let cable = candidates.iter().filter(|other| other.peer == peer).count();
+                    let (uses, peer_uses) = (0, 0);
+                    candidates.push(Candidate { port, peer, channel, cable, uses, peer_uses });
                 }
             }
+            // One after another they lead to different neighbours.
+            candidates.sort_by_key(|candidate| (candidate.cable, candidate.port));
             let entries = tables.row_mut(row);
             for of_port in targets.chunk_by(|a, b| a.owner.end == b.owner.end) {
                 for candidate in &mut candidates {
                     (candidate.uses, candidate.peer_uses) = (0, 0);
                 }
+                let mut last = None;
                 for target in of_port {
-                    let port = self.choose(&mut candidates, target.exit != 0);
+                    last = self.choose(&mut candidates, last, target);
+                    let port = last.map_or(u8::MAX, |chosen| candidates[chosen].port);
                     entries[usize::from(target.lid.value())] = port;
                 }
             }
         }
     }
 
-    fn choose(&mut self, candidates: &mut [Candidate], counts: bool) -> u8 {
-        let key = |c: &Candidate| (c.peer_uses, c.uses, self.loads[c.channel], c.port);
-        let Some(best) = (0..candidates.len()).min_by_key(|i| key(&candidates[*i])) else {
-            return u8::MAX;
-        };
-        let (port, peer) = (candidates[best].port, candidates[best].peer);
+    /// The candidate for one LID, after that for the LID before it.
+    fn choose(
+        &mut self,
+        candidates: &mut [Candidate],
+        last: Option<usize>,
+        target: &Target,
+    ) -> Option<usize> {
+        let (count, offset) = (candidates.len(), usize::from(target.owner.offset));
+        let best = (0..count).min_by_key(|at| {
+            let c = &candidates[*at];
+            let of_offset = self.loads_by_offset[c.channel * self.offsets + offset];
+            let behind = last.map_or(0, |last| (at + count - last) % count);
+            (c.peer_uses, c.uses, of_offset, behind, self.loads[c.channel], c.port)
+        })?;
+        let (channel, peer) = (candidates[best].channel, candidates[best].peer);
         candidates[best].uses += 1;
         for candidate in candidates.iter_mut().filter(|candidate| candidate.peer == peer) {
             candidate.peer_uses += 1;
         }
-        if counts {
-            self.loads[candidates[best].channel] += 1;
+        if target.exit != 0 {
+            self.loads[channel] += 1;
+            self.loads_by_offset[channel * self.offsets + offset] += 1;
         }
-        port
+        Some(best)
     }
 }
 
