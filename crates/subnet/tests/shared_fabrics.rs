@@ -1,5 +1,5 @@
 //! Real fabrics with their real tables. The files are third parties' and lie beside the workspace;
-//! where they are absent the tests say so and pass. Figures were counted by a separate script that
+//! where all are absent the tests say so and pass. Figures were counted by a separate script that
 //! shares no code with this crate.
 
 use clearlane_fabric::{Endpoint, Fabric, NodeKind, formats};
@@ -9,17 +9,30 @@ use clearlane_subnet::engines::{RouteOptions, TableFile, route};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The text of a file of third parties; nothing, and a word on it, if it is not here.
+fn shared_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared")
+}
+
+/// The text of a file of third parties; nothing, and a word on it, if the folder with all of them
+/// is not here. Fails if it is and the file is not: a test that skips for a wrong name proves
+/// nothing.
 #[allow(clippy::print_stdout)]
 fn shared(test: &str, name: &str) -> Option<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fabrics");
-    match std::fs::read(folder.join(name)) {
-        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(_) => {
-            println!("skipped {test}: {} is not here", folder.join(name).display());
-            None
-        }
+    let all = shared_folder();
+    if !all.exists() {
+        println!("skipped {test}: {} is not here", all.display());
+        return None;
     }
+    let file = all.join("data/fabrics").join(name);
+    let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[test]
+fn needs_shared_a_missing_file_is_a_failure() {
+    let name = "needs_shared_a_missing_file_is_a_failure";
+    let read = std::panic::catch_unwind(|| shared(name, "no such file"));
+    assert_eq!(read.is_err(), shared_folder().exists());
 }
 
 fn with_tables(fabric: &Fabric, name: &str, text: String) -> Subnet {
