@@ -21,7 +21,7 @@ help:
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
 	@echo "                ibdmchk and Chromium"
 	@echo "make style      cargo fmt --check and clippy"
-	@echo "make bench      time the simulator, the routing engines and the checkers"
+	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop"
 	@echo "make fixtures   remake fixtures/site with the real tools"
 
 demo:
@@ -46,6 +46,7 @@ test:
 	@scripts/cargo-test --workspace
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
+	@echo "needs_shared tests skipped: $$(cat $(CARGO_TARGET_DIR)/needs-shared-skipped)"
 
 style:
 	@scripts/setup build

@@ -196,9 +196,17 @@ impl Findings {
     }
 
     fn verdict(&self) -> String {
-        let [no_entry, no_cable, wrong_end, loops] = self.reachability.faults;
+        let found = &self.reachability;
+        let [no_entry, no_cable, wrong_end, loops] = found.faults;
         let ends = no_entry + no_cable + wrong_end;
         let mut faults = Vec::new();
+        if found.without_lid > 0 {
+            let hosts = count(found.without_lid, "host has", "hosts have");
+            faults.push(format!("{hosts} no LID"));
+        }
+        if found.hosts < found.without_lid + 2 {
+            faults.push("there are no two hosts with LIDs to tell anything by".into());
+        }
         if loops > 0 {
             faults.push(format!("{} go round in a loop", paths(loops)));
         }
@@ -229,6 +237,7 @@ impl Findings {
             "oddities": self.remarks,
             "reachability": {
                 "hosts": reachability.hosts,
+                "without_lid": reachability.without_lid,
                 "lids": reachability.lids,
                 "paths": reachability.pairs,
                 "arrive": reachability.reached,

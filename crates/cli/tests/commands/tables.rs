@@ -154,6 +154,30 @@ fn a_dead_end_is_bad_news_and_is_named() {
 }
 
 #[test]
+fn hosts_without_lids_are_bad_news_and_are_counted() {
+    let scratch = Scratch::new("without-lid");
+    two_leaves(&scratch);
+    let whole = scratch.read("out/opensm-subnet.lst");
+    for (hosts, verdict) in [
+        (1, "NOT sane: 1 host has no LID; "),
+        (3, "NOT sane: 3 hosts have no LID; there are no two hosts with LIDs to tell anything by"),
+    ] {
+        let without = (0..hosts).fold(whole.clone(), |text, host| {
+            let [with, without] =
+                [host + 1, 0].map(|lid| format!("{{host000{host}}} LID:000{lid}"));
+            assert!(text.contains(&with), "{text}");
+            text.replace(&with, &without)
+        });
+        scratch.write("few.lst", &without);
+        let called = scratch.call("check few.lst --lft out/lfts.txt --random-permutations 0");
+        assert_eq!(called.code, 1, "{called:?}");
+        assert!(called.stdout.contains(verdict), "{called:?}");
+        let json = scratch.call("check few.lst --lft out/lfts.txt --json").json(1);
+        assert_eq!(json["reachability"]["without_lid"], hosts);
+    }
+}
+
+#[test]
 fn a_credit_loop_is_bad_news_and_datelines_cure_it() {
     let scratch = Scratch::new("credit-loop");
     let called = scratch.call("check ring:6x1 --engine min-hop");
