@@ -421,7 +421,8 @@ proptest! {
             "Unicast lids", " guid 0x", "0ac1ea5100000000", "\n", " ", "0x0001", "0xffff", "255",
             "001", "254", " portguid ", ":", "#", "dump_ucast_routes: Switch 0x", "UNREACHABLE",
             "lids dumped", "99999999999999999999", "Multicast", "(", "é", "\u{0}",
-            "Switch 0x", ", base LID 1", "#in out :", "\n1 2 : ", " 0 1 2 3", "\n0x0ac1eaca00000000 2 3",
+            "Switch 0x", ", base LID 1", "#in out :", "\n1 2 : ", " 0 1 2 3",
+            "\n0x0ac1eaca00000000 2 3",
         ]), 0..60),
     ) {
         read_all(&words.concat());

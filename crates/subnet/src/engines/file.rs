@@ -21,7 +21,8 @@ pub(super) const ENTRY: Entry = Entry {
     name: "file",
     summary: "the site's own tables: opensm-lfts.dump, ibroute or dump_fts text, opensm.fdbs",
     reference: "OpenSM, engine file (linux-rdma/opensm, doc/modular-routing.txt)",
-    parameters: "files, at least one with tables, also opensm-sl2vl.dump and SLs of paths; lanes 1 to 15; LIDs are the fabric's own",
+    parameters: "files, at least one with tables, also opensm-sl2vl.dump and SLs of paths; lanes \
+                 1 to 15; LIDs are the fabric's own",
     claims: Claims {
         minimal: false,
         deadlock_free: false,
