@@ -82,6 +82,22 @@ fn hosts_that_are_not_there_are_named_with_the_line_of_the_group() {
     assert!(error.contains("the nearest name is"), "{error}");
 }
 
+/// What the system says comes without its numbers, and the folder itself is called by its name.
+#[test]
+fn files_that_cannot_be_read_are_told_in_plain_words() {
+    use clearlane_lab::{Quiet, RunOptions, run};
+    let after = |from: &str, to: &str| {
+        let text = SOUND.replacen(from, to, 1);
+        let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
+        let options = RunOptions { jobs: 1, command: String::new() };
+        run(&experiment, &options, &Quiet, &false.into()).unwrap_err().to_string()
+    };
+    let matrix = after("kind = \"shift\", by = 1", "kind = \"matrix\", file = \".\"");
+    assert_eq!(matrix, ".: is a folder; check the path");
+    let fabric = after("build = \"star:4\"", "file = \"not/here.topo\"");
+    assert_eq!(fabric, "not/here.topo: no such file or folder; check the path");
+}
+
 #[test]
 fn more_than_a_thousand_flow_groups_are_refused() {
     let group = |index: usize| {
@@ -99,8 +115,9 @@ fn more_than_a_thousand_flow_groups_are_refused() {
     let refused = error(&text(1001));
     assert!(refused.contains("1001 tables [[traffic]] are more than 1000"), "{refused}");
     // A variant may not add the one too many either.
-    let added = format!("subnet = {{ lmc = 1 }}\ntraffic = [{{ name = \"new\" }}]");
-    let refused = error(&text(1000).replacen("subnet = { lmc = 1 }", &added, 1));
+    let added = "subnet = { lmc = 1 }\ntraffic = [{ name = \"new\", class = \"hot\", \
+         load = 0.1, pattern = { kind = \"uniform\" }, size = \"64 B\" }]";
+    let refused = error(&text(1000).replacen("subnet = { lmc = 1 }", added, 1));
     assert!(refused.contains("1001 tables"), "{refused}");
 }
 

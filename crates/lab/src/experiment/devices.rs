@@ -27,6 +27,25 @@ const ARBITRATION: &[(&str, InputArbitration)] = &[
     ("oldest-first", InputArbitration::OldestFirst),
     ("flow-fair", InputArbitration::FlowFair),
 ];
+const KEYS: &[&str] = &[
+    "preset",
+    "mtu",
+    "header",
+    "link_rate",
+    "switch_delay",
+    "cable_delay",
+    "credit_delay",
+    "buffer",
+    "send_overhead",
+    "receive_overhead",
+    "dma_rate",
+    "drain_rate",
+    "injection_engines",
+    "outstanding",
+    "ack_coalescing",
+    "queueing",
+    "arbitration",
+];
 /// Words for "no limit" or "as the fabric or transport has it".
 const TRANSPORT: &str = "transport";
 const CABLE: &str = "cable";
@@ -45,6 +64,7 @@ fn unless<T>(
 impl DevicesSpec {
     /// Reads the table.
     pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
+        keys.only(KEYS)?;
         let field = keys.required("preset", "\"qdr\"")?;
         let name = field.text()?;
         let Some(preset) = preset::by_name(name) else {
@@ -105,7 +125,6 @@ impl DevicesSpec {
         if let Some(field) = keys.optional("arbitration") {
             p.arbitration = field.choice(ARBITRATION)?;
         }
-        keys.finish()?;
         Ok(DevicesSpec { preset, parameters: p })
     }
 

@@ -39,6 +39,7 @@ pub struct FabricSpec {
 impl FabricSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
     pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
+        keys.only(&["file", "build", "cut", "cut_random"])?;
         let (file, build) = (keys.optional("file"), keys.optional("build"));
         let source = match (file, build) {
             (Some(file), None) => FabricSource::File(path(folder, file.text()?)),
@@ -55,17 +56,15 @@ impl FabricSpec {
         let cut_random = match keys.optional("cut_random") {
             None => None,
             Some(field) => {
-                let mut keys = field.keys()?;
+                let keys = field.keys(&["links", "seed", "keep_uplinks"])?;
                 let links = keys.required("links", "13")?.integer(1, 1_000_000)? as u32;
                 let seed = keys.optional("seed").map(|f| f.integer(0, i64::MAX as u64));
                 let keep = keys.optional("keep_uplinks").map(|f| f.integer(0, 254));
-                keys.finish()?;
                 let seed = seed.transpose()?.unwrap_or(1);
                 let keep_uplinks = keep.transpose()?.unwrap_or(1) as u32;
                 Some(RandomCut { links, seed, keep_uplinks })
             }
         };
-        keys.finish()?;
         Ok(FabricSpec { source, cut, cut_random })
     }
 

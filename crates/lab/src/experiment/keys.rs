@@ -4,12 +4,13 @@ use super::document::{Document, Node, Value};
 use crate::LabError;
 use std::str::FromStr;
 
-/// A table being read. Every key that is asked for is known; what is left over is an error.
+/// A table being read.
 pub(crate) struct Keys<'a> {
     document: &'a Document,
     path: String,
     node: &'a Node,
-    known: Vec<&'static str>,
+    /// The keys it may have; nothing until they are named.
+    known: &'static [&'static str],
 }
 
 /// A key's value and its place.
@@ -45,21 +46,31 @@ pub(crate) fn word<T: PartialEq>(words: &[(&str, T)], value: &T) -> toml::Value 
 impl<'a> Keys<'a> {
     /// The keys of a table called `path` in messages. Fails on another value.
     pub(crate) fn of(document: &'a Document, path: &str, node: &'a Node) -> Result<Self, LabError> {
-        let keys = Keys { document, path: path.to_owned(), node, known: Vec::new() };
+        let keys = Keys { document, path: path.to_owned(), node, known: &[] };
         match node.entries() {
             Some(_) => Ok(keys),
             None => Err(keys.error(&format!("{path} is {}, but is a table", node.quoted()))),
         }
     }
 
-    /// What the table is called in messages from here on.
-    pub(crate) fn rename(&mut self, path: String) {
-        self.path = path;
+    /// Names the keys the table may have. Fails on the first other one: a misspelt key explains a
+    /// missing one, so this comes before any is asked for.
+    pub(crate) fn only(&mut self, known: &'static [&'static str]) -> Result<(), LabError> {
+        self.known = known;
+        let entries = self.node.entries().unwrap_or_default();
+        match entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+            None => Ok(()),
+            Some(entry) => {
+                let near = nearest(&entry.key, known.iter().copied());
+                let text = format!("{} has no key {}{near}", self.name(), quote(&entry.key));
+                Err(self.document.error(entry.at, &text))
+            }
+        }
     }
 
     /// The value of a key, if it is there.
-    pub(crate) fn optional(&mut self, key: &'static str) -> Option<Field<'a>> {
-        self.known.push(key);
+    pub(crate) fn optional(&self, key: &'static str) -> Option<Field<'a>> {
+        debug_assert!(self.known.contains(&key), "{key} is asked for and not named");
         let node = self.node.get(key)?;
         let path =
             if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
@@ -67,26 +78,9 @@ impl<'a> Keys<'a> {
     }
 
     /// The value of a key. Fails if it is missing; `example` says what to write.
-    pub(crate) fn required(
-        &mut self,
-        key: &'static str,
-        example: &str,
-    ) -> Result<Field<'a>, LabError> {
+    pub(crate) fn required(&self, key: &'static str, example: &str) -> Result<Field<'a>, LabError> {
         let missing = format!("{} lacks `{key}`; write {key} = {example}", self.name());
         self.optional(key).ok_or_else(|| self.error(&missing))
-    }
-
-    /// Fails on the first key that nobody asked for.
-    pub(crate) fn finish(self) -> Result<(), LabError> {
-        let entries = self.node.entries().unwrap_or_default();
-        match entries.iter().find(|entry| !self.known.contains(&entry.key.as_str())) {
-            None => Ok(()),
-            Some(entry) => {
-                let near = nearest(&entry.key, self.known.iter().copied());
-                let text = format!("{} has no key {}{near}", self.name(), quote(&entry.key));
-                Err(self.document.error(entry.at, &text))
-            }
-        }
     }
 
     /// An error about the table as a whole.
@@ -94,7 +88,13 @@ impl<'a> Keys<'a> {
         self.document.error(self.node.at, problem)
     }
 
-    fn name(&self) -> &str {
+    /// An error at one of its keys or values.
+    pub(crate) fn error_at(&self, at: usize, problem: &str) -> LabError {
+        self.document.error(at, problem)
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> &str {
         if self.path.is_empty() { "the experiment" } else { &self.path }
     }
 }
@@ -121,9 +121,32 @@ impl<'a> Field<'a> {
         self.document.place(self.node.at)
     }
 
-    /// The table that the value is.
-    pub(crate) fn keys(&self) -> Result<Keys<'a>, LabError> {
-        Keys::of(self.document, &self.path, self.node)
+    /// The table that the value is, and the keys it may have.
+    pub(crate) fn keys(&self, known: &'static [&'static str]) -> Result<Keys<'a>, LabError> {
+        let mut keys = Keys::of(self.document, &self.path, self.node)?;
+        keys.only(known)?;
+        Ok(keys)
+    }
+
+    /// The table that the value is, for a reader that knows its keys but for `kind`.
+    pub(crate) fn any_keys(&self) -> Result<Keys<'a>, LabError> {
+        let mut keys = Keys::of(self.document, &self.path, self.node)?;
+        keys.known = &["kind"];
+        Ok(keys)
+    }
+
+    /// The same of a table with a name of its own: messages call it `kind.name`.
+    pub(crate) fn named_keys(
+        &self,
+        kind: &str,
+        known: &'static [&'static str],
+    ) -> Result<Keys<'a>, LabError> {
+        let field = |node| Field { document: self.document, path: self.path.clone(), node };
+        let name = self.node.get("name").and_then(|name| field(name).name().ok());
+        let name = name.map_or(self.path.clone(), |name| format!("{kind}.{name}"));
+        let mut keys = Keys::of(self.document, &name, self.node)?;
+        keys.only(known)?;
+        Ok(keys)
     }
 
     /// A string.

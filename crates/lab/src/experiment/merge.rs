@@ -1,11 +1,15 @@
 //! Laying a variant over the experiment: tables merge key by key, values are replaced whole.
 
 use super::document::{Document, Entry, Node, Value};
+use super::keys::{nearest, quote};
 use crate::LabError;
 
 /// Keys of one table that exclude each other: naming one in a variant drops the others.
 const EXCLUSIVE: &[(&str, &[&str])] =
     &[("fabric", &["file", "build"]), ("subnet", &["engine", "forwarding"])];
+
+/// What a flow group cannot do without.
+const REQUIRED: &[&str] = &["class", "pattern", "load", "size"];
 
 /// The tables a variant may change.
 pub(crate) const SECTIONS: &[&str] = &["fabric", "subnet", "sim", "traffic"];
@@ -69,7 +73,20 @@ fn traffic(document: &Document, base: &Node, over: &Node) -> Result<Node, LabErr
         };
         match groups.iter_mut().find(|group| name(group).as_ref() == Some(&wanted)) {
             Some(group) => *group = section("traffic", group, change),
-            None => groups.push(change.clone()),
+            None if REQUIRED.iter().all(|key| change.get(key).is_some()) => {
+                groups.push(change.clone());
+            }
+            None => {
+                // Half a group is not a new one but an old one misspelt.
+                let names: Vec<String> = under.iter().filter_map(name).collect();
+                let near = nearest(&wanted, names.iter().map(String::as_str));
+                let problem = format!(
+                    "traffic names no group {} of the experiment{near}; a new one needs {}",
+                    quote(&wanted),
+                    REQUIRED.join(", ")
+                );
+                return Err(document.error(change.at, &problem));
+            }
         }
     }
     Ok(Node { at: over.at, value: Value::Array(groups) })

@@ -5,6 +5,7 @@ mod document;
 mod fabric;
 mod keys;
 mod merge;
+mod pattern;
 mod plan;
 mod published;
 mod subnet;
@@ -84,11 +85,23 @@ impl Experiment {
         let (document, root) = Document::parse(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut keys = Keys::of(&document, "", &root)?;
+        keys.only(&[
+            "schema",
+            "name",
+            "summary",
+            "run",
+            "fabric",
+            "subnet",
+            "sim",
+            "traffic",
+            "variant",
+            "published",
+        ])?;
         keys.required("schema", "1")?.integer(1, 1)?;
         let name = keys.required("name", "\"my-experiment\"")?.name()?;
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
-        let plan = keys.required("run", "{ duration = \"2 ms\" }")?.keys()?;
-        let plan = Plan::read(plan)?;
+        let plan = keys.required("run", "{ duration = \"2 ms\" }")?;
+        let plan = Plan::read(&plan)?;
         let published = match keys.optional("published") {
             None => Vec::new(),
             Some(field) => {
@@ -102,10 +115,6 @@ impl Experiment {
             None => vec![variant(&reading, &root, AS_IS.into(), String::new())?],
             Some(field) => variants(&reading, &root, &field)?,
         };
-        for section in merge::SECTIONS {
-            keys.optional(section);
-        }
-        keys.finish()?;
         let groups = variants.iter().map(|variant| variant.traffic.len()).max().unwrap_or(0);
         if groups.saturating_mul(plan.slices as usize) > SLICES_MAX {
             let problem = format!("{groups} flow groups in {} slices", plan.slices);
@@ -282,13 +291,9 @@ fn variants(
     }
     let mut variants: Vec<Variant> = Vec::new();
     for item in items {
-        let mut keys = item.keys()?;
+        let keys = item.keys(&["name", "summary", "fabric", "subnet", "sim", "traffic"])?;
         let name = keys.required("name", "\"fat-tree\"")?;
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
-        for section in merge::SECTIONS {
-            keys.optional(section);
-        }
-        keys.finish()?;
         if variants.iter().any(|known| Some(known.name.as_str()) == name.text().ok()) {
             return Err(name.error("is the name of two variants; rename one"));
         }

@@ -2,7 +2,7 @@
 
 use super::devices::exact_time;
 use super::document::Value;
-use super::keys::Keys;
+use super::keys::Field;
 use crate::LabError;
 use clearlane_ib::Picoseconds;
 
@@ -37,7 +37,8 @@ pub(crate) const SEEDS_MAX: u32 = 1000;
 
 impl Plan {
     /// Reads the table.
-    pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
+    pub(crate) fn read(field: &Field<'_>) -> Result<Self, LabError> {
+        let keys = field.keys(&["duration", "warm_up", "seeds", "seed", "slices"])?;
         let field = keys.required("duration", "\"2 ms\"")?;
         let duration = field.quantity(Picoseconds(1_000_000), Picoseconds::MAX_RUN)?;
         let warm_up = match keys.optional("warm_up") {
@@ -53,7 +54,7 @@ impl Plan {
                 WarmUp::Until(until)
             }
         };
-        let mut number = |key, least, most, default| {
+        let number = |key, least, most, default| {
             let field = keys.optional(key);
             field.map_or(Ok(default), |field| field.integer(least, most))
         };
@@ -64,7 +65,6 @@ impl Plan {
             seed: number("seed", 0, SEED_MAX, 1)?,
             slices: number("slices", 20, 2000, 100)? as u32,
         };
-        keys.finish()?;
         Ok(plan)
     }
 

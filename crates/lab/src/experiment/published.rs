@@ -25,18 +25,20 @@ pub struct Published {
     written: toml::Value,
 }
 
+const KEYS: &[&str] = &["name", "measure", "variant", "published", "unit", "note"];
+/// Those of any measure; each takes some of them.
+const MEASURE_KEYS: &[&str] = &["kind", "from", "to", "variants", "group", "class", "of", "over"];
+
 impl Published {
     /// Reads one row.
     pub(crate) fn read(field: &Field<'_>) -> Result<Self, LabError> {
-        let mut keys = field.keys()?;
+        let keys = field.named_keys("published", KEYS)?;
         let name = keys.required("name", "\"share of H1\"")?.name()?;
-        keys.rename(format!("published.{name}"));
         let written = keys.required("measure", "{ kind = \"accepted-load\" }")?;
         let measure = measure(&written, false)?;
-        let mut text = |key| keys.optional(key).map(|field| field.text().map(LabError::one_line));
+        let text = |key| keys.optional(key).map(|field| field.text().map(LabError::one_line));
         let (variant, published) = (text("variant").transpose()?, text("published").transpose()?);
         let (unit, note) = (text("unit").transpose()?, text("note").transpose()?);
-        keys.finish()?;
         Ok(Published {
             name,
             unit: unit.unwrap_or_else(|| measure.unit().to_owned()),
@@ -85,13 +87,22 @@ impl Published {
 }
 
 fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
-    let mut keys = field.keys()?;
+    let mut keys = field.keys(MEASURE_KEYS)?;
     let kind = keys.required("kind", "\"accepted-load\"")?;
     let name = kind.text()?;
     if !measures::ALL.iter().any(|entry| entry.name == name) {
         let names = measures::ALL.iter().map(|entry| entry.name);
         return Err(kind.error(&format!("is no measure{}", nearest(name, names))));
     }
+    keys.only(match name {
+        "flow-share" => &["kind", "from", "to"],
+        "saturation" => &["kind", "variants", "group", "class"],
+        "ratio" => &["kind", "of", "over"],
+        _ if Quantity::by_name(name).is_some_and(Quantity::is_scoped) => {
+            &["kind", "group", "class"]
+        }
+        _ => &["kind"],
+    })?;
     let measure = match name {
         "flow-share" => Measure::FlowShare {
             from: host(&keys.required("from", "\"H1\"")?)?,
@@ -100,7 +111,7 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         "saturation" => {
             let field = keys.optional("variants");
             let variants = field.map(|field| field.texts()).transpose()?.unwrap_or_default();
-            Measure::Saturation { scope: scope(&mut keys)?, variants }
+            Measure::Saturation { scope: scope(&keys)?, variants }
         }
         "ratio" if within => return Err(kind.error("cannot be within another ratio")),
         "ratio" => {
@@ -111,11 +122,10 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         _ => {
             let quantity = Quantity::by_name(name)
                 .ok_or_else(|| kind.error("is registered and yet unknown; report this"))?;
-            let scope = if quantity.is_scoped() { scope(&mut keys)? } else { Scope::All };
+            let scope = if quantity.is_scoped() { scope(&keys)? } else { Scope::All };
             Measure::Value { quantity, scope }
         }
     };
-    keys.finish()?;
     Ok(measure)
 }
 
@@ -123,7 +133,7 @@ fn measure_within(field: &Field<'_>) -> Result<Measure, LabError> {
     measure(field, true)
 }
 
-fn scope(keys: &mut Keys<'_>) -> Result<Scope, LabError> {
+fn scope(keys: &Keys<'_>) -> Result<Scope, LabError> {
     let classes = super::traffic::CLASSES;
     match (keys.optional("group"), keys.optional("class")) {
         (None, None) => Ok(Scope::All),

@@ -38,6 +38,7 @@ const RULE: &str = "dimension-order";
 impl SubnetSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
     pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
+        keys.only(&["engine", "lft", "forwarding", "lmc", "lanes", "vl_arbitration"])?;
         let (engine, lft) = (keys.optional("engine"), keys.optional("lft"));
         let routing = match (engine, keys.optional("forwarding")) {
             (Some(engine), None) => self::engine(&engine)?,
@@ -62,7 +63,6 @@ impl SubnetSpec {
         let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
         let lanes = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?.unwrap_or(1);
         let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
-        keys.finish()?;
         Ok(SubnetSpec {
             routing,
             lmc: Lmc::new(lmc as u8).unwrap_or_default(),
@@ -115,11 +115,10 @@ fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
 
 /// `{ high = [[vl, weight], …], low = […], high_limit = 0 }`.
 fn vl_arbitration(field: &Field<'_>) -> Result<VlArbitration, LabError> {
-    let mut keys = field.keys()?;
+    let keys = field.keys(&["high", "low", "high_limit"])?;
     let high = keys.optional("high").map(|f| weights(&f)).transpose()?.unwrap_or_default();
     let low = weights(&keys.required("low", "[[0, 64], [1, 64]]")?)?;
     let limit = keys.optional("high_limit").map(|f| f.integer(0, 255)).transpose()?;
-    keys.finish()?;
     Ok(VlArbitration { high, low, high_limit: limit.unwrap_or(0) as u8 })
 }
 

@@ -2,12 +2,12 @@
 
 use super::devices::{exact_size, exact_time};
 use super::document::Value;
-use super::fabric::path;
-use super::keys::{Field, Keys, nearest, word};
+use super::keys::{Field, Keys, word};
+use super::pattern;
 use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
-use clearlane_workload::patterns::{self, PatternSpec};
+use clearlane_workload::patterns::PatternSpec;
 use clearlane_workload::{Arrivals, Class, FlowGroup, HostRef, Rank, Ranks};
 use clearlane_workload::{SizeDistribution, Transport};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,19 @@ const TRANSPORTS: &[(&str, Transport)] = &[("rc", Transport::Rc), ("ud", Transpo
 const ARRIVALS: &[(&str, Arrivals)] =
     &[("poisson", Arrivals::Poisson), ("periodic", Arrivals::Periodic)];
 
+const KEYS: &[&str] = &[
+    "name",
+    "class",
+    "pattern",
+    "senders",
+    "load",
+    "size",
+    "arrivals",
+    "start",
+    "stop",
+    "transport",
+    "sl",
+];
 /// Below, the gap between two messages may not fit any run.
 const LOAD_MIN: f64 = 1e-6;
 
@@ -93,12 +106,11 @@ impl TrafficSpec {
         folder: &Path,
         end: Picoseconds,
     ) -> Result<Self, LabError> {
-        let mut keys = field.keys()?;
+        let keys = field.named_keys("traffic", KEYS)?;
         let name = keys.required("name", "\"hot\"")?.name()?;
-        keys.rename(format!("traffic.{name}"));
         let class = keys.required("class", "\"hot\", \"victim\" or \"background\"")?;
         let written = keys.required("pattern", "{ kind = \"uniform\" }")?;
-        let (pattern, matrix) = pattern(&written, folder)?;
+        let (pattern, matrix) = pattern::read(&written, folder)?;
         let pattern_text = written.node.plain();
         let (senders, senders_text) = match keys.optional("senders") {
             None => (Senders::All, "all".into()),
@@ -107,7 +119,7 @@ impl TrafficSpec {
         let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
         let size = keys.required("size", "\"2 KiB\"")?;
         let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
-        let (start, stop) = span(&mut keys, end)?;
+        let (start, stop) = span(&keys, end)?;
         let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
         let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
         let spec = TrafficSpec {
@@ -130,7 +142,6 @@ impl TrafficSpec {
             },
             name,
         };
-        keys.finish()?;
         Ok(spec)
     }
 
@@ -266,10 +277,7 @@ impl Senders {
 }
 
 /// First and last instant of a group: it starts within the run and stops after that.
-fn span(
-    keys: &mut Keys<'_>,
-    end: Picoseconds,
-) -> Result<(Picoseconds, Option<Picoseconds>), LabError> {
+fn span(keys: &Keys<'_>, end: Picoseconds) -> Result<(Picoseconds, Option<Picoseconds>), LabError> {
     let time = |field: &Field<'_>| field.quantity(Picoseconds(0), Picoseconds::MAX_RUN);
     let start = match keys.optional("start") {
         None => Picoseconds(0),
@@ -296,7 +304,7 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
     if matches!(field.node.value, Value::Text(_)) {
         return field.choice(&[("all", Senders::All)]);
     }
-    let mut keys = field.keys()?;
+    let keys = field.keys(&["hosts", "except", "every", "offset", "share", "seed"])?;
     let (hosts, except) = (keys.optional("hosts"), keys.optional("except"));
     let (every, share) = (keys.optional("every"), keys.optional("share"));
     let (offset, seed) = (keys.optional("offset"), keys.optional("seed"));
@@ -320,7 +328,6 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
     if let Some(field) = offset.filter(|_| !with_offset).or(seed.filter(|_| !with_seed)) {
         return Err(field.error("does not belong to this kind of senders; drop it"));
     }
-    keys.finish()?;
     Ok(read)
 }
 
@@ -336,34 +343,6 @@ fn host_refs(field: &Field<'_>) -> Result<Vec<HostRef>, LabError> {
     items.iter().map(host).collect()
 }
 
-/// The pattern and, for a matrix, where its table lies.
-fn pattern(field: &Field<'_>, folder: &Path) -> Result<(PatternSpec, Option<PathBuf>), LabError> {
-    let mut keys = field.keys()?;
-    let kind = keys.required("kind", "\"uniform\"")?;
-    let name = kind.text()?;
-    if !patterns::ALL.iter().any(|entry| entry.name == name) {
-        let names = patterns::ALL.iter().map(|entry| entry.name);
-        return Err(kind.error(&format!("is no pattern{}", nearest(name, names))));
-    }
-    let spec: Result<PatternSpec, toml::de::Error> = field.node.plain().try_into();
-    let mut spec = spec.map_err(|error| {
-        let problem = error.message().to_owned();
-        let wrong = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
-        let key = wrong.and_then(|key| {
-            let entries = field.node.entries()?;
-            entries.iter().find(|entry| entry.key == key)
-        });
-        field.error_at(key.map_or(field.node.at, |key| key.at), &problem)
-    })?;
-    let mut matrix = None;
-    if let PatternSpec::Matrix(params) = &mut spec {
-        let file = path(folder, &params.file);
-        params.file = file.to_string_lossy().into_owned();
-        matrix = Some(file);
-    }
-    Ok((spec, matrix))
-}
-
 /// A size, `{ min, max }` or `{ mix = [["64 B", 0.5], …] }`.
 fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
     let (least, most) = (Bytes(1), Bytes(1 << 30));
@@ -373,7 +352,7 @@ fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
     if field.node.entries().is_none() {
         return Err(field.error("is neither a size such as \"2 KiB\", { min, max } nor { mix }"));
     }
-    let mut keys = field.keys()?;
+    let keys = field.keys(&["mix", "min", "max"])?;
     let sizes = match keys.optional("mix") {
         Some(mix) => {
             let pair = |item: &Field<'_>| match item.items()?.as_slice() {
@@ -387,7 +366,6 @@ fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
             max: keys.required("max", "\"4 KiB\"")?.quantity(least, most)?,
         },
     };
-    keys.finish()?;
     sizes.check().map_err(|error| field.error(&format!("cannot be: {error}")))?;
     Ok(sizes)
 }
