@@ -15,7 +15,8 @@ pub struct Routing {
     /// Routing engine; see `clearlane list engines`
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
-    /// The site's own tables (engine file); several files are taken as one
+    /// The site's own tables (engine file), and with further --lft its opensm-sl2vl.dump and the
+    /// service levels of its paths
     #[arg(long, value_name = "FILE")]
     lft: Vec<PathBuf>,
     /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept

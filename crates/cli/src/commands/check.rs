@@ -21,6 +21,7 @@ use serde_json::{Value, json};
     after_help = "Exit code 1 if a host cannot reach another or a credit loop is possible.\n\n\
     Examples:\n  clearlane check site.topo --lft site.lft\n  \
     clearlane check site.topo --engine fat-tree --random-permutations 1000 --seed 7\n  \
+    clearlane check site.topo --lft lfts.txt --lft sl2vl.dump --lft psl.txt\n  \
     clearlane check torus:4x4x4 --engine dor --json"
 )]
 pub struct Arguments {

@@ -191,6 +191,23 @@ fn a_credit_loop_is_bad_news_and_datelines_cure_it() {
 }
 
 #[test]
+fn tables_with_lanes_and_levels_read_back_are_as_sane_as_they_were() {
+    let scratch = Scratch::new("lanes-back");
+    scratch.call("fabric build ring:6x1 -o t.topo").text();
+    scratch.call("route t.topo --engine dor -o out").text();
+    let back = "check out/opensm-subnet.lst --lft out/lfts.txt";
+    let whole = format!("{back} --lft out/sl2vl.dump --lft out/psl.txt --json");
+    let [ours, read] = ["check t.topo --engine dor --json", &whole].map(|line| {
+        let found = scratch.call(line).json(0);
+        (found["credit_loop"].clone(), found["reachability"].clone())
+    });
+    assert_eq!(read, ours);
+    // Without lanes and levels the same tables can deadlock, and that is told.
+    let bare = scratch.call(&format!("{back} --json")).json(1);
+    assert!(bare["credit_loop"]["cycle"].is_array(), "{bare}");
+}
+
+#[test]
 fn seeds_choose_the_random_permutations() {
     let scratch = Scratch::new("permutations");
     let mean = |seed: u32| {
