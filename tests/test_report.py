@@ -62,6 +62,8 @@ def test_the_report_says_what_happened(report: Path, tmp_path: Path) -> None:
     assert "__CLEARLANE_DATA__" not in shown
     for text in ["storage01", "279 hosts", "<svg", "Not modelled"]:
         assert text in shown, text
+    # Worst links name the ports of both ends.
+    assert re.search(r"\w+\[\d+\] → \w+\[\d+\]", shown)
 
 
 def test_the_report_paints(report: Path, tmp_path: Path) -> None:

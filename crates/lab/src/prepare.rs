@@ -230,6 +230,10 @@ fn check_routing(
     let plural = if lanes == 1 { "lane" } else { "lanes" };
     fact(facts, "routing", format!("{}, {lanes} data {plural}", subnet.engine));
     let reached = check::reachability(fabric, subnet);
+    if reached.hosts < reached.without_lid + 2 {
+        let problem = "routing: there are no two hosts with LIDs; give a fabric file that has them";
+        return Err(LabError::variant(&variant.name, problem));
+    }
     if !reached.is_sane() {
         let example = reached.examples.first().map_or("", |fault| fault.text.as_str());
         let problem = format!(

@@ -5,12 +5,12 @@ use crate::experiment::{Experiment, Plan};
 use crate::measure::{RunFigures, figures};
 use crate::prepare::Prepared;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
-use clearlane_ib::{Picoseconds, wire};
+use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
     Ending, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
 };
-use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram, Transport};
+use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -246,12 +246,7 @@ fn simulate(
 
 fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u64) -> Setup<'a> {
     let parameters = &prepared.parameters;
-    let header = |group: &FlowGroup| {
-        parameters.header.unwrap_or(match group.transport {
-            Transport::Rc => wire::RC_DATA,
-            Transport::Ud => wire::UD_DATA,
-        })
-    };
+    let header = |group: &FlowGroup| parameters.header_bytes(group.transport);
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = prepared.hosts.rate(Rank(rank), parameters);
         Box::new(OpenLoop::new(Rank(rank), groups, rate, parameters.mtu, header, seed))
