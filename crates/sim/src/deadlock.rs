@@ -2,8 +2,8 @@
 //!
 //! Every buffer is first-in-first-out, so it waits for one other buffer at most: the wait-for graph
 //! is a function and its cycles are found in one pass (Dally and Seitz, IEEE ToC C-36(5), 1987, for
-//! why a cycle is what to look for). A head waits for the far buffer of its lane if the packet whose
-//! turn it is there lacks credits, whether or not that is the head itself: the turn holds the lane.
+//! why a cycle is what to look for). A head waits for the far buffer of its lane if the packet
+//! whose turn it is there lacks credits, itself or another: the turn holds the lane.
 
 use crate::engine::{Candidate, Engine};
 use crate::forward::Forwarder;
@@ -51,8 +51,8 @@ pub(crate) fn find<F: Forwarder, O: Observer, const V: usize, const W: usize>(
     None
 }
 
-/// The buffer that the head of this one waits for: the far one of its lane, if the packet whose turn
-/// it is lacks credits and none that would do are under way.
+/// The buffer that the head of this one waits for: the far one of its lane, if the packet whose
+/// turn it is lacks credits and none that would do are under way.
 fn next<F: Forwarder, O: Observer, const V: usize, const W: usize>(
     engine: &Engine<F, O, V, W>,
     buffer: usize,

@@ -594,7 +594,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         self.observer.on_granted(self.now, port, u32::from(bytes), busy);
     }
 
-    /// Nothing can go: the port is looked at again at `earliest`; `short` if credits are the reason.
+    /// Nothing can go: the port is looked at again at `earliest`; `short` if for want of credits.
     pub(crate) fn hold(&mut self, port: u32, short: bool, earliest: u64) {
         if O::ON && short {
             let since = &mut self.blocked_since[port as usize];

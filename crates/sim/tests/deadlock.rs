@@ -78,8 +78,8 @@ fn the_cycle_named_is_a_cycle_of_the_tables() {
     assert!(deadlock.to_string().contains("waits for"));
 }
 
-/// Small packets and ACKs among full ones: a head that has credits for itself still waits behind the
-/// packet whose turn it is. Whatever stands still is called a deadlock, never "nothing to do".
+/// Small packets and ACKs among full ones: a head that has credits for itself still waits behind
+/// the packet whose turn it is. Whatever stands still is called a deadlock, never "nothing to do".
 #[test]
 fn rings_with_packets_of_two_sizes_deadlock_too() {
     let fabric = build("torus:6,hosts=2");
