@@ -160,7 +160,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     /// Shortest paths on rings and tori close circles: a run ends drained or with the deadlock
-    /// named, never standing still (the engine asserts that nothing is left when nothing can happen).
+    /// named, never standing still (the engine asserts that nothing is left when nothing can
+    /// happen).
     #[test]
     fn a_fabric_with_circles_drains_or_names_its_deadlock(
         spec in prop::sample::select(vec!["torus:4x4", "ring:6x2", "torus:5,hosts=3"]),
