@@ -40,6 +40,8 @@ export class FabricMap {
     private readonly report: Report,
     private variant: Variant,
   ) {
+    // A hot receiver's congestion tree is made of links that wait, not of links that are busy.
+    if (report.variants.some(({ hosts_hot }) => hosts_hot.length > 0)) this.metric = "wait";
     this.links = splitLinks(report.fabric);
     this.layout = layOut(report.fabric, 1000);
     const keys = html("p", { id: "map-keys", class: "note" }, this.keysNote());

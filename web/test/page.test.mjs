@@ -100,6 +100,9 @@ test("every link has the class of its load, for every variant and direction", as
     page.run(`[0, 1, 2, 3, 4, 5].map(
       (i) => document.querySelectorAll(".lines > .ramp-" + i).length)`);
   await withPage(DATA.tree, {}, async (page) => {
+    const waiting = `document.querySelector("#map-metric-wait").checked`;
+    assert.equal(await page.run(waiting), true, "a hot spot is shown by who waits");
+    await page.run(`document.querySelector("#map-metric-load").click()`);
     for (const [v, { links }] of variants.entries()) {
       await page.run(`document.querySelector("#map-variant-${v}").click()`);
       await page.run(`document.querySelector("#map-way-busier").click()`);
@@ -143,6 +146,7 @@ test("a torus has two lanes a cable, and stubs where a cable wraps", async () =>
 
 test("keys step through links, worst first, and through switches", async () => {
   await withPage(DATA.tree, {}, async (page) => {
+    await page.run(`document.querySelector("#map-metric-load").click()`);
     await page.run(`document.querySelector(".map-stage").focus()`);
     await page.key("ArrowRight");
     assert.match(await textOf(page, ".map-details"), /leaf-13 → host-150\s+100\s%\s+99\.8/);
@@ -170,6 +174,7 @@ test("pointing at a link, a switch or a bundle names it", async () => {
     return textOf(page, ".map-details");
   };
   await withPage(DATA.tree, {}, async (page) => {
+    await page.run(`document.querySelector("#map-metric-load").click()`);
     const text = await pointed(page, ".lines line:last-child");
     assert.match(text, /^leaf-13\/P18 – spine-06\/P13/);
     assert.match(await pointed(page, ".boxes rect"), /^leaf-01\n/);
