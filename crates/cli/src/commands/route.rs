@@ -9,6 +9,7 @@ use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_subnet::check::reachability;
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
 use serde_json::json;
@@ -54,6 +55,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = site::open(&arguments.fabric)?;
     let fabric = &site.fabric;
     let subnet = arguments.routing.subnet(fabric)?;
+    check_paths(fabric, &subnet)?;
     let contents = contents(fabric, &subnet);
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
@@ -77,6 +79,21 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         return Ok(Answer::json("clearlane-route/1", fields));
     }
     Ok(Answer::text(text(fabric, &subnet, arguments, &names)))
+}
+
+/// OpenSM loads whatever a file says, holes included, so tables that lose packets are not written.
+fn check_paths(fabric: &Fabric, subnet: &Subnet) -> Result<(), Failure> {
+    let found = reachability(fabric, subnet);
+    let lost = found.pairs - found.reached;
+    if lost == 0 {
+        return Ok(());
+    }
+    let example = found.examples.first().map_or("", |fault| fault.text.as_str());
+    Err(Failure::Input(format!(
+        "nothing written: {lost} of {} paths do not arrive by these tables, such as {example}; \
+         `clearlane check` tells more, whole tables or an engine mend it",
+        found.pairs
+    )))
 }
 
 fn may_write(arguments: &Arguments) -> Result<(), Failure> {

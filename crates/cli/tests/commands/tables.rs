@@ -2,6 +2,22 @@
 
 use super::binary::Scratch;
 
+/// A dump cut off in the middle: OpenSM would load the rest without a word.
+#[test]
+fn tables_with_holes_are_not_written_for_deployment() {
+    let scratch = Scratch::new("holes");
+    scratch.call("fabric build leaf-spine:leaves=4,hosts=3,spines=3 -o t.topo").text();
+    scratch.call("route t.topo --engine fat-tree -o out").text();
+    let whole = scratch.read("out/lfts.txt");
+    let lines: Vec<&str> = whole.lines().collect();
+    scratch.write("half.lft", &(lines[..lines.len() / 2].join("\n") + "\n"));
+    let refused = scratch.call("route t.topo --lft half.lft -o deploy");
+    let line = refused.failure(2);
+    assert!(line.contains("nothing written: "), "{line}");
+    assert!(line.contains(" of 132 paths do not arrive"), "{line}");
+    assert_eq!(scratch.names(), ["half.lft", "out", "t.topo"]);
+}
+
 #[test]
 fn what_is_routed_reads_back_and_is_sane() {
     let scratch = Scratch::new("route");
