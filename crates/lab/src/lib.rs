@@ -37,7 +37,8 @@ pub use experiment::{
     Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use prepare::Fact;
+pub use report::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page};
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
-pub use results::{check_run_folder, write_run_folder};
+pub use results::{Better, check_run_folder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use table::{Align, Column, Table};

@@ -2,6 +2,7 @@
 
 use super::finding::{finding, why};
 use super::layout::layout;
+use super::sweep::{SweepData, SweepPage};
 use crate::measure::{ChannelFigures, Estimate};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
@@ -30,8 +31,9 @@ pub(super) struct Report {
     published: Vec<PublishedRow>,
     facts: Vec<Fact>,
     oddities: Vec<String>,
-    fabric: FabricData,
+    fabric: Option<FabricData>,
     variants: Vec<VariantData>,
+    sweep: Option<SweepData>,
     not_modelled: &'static [&'static str],
 }
 
@@ -176,8 +178,30 @@ pub(super) fn report(result: &RunResult) -> Report {
         published: published(result),
         facts: facts(result),
         oddities,
-        fabric,
+        fabric: Some(fabric),
+        sweep: None,
         variants: result.variants.iter().map(|one| variant(one, first, &index)).collect(),
+        not_modelled: NOT_MODELLED,
+    }
+}
+
+/// The report of a sweep: no fabric is drawn, the reports of single points do that.
+pub(super) fn sweep_report(page: &SweepPage) -> Report {
+    Report {
+        schema: "clearlane-report/1",
+        title: page.title.clone(),
+        summary: page.summary.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        command: page.command.clone(),
+        seeds: page.seeds.clone(),
+        status: page.status,
+        headline: Headline { columns: Vec::new(), rows: Vec::new() },
+        published: Vec::new(),
+        facts: page.facts.clone(),
+        oddities: page.oddities.clone(),
+        fabric: None,
+        variants: Vec::new(),
+        sweep: Some(page.data.clone()),
         not_modelled: NOT_MODELLED,
     }
 }

@@ -3,6 +3,9 @@
 mod data;
 mod finding;
 mod layout;
+mod sweep;
+
+pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
 
 use crate::result::RunResult;
 
@@ -13,8 +16,17 @@ const PLACEHOLDER: &str = "__CLEARLANE_DATA__";
 
 /// The report of a result.
 pub(crate) fn page(result: &RunResult) -> String {
+    filled(&data::report(result))
+}
+
+/// The report of a sweep, one HTML file.
+pub fn sweep_page(page: &SweepPage) -> String {
+    filled(&data::sweep_report(page))
+}
+
+fn filled(report: &data::Report) -> String {
     // Everything in the data is a string, a finite number or null, so it can be written.
-    let data = serde_json::to_string(&data::report(result)).unwrap_or_default();
+    let data = serde_json::to_string(report).unwrap_or_default();
     // No end tag of the script element can come from a name in a file.
     TEMPLATE.replacen(PLACEHOLDER, &data.replace('<', "\\u003c"), 1)
 }

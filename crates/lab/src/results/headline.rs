@@ -9,8 +9,10 @@ use serde::Serialize;
 /// Which end of a scale is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Better {
+pub enum Better {
+    /// Much is good.
     High,
+    /// Little is good.
     Low,
 }
 

@@ -6,5 +6,6 @@ mod summary;
 mod tables;
 
 pub use folder::{check_run_folder, write_run_folder};
+pub use headline::Better;
 
 pub(crate) use headline::{HeadlineColumn, headline};
