@@ -129,7 +129,7 @@ fn entry(kind: Kind, name: &str, summary: &str, facts: &[(&str, &str)]) -> Entry
 
 fn topology(of: &topologies::Entry) -> Entry {
     let example = format!("clearlane fabric build {} -o fabric.topo", of.example);
-    let facts = [("parameters", of.parameters), ("example", &example)];
+    let facts = [("parameters", of.parameters), ("example", &example), ("reference", of.reference)];
     entry(Kind::Topologies, of.name, of.summary, &facts)
 }
 

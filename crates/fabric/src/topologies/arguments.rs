@@ -51,7 +51,8 @@ impl<'a> Arguments<'a> {
         Ok(arguments)
     }
 
-    fn option(&self, key: &str) -> Option<&'a str> {
+    /// The text of an option, if it is given.
+    pub(super) fn option(&self, key: &str) -> Option<&'a str> {
         self.options.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 

@@ -13,6 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "fat-tree:n, n = 648, 3456 or 11664 hosts; taper=1 divides the uplinks of a leaf, \
                  any divisor of them; speed=4xQDR",
     example: "fat-tree:648",
+    reference: "Leiserson, \"Fat-trees\", IEEE Trans. Computers 34(10), 1985",
     build,
 };
 

@@ -9,7 +9,8 @@ use crate::{Fabric, NodeId};
 pub(super) struct Lattice {
     pub(super) topology: &'static str,
     pub(super) sizes: Vec<u32>,
-    pub(super) wrapped: bool,
+    /// Per dimension, whether its ends are joined.
+    pub(super) wraps: Vec<bool>,
     pub(super) hosts: u32,
     pub(super) rate: Rate,
 }
@@ -29,11 +30,12 @@ impl Lattice {
         let sizes: Result<Vec<u32>, TopologyError> =
             texts.iter().map(|text| arguments.number("size", text, 2..=65536)).collect();
         let hosts = arguments.option_number("hosts", 1, 1..=252)?;
-        Ok(Lattice { topology, sizes: sizes?, wrapped, hosts, rate: arguments.rate()? })
+        let (sizes, rate) = (sizes?, arguments.rate()?);
+        Ok(Lattice { topology, wraps: vec![wrapped; sizes.len()], sizes, hosts, rate })
     }
 
     /// Builds it. Port 2d + 1 leads towards + in dimension d and 2d + 2 towards -; hosts follow.
-    /// Dimension 0 varies fastest in the order of the switches.
+    /// Dimension 0 varies fastest in the order of the switches. A dimension of size 1 has no cables.
     pub(super) fn build(&self) -> Result<Fabric, TopologyError> {
         let product = |n: u64, size: &u32| n.saturating_mul(u64::from(*size));
         let switches = self.sizes.iter().fold(1, product);
@@ -41,11 +43,8 @@ impl Lattice {
         let mut plan = Plan::new(self.topology, nodes)?;
         let first_host_port = 2 * self.sizes.len() as u32 + 1;
         let ports = radix(self.topology, "grid", u64::from(first_host_port - 1 + self.hosts))?;
-        let mut at = vec![0; self.sizes.len()];
-        for _ in 0..switches {
-            let name: Vec<String> = at.iter().map(u32::to_string).collect();
-            plan.switch(format!("sw-{}", name.join("-")), ports)?;
-            self.advance(&mut at);
+        for index in 0..switches {
+            plan.switch(place_name(&digits(index as u32, &self.sizes)), ports)?;
         }
         for index in 0..switches {
             let id = NodeId(index as u32);
@@ -54,7 +53,7 @@ impl Lattice {
                 let coordinate = index as u32 / stride % size;
                 let last = coordinate + 1 == *size;
                 let peer = if last { id.0 - coordinate * stride } else { id.0 + stride };
-                if !last || self.wrapped {
+                if !last || (self.wraps[dimension] && *size > 1) {
                     let port = 2 * dimension as u32 + 1;
                     plan.cable((id, port), (NodeId(peer), port + 1));
                 }
@@ -70,15 +69,24 @@ impl Lattice {
         }
         plan.finish(self.rate)
     }
+}
 
-    /// Counts up, dimension 0 first.
-    fn advance(&self, at: &mut [u32]) {
-        for (coordinate, size) in at.iter_mut().zip(&self.sizes) {
-            *coordinate += 1;
-            if *coordinate < *size {
-                return;
-            }
-            *coordinate = 0;
-        }
-    }
+/// The coordinates of the switch at this place in the order of the switches, dimension 0 varying
+/// fastest.
+pub(super) fn digits(index: u32, sizes: &[u32]) -> Vec<u32> {
+    let mut rest = index;
+    sizes
+        .iter()
+        .map(|size| {
+            let digit = rest % size;
+            rest /= size;
+            digit
+        })
+        .collect()
+}
+
+/// `sw-0-3`: a switch by its coordinates.
+pub(super) fn place_name(coordinates: &[u32]) -> String {
+    let texts: Vec<String> = coordinates.iter().map(u32::to_string).collect();
+    format!("sw-{}", texts.join("-"))
 }

@@ -12,6 +12,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "leaves=36, 1 to 254; hosts=18 on each leaf, 1 to 253; spines=18, 1 to 253; \
                  parallel=1 cables between a leaf and a spine, 1 to 253; speed=4xQDR",
     example: "leaf-spine:leaves=6,hosts=4,spines=2,parallel=2",
+    reference: "",
     build,
 };
 

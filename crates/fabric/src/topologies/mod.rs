@@ -3,19 +3,24 @@
 //!
 //! Switches come before adapters, both in the order of their numbers; links are in the order a
 //! reader of the written file meets them. The order of the adapters is the rank order: hosts of the
-//! first switch first. GUIDs are deterministic and from a prefix of our own: the bytes
+//! first switch first, but with rails the adapters of the first host first. GUIDs are deterministic and from a prefix of our own: the bytes
 //! `0a c1 ea`, whose first byte says "locally administered" (IEEE 802, 8.2), then `51` for a switch
 //! or `ca` for an adapter, 24 bits of index and 8 zero bits, to which a port adds its number.
 
 mod arguments;
 mod chain;
+mod dragonfly;
 mod fat_tree;
+mod hypercube;
+mod hyperx;
 mod lattice;
 mod leaf_spine;
 mod mesh;
 mod plan;
+mod rail_optimised;
 mod ring;
 mod star;
+mod tofu;
 mod torus;
 mod xgft;
 
@@ -38,6 +43,8 @@ pub struct Entry {
     pub parameters: &'static str,
     /// A specification that builds.
     pub example: &'static str,
+    /// Where it was published; empty for what everybody knows.
+    pub reference: &'static str,
     /// Builds from what comes after the colon.
     pub build: fn(&str) -> Result<Fabric, TopologyError>,
 }
@@ -52,6 +59,11 @@ pub const ALL: &[Entry] = &[
     xgft::ENTRY,
     fat_tree::ENTRY,
     leaf_spine::ENTRY,
+    rail_optimised::ENTRY,
+    hypercube::ENTRY,
+    hyperx::ENTRY,
+    dragonfly::ENTRY,
+    tofu::ENTRY,
 ];
 
 /// Why a specification does not build.
@@ -171,6 +183,19 @@ mod tests {
             ("fat-tree:11664", "11664 hosts, 1620 switches, 34992 cables: 34992 × 4x QDR"),
             ("xgft:18,36;1,18", "648 hosts, 54 switches, 1296 cables: 1296 × 4x QDR"),
             ("xgft:2,4;2,2", "8 hosts, 12 switches, 32 cables: 32 × 4x QDR"),
+            // 2^n switches, n 2^(n-1) cables between them.
+            ("hypercube:10", "1024 hosts, 1024 switches, 6144 cables: 6144 × 4x QDR"),
+            ("hypercube:3,hosts=4", "32 hosts, 8 switches, 44 cables: 44 × 4x QDR"),
+            // The largest of its kind in the paper's Figure 5: 72 hosts; 36 * 3 / 2 + 36 cables.
+            ("dragonfly:", "72 hosts, 36 switches, 162 cables: 162 × 4x QDR"),
+            // N = ap(ah + 1): 16,512 hosts from 47-port switches.
+            ("dragonfly:a=16,p=8,h=8", "16512 hosts, 2064 switches, 40248 cables: 40248 × 4x QDR"),
+            // prod S switches, prod S * sum K(S - 1) / 2 cables between them.
+            ("hyperx:4x4,hosts=4", "64 hosts, 16 switches, 112 cables: 112 × 4x QDR"),
+            ("hyperx:4x3,hosts=2,parallel=1x2", "24 hosts, 12 switches, 66 cables: 66 × 4x QDR"),
+            // 12 XYZ switches with ten links each.
+            ("tofu:4x3x3", "432 hosts, 432 switches, 2592 cables: 2592 × 4x QDR"),
+            ("tofu:1x1x1", "12 hosts, 12 switches, 36 cables: 36 × 4x QDR"),
             (
                 "leaf-spine:leaves=4,hosts=6,spines=2,parallel=3",
                 "24 hosts, 6 switches, 48 cables: 48 × 4x QDR",
@@ -188,6 +213,10 @@ mod tests {
             for id in fabric.ids(NodeKind::ChannelAdapter) {
                 let (_, _, peer) = fabric.neighbours(id).next().unwrap();
                 let at = (peer.node, peer.port);
+                // Rails go host by host; `rail_optimised` has a test of its own.
+                if entry.name == "rail-optimised" {
+                    continue;
+                }
                 assert!(last.is_none_or(|last| last < at), "{}", fabric.node(id).name);
                 last = Some(at);
             }
@@ -227,6 +256,18 @@ mod tests {
             ("xgft:2,2,2,2,2,2,2,2,2;1,1,1,1,1,1,1,1,1", "1 to 8 levels"),
             ("leaf-spine:4", "is \"4\", but must be empty"),
             ("chain:4", "is \"4\", but must be switches x hosts"),
+            ("hypercube:20", "dimensions is \"20\", but must be 1 to 19"),
+            ("hypercube:19,hosts=2", "would have 1572864 nodes; the most is 1048576"),
+            ("dragonfly:4", "value is \"4\", but must be empty; write a=4,p=2"),
+            ("dragonfly:a=4,h=2,g=10", "g is \"10\", but must be 2 to 9"),
+            ("dragonfly:a=200,p=50,h=10,g=2", "a group switch would need 259 ports"),
+            ("hyperx:4x1", "size is \"1\", but must be 2 to 254"),
+            ("hyperx:4x4,parallel=1x1x1", "parallel is \"1x1x1\", but must be one number, or one"),
+            ("hyperx:200x200", "a grid switch would need 399 ports"),
+            ("tofu:3x2", "shape is \"3x2\", but must be 3 sizes"),
+            ("tofu:3x2x2,mesh=a", "mesh is \"a\", but must be some of the letters x, y and z"),
+            ("rail-optimised:rails=255", "rails is \"255\", but must be 1 to 254"),
+            ("rail-optimised:units=100,rails=8", "a spine switch would need 1600 ports"),
             ("torus:4,hosts=1,hosts=2", "hosts is \"2\", but must be given once"),
             ("a\nb", "no topology is named \"a\\nb\""),
         ] {

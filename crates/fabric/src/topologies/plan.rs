@@ -55,6 +55,12 @@ impl Plan {
         self.fabric.add_node(node).map_err(|source| TopologyError::Fabric { topology, source })
     }
 
+    /// Makes a node part of the same box as `first`, whose GUID is the system image's (IBA vol. 1,
+    /// 14.2.5.3).
+    pub(super) fn part_of(&mut self, node: NodeId, first: NodeId) {
+        self.fabric.node_mut(node).system_guid = self.fabric.node(first).guid;
+    }
+
     /// Draws a cable; port numbers are those of `u8` range by the caller's check of the radix.
     pub(super) fn cable(&mut self, a: (NodeId, u32), b: (NodeId, u32)) {
         let end = |(node, port): (NodeId, u32)| Endpoint {

@@ -11,6 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "one switch with n hosts",
     parameters: "star:n, n = 1 to 254 hosts; speed=4xQDR",
     example: "star:8",
+    reference: "",
     build,
 };
 
