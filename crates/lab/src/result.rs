@@ -1,7 +1,7 @@
 //! What a whole experiment found out.
 
 use crate::experiment::{Experiment, Published};
-use crate::measure::{ChannelFigures, Estimate, Figures, RunFigures};
+use crate::measure::{ChannelFigures, Estimate, Figures, History, RunFigures};
 use crate::prepare::Prepared;
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
@@ -67,6 +67,8 @@ pub struct SeedResult {
     pub totals: Totals,
     /// What was measured.
     pub figures: RunFigures,
+    /// What happened over time; kept of a variant's first seed.
+    pub history: Option<History>,
     /// Payload of the victims alone over that beside the hot flows, in the same part of the run:
     /// infinite if they are delivered nothing beside them; nothing without both sides.
     pub slowdown: Option<f64>,

@@ -2,13 +2,13 @@
 
 use crate::LabError;
 use crate::experiment::{Experiment, Plan};
-use crate::measure::{RunFigures, figures};
+use crate::measure::{History, RunFigures, figures};
 use crate::prepare::Prepared;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
-    Ending, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
+    Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::Mutex;
@@ -55,8 +55,16 @@ struct Job {
 enum Finished {
     /// The run proper.
     Run(Box<SeedResult>),
-    /// The victims alone: the payload they are delivered, by slice; nothing after a deadlock.
-    Alone(Option<Vec<u64>>),
+    /// The victims alone; nothing after a deadlock.
+    Alone(Option<AloneDelivered>),
+}
+
+/// What the victims are delivered alone.
+struct AloneDelivered {
+    /// Payload by slice.
+    payload: Vec<u64>,
+    /// Their flows, of the first seed.
+    flows: Vec<FlowRecord>,
 }
 
 struct Shared<'a> {
@@ -103,8 +111,11 @@ pub fn run(
                 let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
                 if let Some(run) = same {
                     run.alone = alone.as_ref().map_or(Alone::Deadlocked, |_| Alone::Finished);
-                    run.slowdown =
-                        alone.and_then(|alone| slowdown(run, &prepared[job.variant], &alone));
+                    let Some(alone) = alone else { continue };
+                    run.slowdown = slowdown(run, &prepared[job.variant], &alone.payload);
+                    if let Some(history) = &mut run.history {
+                        history.set_alone(&alone.flows, &run.figures.measured);
+                    }
                 }
             }
         }
@@ -224,18 +235,22 @@ fn simulate(
     }
     let outcome: Outcome = simulation.finish();
     let figures = figures(&outcome, plan, prepared);
+    let first = job.seed == plan.seed;
     if job.alone {
         let deadlocked = matches!(outcome.ending, Ending::Deadlock(_));
-        let alone = (!deadlocked).then(|| victims(&figures, prepared));
+        let flows = if first { outcome.flows } else { Vec::new() };
+        let payload = victims(&figures, prepared);
+        let alone = (!deadlocked).then_some(AloneDelivered { payload, flows });
         return Ok((!interrupted).then_some(Finished::Alone(alone)));
     }
     Ok(Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
-        ending: outcome.ending,
+        ending: outcome.ending.clone(),
         interrupted,
         simulated: outcome.duration,
         totals: outcome.totals,
         figures,
+        history: first.then(|| History::of(outcome)),
         slowdown: None,
         alone: match prepared.groups_without_hot() {
             None => Alone::NotNeeded,

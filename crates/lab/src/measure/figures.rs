@@ -93,6 +93,16 @@ pub struct ChannelFigures {
     pub port_xmit_wait_ps: u64,
 }
 
+/// What a sender of a group gets of what it offers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SenderShare {
+    /// Who sends.
+    pub sender: Rank,
+    /// Delivered over offered bytes in the measured part, headers included; a message posted before
+    /// it may carry it beyond 1.
+    pub share: f64,
+}
+
 /// A group in a slice of time.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesSlice {
@@ -127,14 +137,11 @@ pub struct RunFigures {
     pub channels: Vec<ChannelFigures>,
     /// By group, then slice, of the whole run.
     pub series: Vec<Vec<SeriesSlice>>,
-    /// Up to 20 flows slice by slice: (index in `flows`, payload bytes).
-    pub flow_series: Vec<(usize, Vec<u64>)>,
+    /// By group: what senders get of what they offer; empty where flows are not known.
+    pub sender_shares: Vec<Vec<SenderShare>>,
     /// Length of a slice.
     pub slice: Picoseconds,
 }
-
-/// How many flows a report draws.
-const FLOWS_DRAWN: usize = 20;
 
 impl Window {
     /// The part of a run that counts.
@@ -192,7 +199,7 @@ struct Sums {
     capacity: f64,
     senders: usize,
     /// Per sender: delivered over offered bytes; nothing where flows are not known.
-    shares: Option<Vec<f64>>,
+    shares: Option<Vec<SenderShare>>,
 }
 
 /// The figures of a run.
@@ -228,7 +235,7 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
         groups: sums.iter().map(|sums| total(&[sums], window.span())).collect(),
         classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
         all: total(&sums.iter().collect::<Vec<_>>(), window.span()),
-        flow_series: drawn(outcome, &flows),
+        sender_shares: sums.iter().filter_map(|sums| sums.shares.clone()).collect(),
         flows,
         flows_dropped: outcome.flows_dropped,
         channels: channels(outcome, &window),
@@ -285,7 +292,8 @@ fn sums(
             let first = flows.partition_point(|f| (f.group, f.source) < (index, *rank));
             let own = flows[first..].iter().take_while(|f| (f.group, f.source) == (index, *rank));
             let delivered = own.map(|flow| flow.payload_bytes).sum::<u64>() as f64 * headers;
-            delivered / (rate(*rank) * weight * group.load * window.sending(group).as_seconds())
+            let offered = rate(*rank) * weight * group.load * window.sending(group).as_seconds();
+            SenderShare { sender: *rank, share: delivered / offered }
         };
         // Who offers nothing in the window is not treated unfairly in it.
         let sending = window.sending(group) > Picoseconds(0);
@@ -319,8 +327,8 @@ fn total(parts: &[&Sums], span: Picoseconds) -> Figures {
     let latency: u128 = parts.iter().map(|sums| sums.latency_ps).sum();
     let shares: Option<Vec<f64>> = parts
         .iter()
-        .map(|sums| sums.shares.clone())
-        .collect::<Option<Vec<_>>>()
+        .map(|sums| Some(sums.shares.as_ref()?.iter().map(|sender| sender.share).collect()))
+        .collect::<Option<Vec<Vec<f64>>>>()
         .map(|lists| lists.concat());
     let payload = sum(|sums| sums.payload);
     let seconds = span.as_seconds();
@@ -373,16 +381,6 @@ fn series(slices: &[GroupSlice]) -> Vec<SeriesSlice> {
         },
     };
     slices.iter().map(slice).collect()
-}
-
-/// The flows a report draws: those that delivered most, in the order of `flows`.
-fn drawn(outcome: &Outcome, flows: &[FlowFigures]) -> Vec<(usize, Vec<u64>)> {
-    let mut largest: Vec<usize> = (0..flows.len()).collect();
-    largest.sort_by_key(|index| (std::cmp::Reverse(flows[*index].payload_bytes), *index));
-    largest.truncate(FLOWS_DRAWN);
-    largest.sort_unstable();
-    let of = |index: usize| (index, outcome.flows[index].delivered_payload_bytes.clone());
-    largest.into_iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -2,11 +2,15 @@
 //! intervals over seeds, and the measures that stand beside published numbers.
 
 mod figures;
+mod history;
 mod interval;
 pub mod measures;
 mod warm_up;
 
-pub use figures::{ChannelFigures, Figures, FlowFigures, RunFigures, SeriesSlice, WarmUpFound};
+pub use figures::{
+    ChannelFigures, Figures, FlowFigures, RunFigures, SenderShare, SeriesSlice, WarmUpFound,
+};
+pub use history::History;
 pub use interval::Estimate;
 pub use measures::{Measure, Quantity, Scope};
 

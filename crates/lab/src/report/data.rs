@@ -2,14 +2,15 @@
 
 use super::finding::{finding, why};
 use super::layout::layout;
+use super::map::Map;
+use super::over_time::{OverTime, over_time};
+use super::paths::drawn;
 use super::sweep::{SweepData, SweepPage};
 use crate::measure::{ChannelFigures, Estimate};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
 use crate::results::{HeadlineColumn, headline};
-use clearlane_fabric::{Endpoint, Fabric};
-use clearlane_ib::Guid;
-use clearlane_ib::random::Stream;
+use clearlane_fabric::Fabric;
 use clearlane_sim::Ending;
 use clearlane_workload::Class;
 use serde::Serialize;
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 
 /// How many links the table of worst ones has.
 const WORST: usize = 12;
+/// How many single flows the charts of throughput offer.
+const FLOWS_DRAWN: usize = 20;
 
 #[derive(Serialize)]
 pub(super) struct Report {
@@ -97,10 +100,11 @@ struct LinkData {
 struct VariantData {
     name: String,
     links: LinkLoads,
-    hosts_hot: Vec<usize>,
+    hosts_hot: Vec<u32>,
     series: SeriesSet,
     worst_links: Vec<WorstLink>,
     deadlock: Option<Vec<DeadlockHop>>,
+    over_time: Option<OverTime>,
 }
 
 #[derive(Serialize)]
@@ -142,9 +146,6 @@ struct DeadlockHop {
     vl: u8,
 }
 
-/// Ends of a link that mean the same in two variants.
-type Ends = ((Guid, u8), (Guid, u8));
-
 /// The report of a result. The map is that of the first variant's fabric.
 pub(super) fn report(result: &RunResult) -> Report {
     let experiment = &result.experiment;
@@ -154,10 +155,8 @@ pub(super) fn report(result: &RunResult) -> Report {
     };
     let mut oddities = result.oddities();
     let first = result.variants.first().map(|variant| &variant.prepared.fabric);
-    let (fabric, index) = match first {
-        Some(fabric) => (drawn(result, fabric), index(fabric)),
-        None => (drawn(result, &Fabric::new()), BTreeMap::new()),
-    };
+    let none = Fabric::new();
+    let map = Map::new(first.unwrap_or(&none));
     for variant in result.variants.iter().skip(1) {
         if first.is_some_and(|first| *first != variant.prepared.fabric) {
             oddities.push(format!(
@@ -178,9 +177,9 @@ pub(super) fn report(result: &RunResult) -> Report {
         published: published(result),
         facts: facts(result),
         oddities,
-        fabric: Some(fabric),
+        fabric: Some(fabric_data(result, map.fabric)),
         sweep: None,
-        variants: result.variants.iter().map(|one| variant(one, first, &index)).collect(),
+        variants: result.variants.iter().map(|one| variant(result, one, &map)).collect(),
         not_modelled: NOT_MODELLED,
     }
 }
@@ -268,7 +267,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-fn drawn(result: &RunResult, fabric: &Fabric) -> FabricData {
+fn fabric_data(result: &RunResult, fabric: &Fabric) -> FabricData {
     let layout = layout(fabric);
     let node = |(node, (x, y, level)): (&clearlane_fabric::Node, &(f64, f64, Option<u32>))| {
         let kind = if node.is_switch() { "switch" } else { "host" };
@@ -290,29 +289,9 @@ fn drawn(result: &RunResult, fabric: &Fabric) -> FabricData {
     }
 }
 
-fn end(fabric: &Fabric, end: Endpoint) -> (Guid, u8) {
-    (fabric.node(end.node).guid, end.port.value())
-}
-
-/// Links of the map by transmitting and receiving end: position and whether it is a→b.
-fn index(fabric: &Fabric) -> BTreeMap<Ends, (usize, bool)> {
-    let mut index = BTreeMap::new();
-    for (position, link) in fabric.links().iter().enumerate() {
-        let (a, b) = (end(fabric, link.a), end(fabric, link.b));
-        index.insert((a, b), (position, true));
-        index.insert((b, a), (position, false));
-    }
-    index
-}
-
-fn variant(
-    variant: &VariantResult,
-    map: Option<&Fabric>,
-    index: &BTreeMap<Ends, (usize, bool)>,
-) -> VariantData {
+fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> VariantData {
     let fabric = &variant.prepared.fabric;
-    let count = map.map_or(0, |map| map.links().len());
-    let zeros = || vec![0.0; count];
+    let zeros = || vec![0.0; map.fabric.links().len()];
     let mut links = LinkLoads {
         forward: zeros(),
         backward: zeros(),
@@ -321,9 +300,7 @@ fn variant(
     };
     let mut worst: Vec<(ChannelFigures, usize, bool)> = Vec::new();
     for channel in mean_channels(variant) {
-        let ends = variant.channel_ends(&channel);
-        let at = ends.and_then(|(a, b)| index.get(&(end(fabric, a), end(fabric, b))));
-        let Some((position, forward)) = at.copied() else { continue };
+        let Some((position, forward)) = map.link(variant, &channel) else { continue };
         let (loads, waits) = match forward {
             true => (&mut links.forward, &mut links.wait_forward),
             false => (&mut links.backward, &mut links.wait_backward),
@@ -357,6 +334,7 @@ fn variant(
         series: series(variant),
         worst_links: worst.into_iter().map(row).collect(),
         deadlock: variant.runs.iter().find_map(deadlock),
+        over_time: over_time(variant, map, result.variants.len()),
     }
 }
 
@@ -375,29 +353,19 @@ fn mean_channels(variant: &VariantResult) -> Vec<ChannelFigures> {
 }
 
 /// The receivers of the hot groups, where they are few: drawn as the senders draw them.
-fn hosts_hot(variant: &VariantResult, map: Option<&Fabric>) -> Vec<usize> {
-    const DRAWS: usize = 8;
-    const SHARE_MIN: usize = 32;
-    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+fn hosts_hot(variant: &VariantResult, map: &Map<'_>) -> Vec<u32> {
+    const SHARE_MIN: u64 = 32;
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut all = 0;
     for group in variant.prepared.groups.iter().filter(|group| group.class == Class::Hot) {
-        for sender in &group.senders {
-            let mut stream = Stream::new(0, "hot receivers", u64::from(sender.0));
-            for _ in 0..DRAWS {
-                if let Some(to) = group.destinations.draw(*sender, &mut stream) {
-                    *counts.entry(to.0).or_insert(0) += 1;
-                    all += 1;
-                }
-            }
+        for ((_, to), count) in drawn(group, "hot receivers") {
+            *counts.entry(to.0).or_insert(0) += count;
+            all += count;
         }
     }
-    let hot = counts.iter().filter(|(_, count)| **count * SHARE_MIN >= all);
-    let guid = |rank: &u32| {
-        let end = variant.prepared.hosts.ends().get(*rank as usize)?;
-        Some(variant.prepared.fabric.node(end.node).guid)
-    };
-    let position = |guid: Guid| Some(map?.by_guid(guid)?.index());
-    hot.filter_map(|(rank, _)| position(guid(rank)?)).collect()
+    let hot = counts.into_iter().filter(|(_, count)| *count * SHARE_MIN >= all);
+    let ends = variant.prepared.hosts.ends();
+    hot.filter_map(|(rank, _)| map.node(variant, ends.get(rank as usize)?.node)).collect()
 }
 
 /// Throughput over time of the first seed.
@@ -420,9 +388,10 @@ fn series(variant: &VariantResult) -> SeriesSet {
             .map(|slice: &crate::measure::SeriesSlice| gbps(slice.delivered_payload_bytes))
             .collect(),
     };
-    let flow = |(index, slices): &(usize, Vec<u64>)| {
-        let flow = run.figures.flows.get(*index)?;
+    let flow = |index: usize| {
+        let flow = run.figures.flows.get(index)?;
         let group = variant.prepared.groups.get(flow.group)?;
+        let slices = run.history.as_ref()?.flow_bytes.get(index)?;
         Some(Series {
             name: format!("{} → {}", ranks.name(flow.source), ranks.name(flow.destination)),
             class: group.class.name(),
@@ -433,8 +402,18 @@ fn series(variant: &VariantResult) -> SeriesSet {
         dt_us,
         start_us: 0.0,
         groups: groups.map(group).collect(),
-        flows: run.figures.flow_series.iter().filter_map(flow).collect(),
+        flows: largest(run).into_iter().filter_map(flow).collect(),
     }
+}
+
+/// The flows that delivered most, in the order of the run's.
+fn largest(run: &SeedResult) -> Vec<usize> {
+    let flows = &run.figures.flows;
+    let mut largest: Vec<usize> = (0..flows.len()).collect();
+    largest.sort_by_key(|index| (std::cmp::Reverse(flows[*index].payload_bytes), *index));
+    largest.truncate(FLOWS_DRAWN);
+    largest.sort_unstable();
+    largest
 }
 
 fn deadlock(run: &SeedResult) -> Option<Vec<DeadlockHop>> {

@@ -1,8 +1,15 @@
 //! The report: one HTML file, the page's template with the results in it.
 
+mod congestion;
 mod data;
 mod finding;
+mod flows;
+mod frames;
 mod layout;
+mod map;
+mod over_time;
+mod packed;
+mod paths;
 mod sweep;
 
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};

@@ -1,0 +1,179 @@
+//! What a variant did over time, from its first seed: channels, queues of switches, the congestion
+//! tree and the flows, frame by frame.
+
+use super::congestion::{Cause, Onward, roots};
+use super::flows::{Flow, FlowsData, flows_data, known_flows};
+use super::frames::Frames;
+use super::map::{Map, rate};
+use super::packed::Packed;
+use super::paths::{Paths, drawn};
+use crate::measure::History;
+use crate::result::{SeedResult, VariantResult};
+use clearlane_fabric::NodeId;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Shares of channels that a report holds at most: fewer frames of larger fabrics keep a report
+/// small enough to mail.
+const SHARES_MAX: usize = 2_000_000;
+/// Least and most frames.
+const FRAMES: (usize, usize) = (24, 100);
+
+/// A variant over time. Rows are by channel, switch or flow, one number per frame.
+#[derive(Serialize)]
+pub(super) struct OverTime {
+    /// Length of a frame, µs.
+    dt_us: f64,
+    frames: usize,
+    /// First frame of the measured part, and the one after its last.
+    measured: (usize, usize),
+    /// Channels that ever sent or waited.
+    channels: Packed,
+    load: Packed,
+    wait: Packed,
+    /// What holds the channel back.
+    cause: Packed,
+    /// False if the tables' paths are not known, and with them no causes.
+    paths: bool,
+    /// Nodes with a row in `queue`.
+    switches: Vec<u32>,
+    /// Bytes in the buffers of each switch at the end of a frame.
+    queue: Packed,
+    queue_bytes_max: f64,
+    flows: FlowsData,
+}
+
+/// The state of a run's channels.
+pub(super) struct Channels {
+    /// By channel, then frame.
+    pub(super) busy: Vec<Vec<f64>>,
+    /// Likewise.
+    pub(super) wait: Vec<Vec<f64>>,
+    /// By frame, then channel.
+    pub(super) causes: Vec<Vec<Cause>>,
+    /// By frame, then channel.
+    pub(super) roots: Vec<Vec<Option<u32>>>,
+}
+
+/// How many frames a report has room for.
+pub(super) fn frames_most(channels: usize, variants: usize) -> usize {
+    (SHARES_MAX / (2 * channels * variants).max(1)).clamp(FRAMES.0, FRAMES.1)
+}
+
+impl Channels {
+    /// Of a run and the flows in it.
+    pub(super) fn of(frames: &Frames, history: &History, flows: &[Flow]) -> Self {
+        let shares = |rows: &[Vec<u64>]| -> Vec<Vec<f64>> {
+            rows.iter().map(|slices| frames.shares(slices).collect()).collect()
+        };
+        let (busy, wait) = (shares(&history.busy_ps), shares(&history.wait_ps));
+        let weighed = flows.iter().map(|flow| (flow.path.as_slice(), flow.weight));
+        let onward = Onward::new(busy.len(), weighed);
+        let at = |rows: &[Vec<f64>], frame: usize| -> Vec<f64> {
+            rows.iter().map(|row| row.get(frame).copied().unwrap_or(0.0)).collect()
+        };
+        let causes: Vec<Vec<Cause>> = (0..frames.count())
+            .map(|frame| onward.causes(&at(&busy, frame), &at(&wait, frame)))
+            .collect();
+        let roots = causes.iter().map(|causes| roots(causes)).collect();
+        Channels { busy, wait, causes, roots }
+    }
+}
+
+/// The paths and weights by which causes are found: recorded flows, or a sample of what senders
+/// draw where flows were too many to be recorded.
+pub(super) fn flows_of(variant: &VariantResult, run: &SeedResult) -> Vec<Flow> {
+    let figures = &run.figures;
+    let Some(paths) = Paths::new(&variant.prepared, &figures.channels) else {
+        return known_flows(run, |_, _| Vec::new());
+    };
+    if !figures.flows_dropped {
+        return known_flows(run, |from, to| paths.path(from, to).unwrap_or_default());
+    }
+    let mut flows = Vec::new();
+    for (index, group) in variant.prepared.groups.iter().enumerate() {
+        for ((from, to), count) in drawn(group, "paths of a report") {
+            let path = paths.path(from, to).unwrap_or_default();
+            flows.push(Flow::sampled(index, from, to, path, count as f64));
+        }
+    }
+    flows
+}
+
+/// The first seed of a variant over time; nothing if it was not run.
+pub(super) fn over_time(
+    variant: &VariantResult,
+    map: &Map<'_>,
+    variants: usize,
+) -> Option<OverTime> {
+    let run = variant.runs.first()?;
+    let history = run.history.as_ref()?;
+    let frames = Frames::of(run, frames_most(run.figures.channels.len(), variants));
+    let flows = flows_of(variant, run);
+    let channels = Channels::of(&frames, history, &flows);
+    let codes: Vec<Option<u32>> =
+        run.figures.channels.iter().map(|channel| map.code(variant, channel)).collect();
+    let code = |channel: u32| codes.get(channel as usize).copied().flatten();
+    let active: Vec<usize> = (0..codes.len())
+        .filter(|channel| codes[*channel].is_some())
+        .filter(|c| channels.busy[*c].iter().chain(&channels.wait[*c]).any(|share| *share > 0.0))
+        .collect();
+    let rows = |rows: &[Vec<f64>]| {
+        Packed::shares(active.iter().flat_map(|channel| &rows[*channel]).copied())
+    };
+    let causes = active
+        .iter()
+        .flat_map(|channel| channels.causes.iter().map(move |causes| causes[*channel].code(code)));
+    let (switches, queue) = queues(variant, run, history, &frames, map);
+    let top = queue.iter().copied().fold(0.0, f64::max);
+    let measured = frames.measured();
+    Some(OverTime {
+        dt_us: frames.length().as_microseconds(),
+        frames: frames.count(),
+        measured: (measured.start, measured.end),
+        channels: Packed::whole(active.iter().filter_map(|channel| codes[*channel])),
+        load: rows(&channels.busy),
+        wait: rows(&channels.wait),
+        cause: Packed::whole(causes),
+        paths: flows.iter().any(|flow| !flow.path.is_empty()),
+        switches,
+        queue: Packed::scaled(queue.into_iter(), top),
+        queue_bytes_max: top,
+        flows: flows_data(variant, run, history, (&frames, &channels), flows, (map, variants)),
+    })
+}
+
+/// Bytes in each switch at the end of each frame: what came in by its cables less what went out,
+/// both as the time they were busy times their rate. What is on a cable counts as arrived.
+fn queues(
+    variant: &VariantResult,
+    run: &SeedResult,
+    history: &History,
+    frames: &Frames,
+    map: &Map<'_>,
+) -> (Vec<u32>, Vec<f64>) {
+    let fabric = &variant.prepared.fabric;
+    let mut change: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (channel, busy) in run.figures.channels.iter().zip(&history.busy_ps) {
+        let ends = variant.channel_ends(channel).zip(rate(variant, channel));
+        let Some(((from, to), rate)) = ends else { continue };
+        let bytes_per_ps = rate.0 as f64 / 8e12;
+        let switch = |node: NodeId| fabric.node(node).is_switch();
+        for (node, sign) in [(from.node, -1.0), (to.node, 1.0)] {
+            let Some(place) = map.node(variant, node).filter(|_| switch(node)) else { continue };
+            let row = change.entry(place).or_insert_with(|| vec![0.0; frames.count()]);
+            for (sum, busy) in row.iter_mut().zip(frames.sums(busy)) {
+                *sum += sign * bytes_per_ps * busy as f64;
+            }
+        }
+    }
+    let mut values = Vec::new();
+    for row in change.values() {
+        let mut held = 0.0;
+        values.extend(row.iter().map(|step| {
+            held += step;
+            f64::max(held, 0.0)
+        }));
+    }
+    (change.into_keys().collect(), values)
+}

@@ -1,0 +1,72 @@
+//! The ways of flows through the tables, as channels of a run.
+
+use crate::measure::ChannelFigures;
+use crate::prepare::{Prepared, Routed};
+use clearlane_fabric::Endpoint;
+use clearlane_ib::random::Stream;
+use clearlane_subnet::Subnet;
+use clearlane_workload::{FlowGroup, Rank};
+use std::collections::BTreeMap;
+
+/// How often a sender draws where its destinations are not recorded.
+const DRAWS: usize = 8;
+
+/// Finds ways in the tables of a variant.
+pub(super) struct Paths<'a> {
+    prepared: &'a Prepared,
+    subnet: &'a Subnet,
+    channels: &'a [ChannelFigures],
+}
+
+impl<'a> Paths<'a> {
+    /// Over `channels`, which are sorted by node and port. Nothing where forwarding is by rule:
+    /// there are no tables to follow.
+    pub(super) fn new(prepared: &'a Prepared, channels: &'a [ChannelFigures]) -> Option<Self> {
+        match &prepared.routed {
+            Routed::Tables(subnet) => Some(Paths { prepared, subnet, channels }),
+            Routed::Rule(_) => None,
+        }
+    }
+
+    /// The channels from one host to another, that of the sender first: the way of packets to the
+    /// destination's base LID. Nothing if the tables do not lead there.
+    pub(super) fn path(&self, from: Rank, to: Rank) -> Option<Vec<u32>> {
+        let fabric = &self.prepared.fabric;
+        let ends = self.prepared.hosts.ends();
+        let (mut at, target) = (*ends.get(from.0 as usize)?, *ends.get(to.0 as usize)?);
+        let (lid, _) = self.subnet.lids.base(target)?;
+        let mut path = Vec::new();
+        // A way with a loop in it would not end; `check` has refused such tables.
+        while path.len() <= fabric.nodes().len() {
+            path.push(self.channel(at)?);
+            let next = fabric.peer(at)?;
+            if next.node == target.node {
+                return Some(path);
+            }
+            at = Endpoint { node: next.node, port: self.subnet.tables.port(next.node, lid)? };
+        }
+        None
+    }
+
+    fn channel(&self, end: Endpoint) -> Option<u32> {
+        let key = (end.node.0, end.port.value());
+        let found =
+            self.channels.binary_search_by_key(&key, |channel| (channel.node, channel.port));
+        found.ok().map(|index| index as u32)
+    }
+}
+
+/// How often the senders of a group draw each destination: a sample of its flows, the same for
+/// every seed.
+pub(super) fn drawn(group: &FlowGroup, purpose: &'static str) -> BTreeMap<(Rank, Rank), u64> {
+    let mut counts = BTreeMap::new();
+    for sender in &group.senders {
+        let mut stream = Stream::new(0, purpose, u64::from(sender.0));
+        for _ in 0..DRAWS {
+            if let Some(to) = group.destinations.draw(*sender, &mut stream) {
+                *counts.entry((*sender, to)).or_insert(0) += 1;
+            }
+        }
+    }
+    counts
+}
