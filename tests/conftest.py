@@ -14,7 +14,7 @@ import pytest
 from peers import Ibsim, OpenSm, missing_tools, run_bounded
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ["ibsim", "opensm", "ibnetdiscover", "dump_fts", "ibdmchk", "chromium", "stdbuf"]
+NEEDED = ["ibsim", "opensm", "ibnetdiscover", "dump_fts", "ibdmchk", "chromium", "dot", "stdbuf"]
 
 
 def pytest_sessionstart() -> None:

@@ -17,7 +17,7 @@ pub enum Kind {
     /// Fabrics that `fabric build` builds
     #[value(alias = "topology")]
     Topologies,
-    /// Fabric files that are read
+    /// Fabric files that are read or written
     #[value(alias = "format")]
     Formats,
     /// Routing engines
@@ -134,7 +134,14 @@ fn topology(of: &topologies::Entry) -> Entry {
 }
 
 fn format(of: &formats::Entry) -> Entry {
-    entry(Kind::Formats, of.name, of.summary, &[])
+    let use_of = match (of.reader.is_some(), of.write.is_some()) {
+        (true, true) => "read and written",
+        (true, false) => "read",
+        (false, _) => "written",
+    };
+    let example = format!("clearlane fabric convert fat-tree:648 -o fabric.{}", of.ending);
+    let example = if of.ending.is_empty() { "" } else { &example };
+    entry(Kind::Formats, of.name, of.summary, &[("is", use_of), ("example", example)])
 }
 
 fn engine(of: &engines::Entry) -> Entry {

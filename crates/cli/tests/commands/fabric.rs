@@ -114,3 +114,41 @@ fn a_site_gives_its_files_away_without_its_names() {
         scratch.call_words(&["fabric", "anonymize", &topology, "--lft", &tables, "-o", "x"]);
     assert!(alone.failure(2).contains("--lft-out"), "{alone:?}");
 }
+
+#[test]
+fn a_fabric_is_written_in_the_format_asked_for_or_that_its_name_ends_with() {
+    let scratch = Scratch::new("convert");
+    let line = "fabric build star:3 -o star.dot";
+    assert_eq!(scratch.call(line).text(), "star.dot: 3 hosts, 1 switches, 3 cables: 3 × 4x QDR\n");
+    assert!(scratch.read("star.dot").starts_with("// Written by Clearlane.\ngraph fabric {\n"));
+    scratch.call("fabric convert star:3 -o star.graphml").text();
+    assert!(scratch.read("star.graphml").contains("<graphml "));
+    let named = scratch.call("fabric convert star:3 --format ibnetdiscover -o net.dot --json");
+    assert_eq!(named.json(0)["format"], "ibnetdiscover");
+    let same = scratch.call("fabric convert net.dot -o again");
+    assert!(same.text().contains("3 cables"), "{same:?}");
+    assert_eq!(scratch.read("again"), scratch.read("net.dot"));
+    scratch.call("fabric cut star:3 host0001 --format graphml -o cut").text();
+    assert!(scratch.read("cut").contains("<graphml "));
+    let over = scratch.call("fabric convert again -o again --force");
+    assert!(over.failure(2).contains("is what this command reads"), "{over:?}");
+    for name in ["svg", "ibnetdiscover -p"] {
+        let words = ["fabric", "convert", "star:3", "-o", "no", "--format", name];
+        let wrong = scratch.call_words(&words);
+        assert!(wrong.failure(2).contains("write one of ibnetdiscover, dot, graphml"), "{wrong:?}");
+    }
+    let told = scratch.call("fabric show star.dot");
+    assert!(told.failure(2).contains("no line is of a known fabric format"), "{told:?}");
+}
+
+#[test]
+fn every_topology_says_what_it_takes_and_where_it_is_from() {
+    let scratch = Scratch::new("explain-topology");
+    let told = scratch.call("explain dragonfly").text().to_owned();
+    for part in ["parameters  a=4 switches in a group", "reference ", "ISCA", "fabric build drag"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(scratch.call("fabric show hypercube:3").text().contains("mesh of 2 × 2 × 2\n"));
+    let rails = "fabric show rail-optimised:units=2,hosts=4,rails=4,spines=2";
+    assert!(scratch.call(rails).text().contains("tree of 2 levels: 8 leaf switches, 2 above\n"));
+}

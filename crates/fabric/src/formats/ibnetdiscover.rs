@@ -5,7 +5,7 @@
 //! A cable may be listed from one end. Lines of no known form are skipped and reported.
 
 use super::assembly::{Assembly, Listing};
-use super::{Entry, FormatError, OddityKind, Problem, Reading};
+use super::{Entry, FormatError, OddityKind, Problem, Reader, Reading};
 use crate::wording::{clean, quote};
 use crate::{Endpoint, Fabric, LinkId, Node, NodeId, NodeKind};
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, Lmc, PortNumber};
@@ -16,8 +16,9 @@ use std::fmt::Write as _;
 pub const ENTRY: Entry = Entry {
     name: "ibnetdiscover",
     summary: "topology file of ibnetdiscover, netlist of ibsim",
-    sniff,
-    read,
+    ending: "",
+    reader: Some(Reader { sniff, read }),
+    write: Some(write),
 };
 
 /// What a header begins with: switch, channel adapter (ibsim has two words for it), router.
@@ -63,7 +64,7 @@ struct Comment {
 
 /// Reads a whole file; `file` is named in errors.
 pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
-    let mut reader = Reader {
+    let mut reader = Netlist {
         assembly: Assembly::new(file),
         ids: Ids::default(),
         by_id: BTreeMap::new(),
@@ -76,7 +77,7 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
     reader.finish()
 }
 
-struct Reader<'t> {
+struct Netlist<'t> {
     assembly: Assembly<'t>,
     ids: Ids,
     by_id: BTreeMap<&'t str, (NodeId, usize)>,
@@ -84,7 +85,7 @@ struct Reader<'t> {
     pending: Vec<Pending<'t>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> Netlist<'t> {
     fn line(&mut self, number: usize, line: &'t str) -> Result<(), FormatError> {
         if line.is_empty() {
             self.end_node();

@@ -1,9 +1,11 @@
-//! What it is: files that describe a fabric, read into a [`Fabric`] with a list of everything odd.
-//! One format a file, one line in [`ALL`].
+//! What it is: files that describe a fabric, read into a [`Fabric`] with a list of everything odd,
+//! and files others read: netlists and drawings. One format a file, one line in [`ALL`].
 //!
 //! Readers take text, open nothing and allocate in proportion to it; [`PORTS_MAX`] bounds the rest.
 
 mod assembly;
+mod dot;
+mod graphml;
 pub mod ibnetdiscover;
 pub mod ports_report;
 pub mod subnet_lst;
@@ -17,13 +19,24 @@ use std::fmt;
 /// adapters and 100 MB.
 pub const PORTS_MAX: usize = 1 << 22;
 
-/// A format.
+/// A format: read, written or both.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// What the format is called.
     pub name: &'static str,
-    /// Who writes it.
+    /// Who writes or reads it.
     pub summary: &'static str,
+    /// How names of such files end, without the dot; empty where no ending tells.
+    pub ending: &'static str,
+    /// Reads it; nothing for what is only written.
+    pub reader: Option<Reader>,
+    /// Writes it; nothing for what is only read.
+    pub write: Option<fn(&Fabric) -> String>,
+}
+
+/// How a format is told and read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
     /// Whether a line could only be of this format.
     pub sniff: fn(&str) -> bool,
     /// Reads a text; the second argument is the file's name for errors.
@@ -31,7 +44,13 @@ pub struct Entry {
 }
 
 /// All formats.
-pub const ALL: &[Entry] = &[ibnetdiscover::ENTRY, ports_report::ENTRY, subnet_lst::ENTRY];
+pub const ALL: &[Entry] =
+    &[ibnetdiscover::ENTRY, ports_report::ENTRY, subnet_lst::ENTRY, dot::ENTRY, graphml::ENTRY];
+
+/// The formats that are read.
+pub fn readers() -> impl Iterator<Item = (&'static Entry, Reader)> {
+    ALL.iter().filter_map(|entry| Some((entry, entry.reader?)))
+}
 
 /// A fabric as read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -203,11 +222,11 @@ pub enum Problem {
 /// line tells the format and where the format's reader fails.
 pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
     for line in text.lines() {
-        if let Some(entry) = ALL.iter().find(|entry| (entry.sniff)(line)) {
-            return (entry.read)(text, file);
+        if let Some((_, reader)) = readers().find(|(_, reader)| (reader.sniff)(line)) {
+            return (reader.read)(text, file);
         }
     }
-    let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let known = readers().map(|(entry, _)| entry.name).collect::<Vec<_>>().join(", ");
     let problem = Problem::UnknownFormat { known };
     Err(FormatError { file: file_name(file), line: 1, problem })
 }

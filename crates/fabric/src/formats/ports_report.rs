@@ -8,15 +8,20 @@
 //! The number of ports is not in the file: it is the highest that is listed.
 
 use super::assembly::{Assembly, Listing};
-use super::{Entry, FormatError, OddityKind, Reading};
+use super::{Entry, FormatError, OddityKind, Reader, Reading};
 use crate::wording::{clean, quote};
 use crate::{Endpoint, Node, NodeId, NodeKind};
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::BTreeMap;
 
 /// The format's entry.
-pub const ENTRY: Entry =
-    Entry { name: "ibnetdiscover -p", summary: "port list of ibnetdiscover -p", sniff, read };
+pub const ENTRY: Entry = Entry {
+    name: "ibnetdiscover -p",
+    summary: "port list of ibnetdiscover -p",
+    ending: "",
+    reader: Some(Reader { sniff, read }),
+    write: None,
+};
 
 /// One end as listed.
 #[derive(Clone, Copy)]
@@ -43,7 +48,7 @@ fn sniff(line: &str) -> bool {
 
 /// Reads a whole file; `file` is named in errors.
 pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
-    let mut reader = Reader {
+    let mut reader = Report {
         assembly: Assembly::new(file),
         by_guid: BTreeMap::new(),
         adapters: BTreeMap::new(),
@@ -70,15 +75,15 @@ fn looks_like_row(line: &str) -> bool {
     kind && words.next().is_none_or(|word| word.bytes().all(|b| b.is_ascii_digit()))
 }
 
-struct Reader<'t> {
+struct Report<'t> {
     assembly: Assembly<'t>,
     /// The node with a port of this GUID.
     by_guid: BTreeMap<Guid, NodeId>,
-    /// Adapters by description, with a port and its GUID, to find the node of a further port.
-    adapters: BTreeMap<String, Vec<(NodeId, PortNumber, Guid)>>,
+    /// Adapters by description and port GUID less port number, which all ports of one share.
+    adapters: BTreeMap<(String, i128), NodeId>,
 }
 
-impl Reader<'_> {
+impl Report<'_> {
     fn row(&mut self, line: usize, row: &Row<'_>) -> Result<(), FormatError> {
         let from = self.end(line, row.end, row.name)?;
         let Some((peer, name)) = row.peer else {
@@ -110,12 +115,9 @@ impl Reader<'_> {
 
     fn node(&mut self, line: usize, end: End, name: &str) -> Result<NodeId, FormatError> {
         let adapter = end.kind == NodeKind::ChannelAdapter;
-        let siblings = self.adapters.get(name).map_or(&[][..], Vec::as_slice);
-        let apart = |port: PortNumber| i128::from(end.port.value()) - i128::from(port.value());
-        let sibling = siblings.iter().find(|(_, port, guid)| {
-            *port != end.port && i128::from(end.guid.0) - i128::from(guid.0) == apart(*port)
-        });
-        if let Some((node, _, _)) = sibling.filter(|_| adapter) {
+        let base = i128::from(end.guid.0) - i128::from(end.port.value());
+        let key = (name.to_owned(), base);
+        if let Some(node) = self.adapters.get(&key).filter(|_| adapter) {
             let node = *node;
             self.by_guid.insert(end.guid, node);
             let text = format!("port {} is taken as another port of {}", end.guid, quote(name));
@@ -132,7 +134,7 @@ impl Reader<'_> {
         }
         self.by_guid.insert(end.guid, id);
         if adapter {
-            self.adapters.entry(name.to_owned()).or_default().push((id, end.port, end.guid));
+            self.adapters.insert(key, id);
         }
         Ok(id)
     }

@@ -5,7 +5,7 @@
 //! `SPD`; some print the device id of the second half shifted by 16 bits or as zero.
 
 use super::assembly::{Assembly, Listing};
-use super::{Entry, FormatError, Problem, Reading};
+use super::{Entry, FormatError, Problem, Reader, Reading};
 use crate::wording::{clean, quote};
 use crate::{Endpoint, Node, NodeId, NodeKind};
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 pub const ENTRY: Entry = Entry {
     name: "opensm-subnet.lst",
     summary: "cable list that OpenSM writes after a sweep",
-    sniff,
-    read,
+    ending: "",
+    reader: Some(Reader { sniff, read }),
+    write: None,
 };
 
 fn sniff(line: &str) -> bool {
@@ -39,7 +40,7 @@ struct Half<'t> {
 
 /// Reads a whole file; `file` is named in errors.
 pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
-    let mut reader = Reader { assembly: Assembly::new(file), by_guid: BTreeMap::new() };
+    let mut reader = List { assembly: Assembly::new(file), by_guid: BTreeMap::new() };
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
         if line.starts_with('{') {
@@ -51,12 +52,12 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
     reader.assembly.finish()
 }
 
-struct Reader<'t> {
+struct List<'t> {
     assembly: Assembly<'t>,
     by_guid: BTreeMap<Guid, NodeId>,
 }
 
-impl Reader<'_> {
+impl List<'_> {
     fn row(&mut self, number: usize, line: &str) -> Result<(), FormatError> {
         let mut rest = line;
         let (Some(first), Some(second)) = (half(&mut rest), half(&mut rest)) else {

@@ -1,6 +1,6 @@
-//! `clearlane fabric build`: a topology as a netlist.
+//! `clearlane fabric build`: a topology as a netlist or a drawing.
 
-use super::written;
+use super::written::{self, Format};
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::Site;
@@ -12,7 +12,8 @@ use std::path::PathBuf;
 /// What to build.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  clearlane fabric build fat-tree:648 -o fabric.topo\n  \
-    clearlane fabric build torus:4x4x4,hosts=2,speed=4xEDR -o torus.topo\n\n\
+    clearlane fabric build torus:4x4x4,hosts=2,speed=4xEDR -o torus.topo\n  \
+    clearlane fabric build dragonfly:a=4,p=2,h=2 -o dragonfly.dot\n\n\
     Topologies: see `clearlane list topologies` and `clearlane explain torus`")]
 pub struct Arguments {
     /// Topology with its parameters
@@ -22,6 +23,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
+    format: Format,
+    #[command(flatten)]
     writing: Writing,
 }
 
@@ -30,5 +33,6 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     arguments.writing.files(&[&arguments.output], &[])?;
     let fabric = topologies::build(&arguments.topology).map_err(Failure::input)?;
     let site = Site { fabric, oddities: Vec::new(), name: arguments.topology.clone() };
-    written::fabric(&site, &arguments.output, arguments.writing.dry_run, json)
+    let (output, dry) = (&arguments.output, arguments.writing.dry_run);
+    written::fabric(&site, output, &arguments.format, dry, json)
 }

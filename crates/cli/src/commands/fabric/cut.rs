@@ -1,6 +1,6 @@
 //! `clearlane fabric cut`: a fabric with cables or boxes missing, or cables running slower.
 
-use super::written;
+use super::written::{self, Format};
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::{self, Site};
@@ -41,6 +41,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
+    format: Format,
+    #[command(flatten)]
     writing: Writing,
 }
 
@@ -59,7 +61,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         }
     }
     let site = Site { fabric, oddities: Vec::new(), name };
-    let answer = written::fabric(&site, &arguments.output, arguments.writing.dry_run, json)?;
+    let (output, dry) = (&arguments.output, arguments.writing.dry_run);
+    let answer = written::fabric(&site, output, &arguments.format, dry, json)?;
     if json {
         return Ok(answer);
     }

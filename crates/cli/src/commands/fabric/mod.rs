@@ -2,6 +2,7 @@
 
 mod anonymize;
 mod build;
+mod convert;
 mod cut;
 mod show;
 mod written;
@@ -15,8 +16,10 @@ use clap::Subcommand;
 pub enum Command {
     /// Say what a fabric is made of and what is odd about it
     Show(show::Arguments),
-    /// Build a topology and write it as a netlist that ibsim and OpenSM read
+    /// Build a topology and write it as a netlist that ibsim and OpenSM read, or as a drawing
     Build(build::Arguments),
+    /// Write a fabric in another format: a netlist, or a drawing for Graphviz or NetworkX
+    Convert(convert::Arguments),
     /// Give a site's files made-up names and GUIDs
     Anonymize(anonymize::Arguments),
     /// Take cables or nodes out, or let cables run slower
@@ -28,6 +31,7 @@ pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
     match command {
         Command::Show(arguments) => show::run(arguments, json),
         Command::Build(arguments) => build::run(arguments, json),
+        Command::Convert(arguments) => convert::run(arguments, json),
         Command::Anonymize(arguments) => anonymize::run(arguments, json),
         Command::Cut(arguments) => cut::run(arguments, json),
     }
