@@ -55,6 +55,7 @@ impl Routing {
             lanes: self.lanes.unwrap_or(1),
             lids: if name == FILE { None } else { self.kept_lids(fabric)? },
             files: self.files()?,
+            ..RouteOptions::default()
         };
         match (engine.route)(fabric, &options) {
             Err(RoutingError::Lanes { needed, .. }) if self.lanes.is_none() => {

@@ -115,6 +115,14 @@ impl SwitchGraph {
         }
     }
 
+    /// The switch behind a port; nothing where there is none.
+    pub(crate) fn next(&self, row: usize, port: u8) -> Option<usize> {
+        match self.peer(row, port) {
+            Peer::Switch { row, .. } => Some(row as usize),
+            _ => None,
+        }
+    }
+
     pub(crate) fn peer_of(&self, channel: usize) -> Peer {
         self.peers[channel]
     }

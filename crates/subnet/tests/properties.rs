@@ -90,6 +90,39 @@ fn keeps_its_claims(fabric: &Fabric, engine: &str, options: &RouteOptions) {
     }
 }
 
+/// Cuts a share of the cables between switches, about.
+fn cut_share(fabric: &mut Fabric, share: f64, seed: u64) {
+    let mut stream = Stream::new(seed, "cut", 0);
+    let links = fabric.links().iter();
+    let dead: Vec<bool> = links
+        .map(|link| {
+            let inner = [link.a, link.b].iter().all(|end| fabric.node(end.node).is_switch());
+            stream.unit() < share && inner
+        })
+        .collect();
+    fabric.unplug(|id, _| dead[id.index()]);
+}
+
+/// The engine `layered`: all pairs with a cable path arrive, no credit loop in the lanes given,
+/// acknowledgements included, and the remark tells the truth about lengths.
+fn keeps_to_its_lanes(fabric: &Fabric, lanes: u8) {
+    let options = RouteOptions { lanes, ..RouteOptions::default() };
+    let subnet = route("layered", fabric, &options).unwrap();
+    let least = shortest(fabric);
+    let reached = reachability(fabric, &subnet);
+    assert_eq!(reached.reached, least.iter().sum::<u64>(), "{reached}");
+    let report = credit_loop(fabric, &subnet);
+    assert!(report.is_sane() && report.lanes <= lanes, "{report}");
+    let rows = subnet.tables.switches().len();
+    let levels = (0..rows).flat_map(|a| (0..rows).map(move |b| (a, b)));
+    for (a, b) in levels {
+        let level = subnet.path_sl.level(a, b);
+        assert!(level.value() < lanes && level == subnet.path_sl.level(b, a));
+    }
+    let says_shortest = subnet.remarks.iter().any(|remark| remark.contains("as short as"));
+    assert_eq!(says_shortest, reached.hops == least, "{:?}", subnet.remarks);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -104,9 +137,36 @@ proptest! {
         let fabric = random_fabric(switches, cables, hosts, seed);
         let lmc = Lmc::new(lmc).unwrap();
         let options = RouteOptions { lmc, ..RouteOptions::default() };
-        for engine in ["min-hop", "fat-tree"] {
+        for engine in ["min-hop", "fat-tree", "up-down"] {
             keeps_its_claims(&fabric, engine, &options);
         }
+    }
+
+    #[test]
+    fn in_any_number_of_lanes(
+        switches in 2usize..40,
+        cables in 0usize..80,
+        hosts in 2usize..60,
+        lanes in 1u8..9,
+        seed in any::<u64>(),
+    ) {
+        let fabric = random_fabric(switches, cables, hosts, seed);
+        keeps_to_its_lanes(&fabric, lanes);
+    }
+
+    #[test]
+    fn in_any_number_of_lanes_on_damaged_grids(
+        spec in prop::sample::select(vec![
+            "torus:4x4x4", "torus:5x5", "torus:8x8", "torus:3x3x3,hosts=2", "torus:7x3", "ring:9x2",
+            "mesh:2x2x2x2x2", "torus:2x2x2", "torus:6x4",
+        ]),
+        share in 0.0f64..0.3,
+        lanes in 1u8..9,
+        seed in any::<u64>(),
+    ) {
+        let mut fabric = topologies::build(spec).unwrap();
+        cut_share(&mut fabric, share, seed);
+        keeps_to_its_lanes(&fabric, lanes);
     }
 
     #[test]
@@ -119,22 +179,16 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut fabric = topologies::build(shape).unwrap();
-        let mut stream = Stream::new(seed, "cut", 0);
-        let dead: Vec<bool> = fabric
-            .links()
-            .iter()
-            .map(|link| {
-                let inner = [link.a, link.b].iter().all(|end| fabric.node(end.node).is_switch());
-                stream.unit() < share && inner
-            })
-            .collect();
-        fabric.unplug(|id, _| dead[id.index()]);
-        let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
-        // Exactly the pairs with a cable path arrive, on one lane without credit loop.
-        let connected: u64 = shortest(&fabric).iter().sum();
-        prop_assert_eq!(reachability(&fabric, &subnet).reached, connected);
-        let report = credit_loop(&fabric, &subnet);
-        prop_assert!(report.is_sane(), "{}", report);
+        cut_share(&mut fabric, share, seed);
+        for engine in ["fat-tree", "up-down"] {
+            let subnet = route(engine, &fabric, &RouteOptions::default()).unwrap();
+            // Exactly the pairs with a cable path arrive, on one lane without credit loop.
+            let connected: u64 = shortest(&fabric).iter().sum();
+            prop_assert_eq!(reachability(&fabric, &subnet).reached, connected);
+            let report = credit_loop(&fabric, &subnet);
+            prop_assert!(report.is_sane(), "{}: {}", engine, report);
+        }
+        keeps_to_its_lanes(&fabric, 2);
     }
 
     #[test]
@@ -152,5 +206,7 @@ proptest! {
         let options = RouteOptions { lmc, lanes: 2, ..RouteOptions::default() };
         keeps_its_claims(&fabric, "dor", &options);
         keeps_its_claims(&fabric, "fat-tree", &options);
+        keeps_its_claims(&fabric, "up-down", &options);
+        keeps_its_claims(&fabric, "layered", &options);
     }
 }

@@ -98,7 +98,7 @@ impl Datelines {
     }
 
     /// The port a switch sends by towards another one; nothing for itself.
-    fn port(&self, row: usize, destination: usize) -> Option<u8> {
+    pub(super) fn port(&self, row: usize, destination: usize) -> Option<u8> {
         let (from, to) = (self.of(row), self.of(destination));
         let dimension = (0..self.dims.len()).find(|d| from[*d] != to[*d])?;
         let plus = self.towards_plus(dimension, from, to);
@@ -137,6 +137,12 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
         subnet.path_sl = PathSl::Datelines(datelines);
     }
     Ok(subnet)
+}
+
+/// Places and the rule for a grid, cables and switches of which may be missing; nothing for other
+/// fabrics.
+pub(super) fn of_grid(fabric: &Fabric, graph: &SwitchGraph) -> Option<Datelines> {
+    Some(datelines(graph, &structure::grid(fabric).ok()?))
 }
 
 fn datelines(graph: &SwitchGraph, grid: &Grid) -> Datelines {

@@ -3,7 +3,11 @@
 mod dor;
 mod fat_tree;
 mod file;
+mod layered;
 mod min_hop;
+mod order;
+mod trees;
+mod up_down;
 
 pub use dor::Datelines;
 
@@ -47,7 +51,8 @@ pub struct Claims {
 }
 
 /// All engines.
-pub const ALL: &[Entry] = &[min_hop::ENTRY, fat_tree::ENTRY, dor::ENTRY, file::ENTRY];
+pub const ALL: &[Entry] =
+    &[min_hop::ENTRY, fat_tree::ENTRY, up_down::ENTRY, dor::ENTRY, layered::ENTRY, file::ENTRY];
 
 /// A file with forwarding tables or the lanes on them, already read into memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,11 +75,20 @@ pub struct RouteOptions {
     pub lids: Option<LidMap>,
     /// Dumps of tables, SL2VL and SLs of paths, for the engine `file`.
     pub files: Vec<TableFile>,
+    /// Switches that are up for all others, for the engine `up-down`; without any it finds its own.
+    /// What is no switch of the fabric is passed over.
+    pub roots: Vec<NodeId>,
 }
 
 impl Default for RouteOptions {
     fn default() -> Self {
-        RouteOptions { lmc: Lmc::default(), lanes: 1, lids: None, files: Vec::new() }
+        RouteOptions {
+            lmc: Lmc::default(),
+            lanes: 1,
+            lids: None,
+            files: Vec::new(),
+            roots: Vec::new(),
+        }
     }
 }
 

@@ -14,15 +14,14 @@
 //! Parameters: lmc 0 to 7 (LID offset o takes the route of position j + o: consecutive up ports),
 //! lanes 1 to 15.
 
-mod order;
 mod rehome;
 mod slots;
 
+use super::order::Order;
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::graph::{Peer, SwitchGraph, Target};
 use crate::{ForwardingTables, Subnet};
 use clearlane_fabric::{Endpoint, Fabric};
-use order::Order;
 use rehome::{Pending, Shifts};
 use slots::Slots;
 use std::collections::BTreeMap;

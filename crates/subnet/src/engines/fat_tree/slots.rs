@@ -6,7 +6,7 @@
 //! digits; a switch not yet reached takes a digit its siblings leave free. Any numbering that holds
 //! for all cables will do, so names, GUIDs and port conventions do not matter.
 
-use super::order::Order;
+use super::super::order::Order;
 use crate::graph::SwitchGraph;
 use clearlane_fabric::Endpoint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

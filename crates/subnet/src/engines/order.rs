@@ -27,33 +27,63 @@ impl Order {
     /// with hosts. Where spines hold hosts too, those with at least as many hosts as leave the
     /// fewest cables within a level.
     pub(super) fn of(graph: &SwitchGraph) -> Self {
-        let hosts: Vec<usize> = (0..graph.rows()).map(|row| graph.adapters(row).count()).collect();
-        let mut thresholds: Vec<usize> = hosts.iter().copied().filter(|n| *n > 0).collect();
-        thresholds.sort_unstable();
-        thresholds.dedup();
-        let mut best: Option<(usize, Vec<u32>)> = None;
-        for threshold in thresholds.into_iter().take(THRESHOLDS_MAX) {
-            let levels = levels(graph, |row| hosts[row] >= threshold);
-            let flat = (0..graph.rows())
-                .flat_map(|row| graph.switch_peers(row).map(move |(_, peer, _)| (row, peer)))
-                .filter(|(row, peer)| levels[*row] == levels[*peer])
-                .count();
-            if best.as_ref().is_none_or(|(fewest, _)| flat < *fewest) {
-                best = Some((flat, levels));
-            }
+        Self::from_levels(levels_of_tree(graph).1)
+    }
+
+    /// For fabrics of any shape: nearer to a root is higher. Roots are those given; without any,
+    /// the levels of a tree where no cable joins two switches of one level, else the centre of each
+    /// part: the switch with the smallest greatest distance, then the smallest sum of distances,
+    /// to switches with hosts.
+    pub(super) fn around(graph: &SwitchGraph, roots: &[usize]) -> Self {
+        if roots.is_empty() {
+            let (flat, levels) = levels_of_tree(graph);
             if flat == 0 {
-                break;
+                return Self::from_levels(levels);
             }
         }
-        let levels = best.map_or_else(|| vec![0; graph.rows()], |(_, levels)| levels);
-        let mut ascending: Vec<u32> = (0..graph.rows() as u32).collect();
+        let mut seen = vec![false; graph.rows()];
+        let mut levels = vec![0; graph.rows()];
+        let centrality = centrality(graph);
+        let (mut distances, mut part) = (Vec::new(), Vec::new());
+        for row in 0..graph.rows() {
+            if seen[row] {
+                continue;
+            }
+            graph.distances(row, &mut distances, &mut part);
+            part.iter().for_each(|row| seen[*row as usize] = true);
+            let mut of_part: Vec<usize> =
+                roots.iter().copied().filter(|root| part.contains(&(*root as u32))).collect();
+            if of_part.is_empty() {
+                let centre = part.iter().min_by_key(|row| (centrality[**row as usize], **row));
+                of_part.push(centre.map_or(row, |row| *row as usize));
+            }
+            let mut nearest = vec![u32::MAX; graph.rows()];
+            for root in of_part {
+                graph.distances(root, &mut distances, &mut part);
+                let pairs = nearest.iter_mut().zip(&distances);
+                pairs.for_each(|(nearest, distance)| *nearest = (*nearest).min(*distance));
+            }
+            for row in &part {
+                levels[*row as usize] = graph.rows() as u32 - nearest[*row as usize];
+            }
+        }
+        Self::from_levels(levels)
+    }
+
+    fn from_levels(levels: Vec<u32>) -> Self {
+        let mut ascending: Vec<u32> = (0..levels.len() as u32).collect();
         ascending.sort_by_key(|row| levels[*row as usize]);
-        let mut heights = vec![0; graph.rows()];
+        let mut heights = vec![0; levels.len()];
         for (height, row) in ascending.iter().enumerate() {
             heights[*row as usize] = height as u32;
         }
         ascending.reverse();
         Order { levels, heights, descending: ascending, lifted: Vec::new() }
+    }
+
+    /// A number for each switch, greater for higher ones.
+    pub(super) fn height(&self, row: usize) -> u32 {
+        self.heights[row]
     }
 
     /// Whether a cable from `row` to `peer` leads up.
@@ -135,6 +165,45 @@ impl Order {
             }
         }
     }
+}
+
+/// The levels of a tree by the best threshold for "this is a leaf", and how many cable ends lie
+/// within a level.
+fn levels_of_tree(graph: &SwitchGraph) -> (usize, Vec<u32>) {
+    let hosts: Vec<usize> = (0..graph.rows()).map(|row| graph.adapters(row).count()).collect();
+    let mut thresholds: Vec<usize> = hosts.iter().copied().filter(|n| *n > 0).collect();
+    thresholds.sort_unstable();
+    thresholds.dedup();
+    let mut best: Option<(usize, Vec<u32>)> = None;
+    for threshold in thresholds.into_iter().take(THRESHOLDS_MAX) {
+        let levels = levels(graph, |row| hosts[row] >= threshold);
+        let flat = (0..graph.rows())
+            .flat_map(|row| graph.switch_peers(row).map(move |(_, peer, _)| (row, peer)))
+            .filter(|(row, peer)| levels[*row] == levels[*peer])
+            .count();
+        if best.as_ref().is_none_or(|(fewest, _)| flat < *fewest) {
+            best = Some((flat, levels));
+        }
+        if flat == 0 {
+            break;
+        }
+    }
+    best.unwrap_or_else(|| (usize::MAX, vec![0; graph.rows()]))
+}
+
+/// By row: the greatest distance to a switch with hosts, and the sum of all.
+fn centrality(graph: &SwitchGraph) -> Vec<(u32, u64)> {
+    let mut centrality = vec![(0, 0); graph.rows()];
+    let (mut distances, mut part) = (Vec::new(), Vec::new());
+    for row in (0..graph.rows()).filter(|row| graph.has_adapter(*row)) {
+        graph.distances(row, &mut distances, &mut part);
+        for row in &part {
+            let (distance, (most, sum)) =
+                (distances[*row as usize], &mut centrality[*row as usize]);
+            (*most, *sum) = ((*most).max(distance), *sum + u64::from(distance));
+        }
+    }
+    centrality
 }
 
 /// Distance from the nearest leaf; 0 where none is in reach.
