@@ -1,10 +1,12 @@
 //! The channel adapter: messages become packets, queue pairs take turns, ACKs go ahead of data.
 
 use crate::AdapterQueueing;
+use crate::arbiter::Table;
 use crate::engine::{ARRIVE, Engine, key};
 use crate::forward::Forwarder;
-use crate::network::{ACK, LAST, NEVER, NIL, Packet, RELIABLE, TOLD};
+use crate::network::{ACK, LAST, NEVER, NIL, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
+use crate::port_set::PortSet;
 use crate::wheel::Event;
 use clearlane_ib::{VirtualLane, wire};
 use clearlane_workload::{Handle, Transport};
@@ -124,7 +126,7 @@ fn pair_key(destination: u32, group: u16) -> u64 {
     u64::from(destination) << 16 | u64::from(group)
 }
 
-impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, W> {
+impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Takes a message that is ready into its send queue.
     pub(crate) fn enqueue(&mut self, id: u32) {
         let message = self.messages[id as usize];
@@ -220,7 +222,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
 
     /// Phase 2 of an adapter: at most one packet leaves.
     pub(crate) fn inject(&mut self, port: u32) {
-        let rank = self.ports[port as usize].node as usize;
+        let rank = self.ports[port].node as usize;
         while let Some((ready, id)) = self.adapters[rank].posted.front().copied() {
             if ready > self.now {
                 self.wake(port, ready);
@@ -229,7 +231,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             self.adapters[rank].posted.pop_front();
             self.enqueue(id);
         }
-        let free_at = self.ports[port as usize].free_at;
+        let free_at = self.ports[port].free_at;
         if self.adapters[rank].busy_lanes == 0 {
             return;
         }
@@ -244,7 +246,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             let (need, from) = self.next_need(rank, lane);
             let blocked = from <= self.now && !self.has_credits(port, lane, need);
             let bit = 1 << lane;
-            let waiting = &mut self.ports[port as usize].waiting;
+            let waiting = &mut self.ports[port].waiting;
             *waiting = if blocked { *waiting | bit } else { *waiting & !bit };
             if blocked {
                 short = true;
@@ -268,12 +270,12 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         };
         self.adapters[rank].settle_lane(lane);
         self.transmit(port, lane, id);
-        if V > 1 {
-            let bytes = self.packets[id as usize].bytes;
-            self.arbiters[port as usize].charge(&self.tables, table, u32::from(bytes));
+        if V > 1 && table != Table::Neither {
+            let bytes = self.packets[id].bytes;
+            self.arbiters[port].charge(&self.tables, table, u32::from(bytes));
         }
         if self.adapters[rank].busy_lanes != 0 {
-            let free_at = self.ports[port as usize].free_at;
+            let free_at = self.ports[port].free_at;
             self.wake(port, free_at);
         }
     }
@@ -282,7 +284,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
     fn next_need(&self, rank: usize, lane: u8) -> (u16, u64) {
         let adapter = &self.adapters[rank];
         if let Some(ack) = adapter.acks[usize::from(lane)].front() {
-            return (self.packets[*ack as usize].credits, 0);
+            return (self.packets[*ack].credits, 0);
         }
         // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
         let queue = adapter.rings[usize::from(lane)][0];
@@ -293,15 +295,17 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
     }
 
     fn transmit(&mut self, port: u32, lane: u8, id: u32) {
-        let packet = self.packets[id as usize];
-        let record = &mut self.ports[port as usize];
-        let busy = record.rate.serialisation(u64::from(packet.bytes));
+        let packet = &self.packets[id];
+        let record = &mut self.ports[port];
+        let class = &self.classes[u32::from(record.class)];
+        let busy = class.rate.serialisation(u64::from(packet.bytes));
         record.free_at = self.now + busy;
-        record.out[usize::from(lane)].credits -= packet.credits;
-        let (peer, time) = (record.peer, self.now + u64::from(record.flight));
+        record.credits[usize::from(lane) % V] -= packet.credits;
+        let (peer, time) = (record.peer, self.now + class.flight);
         self.wheel.push(Event { time, key: key(peer, ARRIVE, lane), packet: id });
         if O::ON {
-            self.note_granted(port, packet.bytes, busy);
+            let bytes = packet.bytes;
+            self.note_granted(port, bytes, busy);
         }
     }
 
@@ -397,6 +401,8 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             sl: message.sl,
             flags,
             born: message.born,
+            route: UNROUTED,
+            hint: self.forwarder.hint(message.dlid),
             tail: 0,
         }
     }
@@ -421,8 +427,8 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
 
     /// A packet is complete at a host: data is acknowledged and handed on, an ACK opens the window.
     pub(crate) fn deliver(&mut self, port: u32, id: u32) {
-        let rank = self.ports[port as usize].node;
-        let packet = self.packets[id as usize];
+        let rank = self.ports[port].node;
+        let packet = self.packets[id];
         if packet.flags & ACK != 0 {
             self.totals.acks_delivered += 1;
             self.release(id);
@@ -458,12 +464,14 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             // The request's SL carries its acknowledgement (IBA vol. 1, 9.4).
             dlid: packet.slid,
             slid: packet.dlid,
-            source: self.ports[port as usize].node,
+            source: self.ports[port].node,
             bytes: bytes as u16,
             payload: 0,
             credits: wire::credits(bytes) as u16,
             flags: ACK,
             born: self.now,
+            route: UNROUTED,
+            hint: self.forwarder.hint(packet.slid),
             tail: 0,
             ..*packet
         };
@@ -477,7 +485,7 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
 
     /// The source's half: the window opens, messages complete.
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
-        let rank = self.ports[port as usize].node;
+        let rank = self.ports[port].node;
         let pair = &mut self.pairs[packet.queue_pair as usize];
         pair.acknowledged = packet.psn.wrapping_add(1);
         let (acknowledged, queue) = (pair.acknowledged, pair.queue);

@@ -5,18 +5,20 @@
 //! why a cycle is what to look for). A head waits for the far buffer of its lane if the packet
 //! whose turn it is there lacks credits, itself or another: the turn holds the lane.
 
-use crate::engine::{Candidate, Engine};
+use crate::engine::Engine;
 use crate::forward::Forwarder;
 use crate::network::{Kind, NEVER, NIL};
 use crate::observe::Observer;
 use crate::outcome::WaitingBuffer;
+use crate::port_set::PortSet;
+use crate::switch::Candidate;
 
 const UNSEEN: u32 = 0;
 const DONE: u32 = u32::MAX;
 
 /// The cycle that begins with the smallest (port, lane), if there is any.
-pub(crate) fn find<F: Forwarder, O: Observer, const V: usize, const W: usize>(
-    engine: &Engine<F, O, V, W>,
+pub(crate) fn find<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
 ) -> Option<Vec<WaitingBuffer>> {
     if engine.in_flight() == 0 {
         return None;
@@ -53,32 +55,32 @@ pub(crate) fn find<F: Forwarder, O: Observer, const V: usize, const W: usize>(
 
 /// The buffer that the head of this one waits for: the far one of its lane, if the packet whose
 /// turn it is lacks credits and none that would do are under way.
-fn next<F: Forwarder, O: Observer, const V: usize, const W: usize>(
-    engine: &Engine<F, O, V, W>,
+fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
     buffer: usize,
 ) -> Option<usize> {
-    let port = &engine.ports[buffer / V];
-    let input = &port.input[buffer % V];
-    if input.head == NIL {
+    let (index, at) = ((buffer / V) as u32, buffer % V);
+    let input = &engine.ports[index];
+    if input.head[at] == NIL {
         return None;
     }
-    let output = port.base + u32::from(input.output);
-    let record = &engine.ports[output as usize];
-    if record.kind == Kind::Exit {
+    let (output, lane) = (input.base(index) + u32::from(input.output[at]), input.lane[at]);
+    let record = &engine.ports[output];
+    if engine.classes[u32::from(record.class)].kind == Kind::Exit {
         // A host drains whatever happens.
         return None;
     }
-    let Candidate::Ready { credits: need, .. } = engine.candidate(output, input.lane) else {
+    let Candidate::Ready { credits: need, .. } = engine.candidate(output, lane) else {
         return None;
     };
-    let enough = record.out[usize::from(input.lane)].credits >= need
-        || engine.credits_at(output, input.lane, need) != NEVER;
-    (!enough).then(|| record.peer as usize * V + usize::from(input.lane))
+    let enough =
+        record.credits[usize::from(lane)] >= need || engine.credits_at(output, lane, need) != NEVER;
+    (!enough).then(|| record.peer as usize * V + usize::from(lane))
 }
 
 /// The cycle through `buffer`, turned so that its smallest member comes first.
-fn describe<F: Forwarder, O: Observer, const V: usize, const W: usize>(
-    engine: &Engine<F, O, V, W>,
+fn describe<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
     buffer: usize,
 ) -> Vec<WaitingBuffer> {
     let mut cycle = vec![buffer];
@@ -93,13 +95,14 @@ fn describe<F: Forwarder, O: Observer, const V: usize, const W: usize>(
     let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
     cycle.rotate_left(smallest);
     let name = |buffer: usize| {
-        let (end, input) = (engine.ends[buffer / V], &engine.ports[buffer / V].input[buffer % V]);
+        let (index, at) = ((buffer / V) as u32, buffer % V);
+        let input = &engine.ports[index];
         WaitingBuffer {
-            switch: engine.names[end.node.index()].clone(),
-            port: end.port.value(),
-            vl: (buffer % V) as u8,
-            output: input.output + 1,
-            output_vl: input.lane,
+            switch: engine.places.name(index).to_string(),
+            port: engine.places.end(index).port.value(),
+            vl: at as u8,
+            output: input.output[at] + 1,
+            output_vl: input.lane[at],
         }
     };
     cycle.into_iter().map(name).collect()

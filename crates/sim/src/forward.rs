@@ -2,6 +2,7 @@
 
 use crate::SetupError;
 use crate::network::Packet;
+use crate::records::Records;
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{PortNumber, ServiceLevel};
@@ -22,17 +23,20 @@ pub(crate) trait Forwarder: Send {
     /// The output (port number − 1) and lane of `packet`, which came in by port `input` (likewise)
     /// on `lane` of the switch with this index.
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8);
+
+    /// What packets to `dlid` carry so that `route` need not look it up at every switch.
+    fn hint(&self, dlid: u32) -> u64;
 }
 
 /// LFT and SL2VL.
 pub(crate) struct TableForwarder {
-    lft: Vec<u8>,
-    columns: usize,
+    lft: Records<u8>,
+    columns: u32,
     /// SL → lane where all switches agree and neither port matters.
     uniform: Option<[u8; 16]>,
-    sl_to_vl: Vec<[u8; 16]>,
+    sl_to_vl: Records<[u8; 16]>,
     /// Per switch: where its rows begin in `sl_to_vl` and how many ports it has.
-    rows: Vec<(u32, u32)>,
+    rows: Records<(u32, u32)>,
 }
 
 impl TableForwarder {
@@ -49,7 +53,9 @@ impl TableForwarder {
         let tables = subnet.sl_to_vl.tables();
         if let [SlToVlTable::Uniform(row)] = tables {
             let uniform = Some(lanes(row));
-            return TableForwarder { lft, columns, uniform, sl_to_vl: vec![], rows: vec![] };
+            let (lft, columns) = (lft.into(), columns as u32);
+            let (sl_to_vl, rows) = Default::default();
+            return TableForwarder { lft, columns, uniform, sl_to_vl, rows };
         }
         let (mut sl_to_vl, mut rows) = (Vec::new(), Vec::new());
         for switch in subnet.tables.switches() {
@@ -68,32 +74,70 @@ impl TableForwarder {
                 }
             }
         }
-        TableForwarder { lft, columns, uniform: None, sl_to_vl, rows }
+        TableForwarder {
+            lft: lft.into(),
+            columns: columns as u32,
+            uniform: None,
+            sl_to_vl: sl_to_vl.into(),
+            rows: rows.into(),
+        }
     }
 }
 
 impl Forwarder for TableForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
-        let output = self.lft[switch as usize * self.columns + packet.dlid as usize];
+        let output = self.lft[switch * self.columns + packet.dlid];
         let sl = usize::from(packet.sl & 15);
         if let Some(row) = &self.uniform {
             return (output, row[sl]);
         }
-        let (base, ports) = self.rows[switch as usize];
+        let (base, ports) = self.rows[switch];
         let row = base + u32::from(input) * ports + u32::from(output);
-        (output, self.sl_to_vl[row as usize][sl])
+        (output, self.sl_to_vl[row][sl])
     }
+
+    #[inline(always)]
+    fn hint(&self, _: u32) -> u64 {
+        0
+    }
+}
+
+/// A dimension of the grid.
+#[derive(Clone, Copy, Default)]
+struct Ring {
+    k: u32,
+    /// Where its entries begin in `steps`.
+    steps_at: u32,
+}
+
+/// The way to b is down.
+const MINUS: u8 = 1;
+/// Both ways are equally long.
+const TIE: u8 = 2;
+/// First of two bits: the link up is a wrap link, the link down is.
+const WRAPS_AT: u8 = 2;
+
+/// The step from `a` towards `b` on a ring (or a line) of `k`.
+fn step(a: u32, b: u32, k: u32, wraps: bool) -> u8 {
+    let ahead = (b + k - a) % k;
+    let wrap =
+        u8::from(wraps && a + 1 == k) << WRAPS_AT | u8::from(wraps && a == 0) << (WRAPS_AT + 1);
+    let minus = if wraps { 2 * ahead > k } else { b < a };
+    let tie = wraps && 2 * ahead == k;
+    wrap | if tie { TIE } else { u8::from(minus) }
 }
 
 /// Dimension order on a grid with a dateline in the lane.
 pub(crate) struct GridForwarder {
-    dims: Vec<u32>,
-    wraps: Vec<bool>,
-    /// Coordinates of each switch, one byte a dimension.
-    coords: Vec<[u8; 8]>,
+    rings: [Ring; 8],
+    /// What to do at coordinate a for b, in each dimension: `MINUS`, `TIE`, and whether the link
+    /// up (bit `WRAPS_AT`) and the link down (the next bit) are wrap links.
+    steps: Records<u8>,
+    /// Coordinates of each switch, one byte a dimension from the lowest byte on.
+    coords: Records<u64>,
     /// Switch index and output of each rank.
-    hosts: Vec<(u32, u8)>,
+    hosts: Records<(u32, u8)>,
 }
 
 impl GridForwarder {
@@ -118,7 +162,7 @@ impl GridForwarder {
                 packed[dim] = *value as u8;
                 check_cables(fabric, grid, *switch, dim, *value)?;
             }
-            coords.push(packed);
+            coords.push(u64::from_le_bytes(packed));
         }
         let place = |end: &clearlane_fabric::Endpoint| {
             let peer = fabric.peer(*end)?;
@@ -126,8 +170,13 @@ impl GridForwarder {
         };
         let hosts = hosts.ends().iter().map(place).collect::<Option<Vec<_>>>();
         let hosts = hosts.ok_or(SetupError::NotAGrid)?;
-        let (dims, wraps) = (grid.dims.clone(), grid.wraps.clone());
-        Ok(GridForwarder { dims, wraps, coords, hosts })
+        let (mut rings, mut steps) = ([Ring::default(); 8], Vec::new());
+        for (ring, (k, wraps)) in rings.iter_mut().zip(grid.dims.iter().zip(&grid.wraps)) {
+            *ring = Ring { k: *k, steps_at: steps.len() as u32 };
+            steps.extend((0..k * k).map(|pair| step(pair / k, pair % k, *k, *wraps)));
+        }
+        let steps = steps.into();
+        Ok(GridForwarder { rings, steps, coords: coords.into(), hosts: hosts.into() })
     }
 }
 
@@ -154,31 +203,25 @@ fn check_cables(
 impl Forwarder for GridForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
-        let (home, exit) = self.hosts[packet.dlid as usize];
-        if home == switch {
-            return (exit, 0);
+        let (here, there) = (self.coords[switch], packet.hint);
+        if here == there {
+            return (self.hosts[packet.dlid].1, 0);
         }
-        let here = u64::from_le_bytes(self.coords[switch as usize]);
-        let there = u64::from_le_bytes(self.coords[home as usize]);
-        let dim = ((here ^ there).trailing_zeros() / 8) as usize;
-        let (a, b) = ((here >> (8 * dim)) as u8 as u32, (there >> (8 * dim)) as u8 as u32);
-        let k = self.dims[dim];
-        let ahead = if b >= a { b - a } else { b + k - a };
-        let plus = match (self.wraps[dim], 2 * ahead == k) {
-            (false, _) => b > a,
-            // A tie: half of the switches of every ring go each way.
-            (true, true) => (switch ^ (switch >> 5)) & 1 == 0,
-            (true, false) => 2 * ahead < k,
-        };
-        let wrap = if plus { a + 1 == k } else { a == 0 };
-        let same_dimension = usize::from(input >> 1) == dim;
-        let lane = if wrap {
-            1
-        } else if same_dimension {
-            lane
-        } else {
-            0
-        };
-        ((2 * dim) as u8 + u8::from(!plus), lane)
+        let dim = (here ^ there).trailing_zeros() / 8;
+        let (a, b) = ((here >> (8 * dim)) as u8, (there >> (8 * dim)) as u8);
+        let ring = &self.rings[dim as usize % 8];
+        let step = self.steps[ring.steps_at + u32::from(a) * ring.k + u32::from(b)];
+        // A tie: half of the switches of every ring go each way.
+        let tie = (switch ^ (switch >> 5)) & 1;
+        let minus = if step & TIE == 0 { step & MINUS } else { tie as u8 };
+        let wrap = step >> (WRAPS_AT + minus) & 1;
+        let stays = u32::from(input >> 1) == dim;
+        let lane = wrap | if stays { lane } else { 0 };
+        (2 * dim as u8 + minus, lane)
+    }
+
+    #[inline(always)]
+    fn hint(&self, dlid: u32) -> u64 {
+        self.coords[self.hosts[dlid].0]
     }
 }

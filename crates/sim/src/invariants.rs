@@ -3,23 +3,24 @@
 
 use crate::engine::{ARRIVE, DELIVER, Engine};
 use crate::forward::Forwarder;
-use crate::network::{ACK, NIL, RING};
+use crate::network::{ACK, NIL, NO_RETURN};
 use crate::observe::Observer;
+use crate::port_set::PortSet;
 
-impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, W> {
+impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Credits in hand + credits under way + packets in the far buffer or on their way to it =
     /// size of that buffer, for every link and lane; packets injected = delivered + in the network.
     pub(crate) fn audit(&self) {
-        let mut occupied = vec![0u64; self.ports.len() * V];
+        let mut occupied = vec![0u32; self.ports.len() * V];
         let (mut data, mut acks) = (0u64, 0u64);
         let mut count = |id: u32| {
-            let packet = &self.packets[id as usize];
+            let packet = &self.packets[id];
             if packet.flags & ACK == 0 {
                 data += 1
             } else {
                 acks += 1
             }
-            u64::from(packet.credits)
+            u32::from(packet.credits)
         };
         for event in self.wheel.remaining() {
             let buffer = (event.key >> 6) as usize * V + (event.key & 15) as usize;
@@ -33,11 +34,11 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
             }
         }
         for (index, port) in self.ports.iter().enumerate() {
-            for (lane, input) in port.input.iter().enumerate() {
-                let mut id = input.head;
+            for (lane, head) in port.head.iter().enumerate() {
+                let mut id = *head;
                 while id != NIL {
                     occupied[index * V + lane] += count(id);
-                    id = self.packets[id as usize].next;
+                    id = self.packets[id].next;
                 }
             }
         }
@@ -52,27 +53,24 @@ impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, 
         self.audit_credits(&occupied);
     }
 
-    fn audit_credits(&self, occupied: &[u64]) {
+    fn audit_credits(&self, occupied: &[u32]) {
         for (index, port) in self.ports.iter().enumerate() {
-            for (lane, out) in port.out.iter().enumerate() {
-                let mut credits = u64::from(out.credits);
-                for step in 0..out.pending {
-                    let entry = out.ring[usize::from(out.first + step) % RING];
-                    credits += entry & 0xffff;
-                }
+            for lane in 0..V {
+                let mut credits = u64::from(port.credits[lane]);
+                let returns = port.ring[lane].iter().filter(|entry| **entry != NO_RETURN);
+                credits += returns.map(|entry| entry & 0xffff).sum::<u64>();
                 let further = self.overflow.get(&(index as u32, lane as u8));
                 credits += further.into_iter().flatten().map(|entry| entry & 0xffff).sum::<u64>();
                 let far = match port.peer {
                     NIL => 0,
-                    peer => occupied[peer as usize * V + lane],
+                    peer => u64::from(occupied[peer as usize * V + lane]),
                 };
-                let end = &self.ends[index];
                 assert_eq!(
                     credits + far,
                     u64::from(self.capacity),
                     "credits of {}[{}] VL{lane} are conserved",
-                    self.names[end.node.index()],
-                    end.port,
+                    self.places.name(index as u32),
+                    self.places.end(index as u32).port,
                 );
             }
         }

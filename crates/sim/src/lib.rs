@@ -6,6 +6,7 @@
 
 mod adapter;
 mod arbiter;
+mod credits;
 mod deadlock;
 mod engine;
 mod forward;
@@ -14,9 +15,12 @@ mod invariants;
 mod network;
 mod observe;
 mod outcome;
+mod port_set;
 pub mod preset;
 mod ranks;
+mod records;
 mod simulation;
+mod switch;
 mod wheel;
 
 pub use forward::Forwarding;

@@ -1,9 +1,10 @@
 //! The state of links, buffers and packets: one record per port, all ports of a switch together.
 
+use crate::port_set::PortSet;
 use crate::simulation::Setup;
 use crate::{Hosts, Parameters};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{LinkRate, wire};
+use clearlane_ib::{LinkRate, PortNumber, wire};
 use clearlane_workload::Rank;
 
 /// No packet, no port.
@@ -20,8 +21,12 @@ pub(crate) const TOLD: u8 = 4;
 /// The queue pair is a reliable connection.
 pub(crate) const RELIABLE: u8 = 8;
 
+/// No route yet: port numbers end at 254, and outputs count from 0.
+pub(crate) const UNROUTED: (u8, u8) = (255, 0);
+
 /// A packet under way, with what its headers carry (IBA vol. 1, 5.2).
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Packet {
     /// The next packet in the same buffer.
     pub(crate) next: u32,
@@ -51,50 +56,18 @@ pub(crate) struct Packet {
     pub(crate) flags: u8,
     /// When its message was posted.
     pub(crate) born: u64,
+    /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up.
+    pub(crate) route: (u8, u8),
+    /// The destination as the forwarder knows it.
+    pub(crate) hint: u64,
     /// When its tail has arrived where it is; kept only where links differ in speed.
     pub(crate) tail: u64,
 }
 
-/// Returned credits that have not arrived yet: time and amount in one word.
-pub(crate) const RING: usize = 4;
-
-/// The sending side of a lane: who waits and how much the far buffer holds.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct OutLane<const W: usize> {
-    /// Input ports whose head wants this lane, one bit each.
-    pub(crate) waiters: [u64; W],
-    /// Credits in hand.
-    pub(crate) credits: u16,
-    /// Returned credits under way in `ring`.
-    pub(crate) pending: u8,
-    /// Where the ring begins.
-    pub(crate) first: u8,
-    /// The input port after the one served last.
-    pub(crate) turn: u8,
-    /// True if further returns wait in the engine's overflow list.
-    pub(crate) overflow: bool,
-    /// `time << 16 | credits`, in the order of time.
-    pub(crate) ring: [u64; RING],
-}
-
-/// The receiving side of a lane: a first-in-first-out buffer.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct InLane {
-    /// When the head may be forwarded: routed, and its predecessor gone.
-    pub(crate) ready: u64,
-    /// The packet at the head, `NIL` if empty.
-    pub(crate) head: u32,
-    /// The packet at the end.
-    pub(crate) tail: u32,
-    /// Credits the head takes.
-    pub(crate) credits: u16,
-    /// Output port the head wants, counted from 0.
-    pub(crate) output: u8,
-    /// Lane it wants there.
-    pub(crate) lane: u8,
-}
+/// Returned credits that have not arrived yet fit in the record if they are no more than this.
+pub(crate) const RING: usize = 3;
+/// No return in this place of a ring.
+pub(crate) const NO_RETURN: u64 = u64::MAX;
 
 /// What a port's link leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,41 +80,75 @@ pub(crate) enum Kind {
     Host,
 }
 
-/// A port: its transmitter and its receive buffers.
+/// Links of one kind and rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinkClass {
+    /// What the link leads to.
+    pub(crate) kind: Kind,
+    /// Rate of the link.
+    pub(crate) rate: LinkRate,
+    /// From grant to the head being arbitrable at the peer, in ps.
+    pub(crate) flight: u64,
+}
+
+/// A port: its transmitter and its receive buffers. Of the order of fields only this matters: with
+/// two lanes and up to 16 ports a switch it is two cache lines, and what an arrival and a grant
+/// read comes first.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Port<const V: usize, const W: usize> {
+#[repr(C, align(64))]
+pub(crate) struct Port<B, const V: usize> {
     /// When the transmitter has finished the packet it sends.
     pub(crate) free_at: u64,
     /// When it is to be looked at next; `NEVER` if nobody waits.
     pub(crate) wake_at: u64,
+    /// Receiving, by lane: when the head may be forwarded: routed, and its predecessor gone.
+    pub(crate) ready: [u64; V],
+    /// Sending, by lane: input ports whose head wants this lane.
+    pub(crate) waiters: [B; V],
     /// The port at the other end.
     pub(crate) peer: u32,
-    /// The first port of the node.
-    pub(crate) base: u32,
     /// Switch index, or rank of a host.
     pub(crate) node: u32,
-    /// From grant to the head being arbitrable at the peer, in ps.
-    pub(crate) flight: u32,
-    /// Rate of the link.
-    pub(crate) rate: LinkRate,
     /// Lanes with waiters (a switch) or blocked for credits (a host).
     pub(crate) waiting: u16,
+    /// Lanes of which further returns wait in the engine's overflow list.
+    pub(crate) overflow: u16,
+    /// Sending, by lane: credits in hand.
+    pub(crate) credits: [u16; V],
+    /// Receiving, by lane: credits the head takes.
+    pub(crate) need: [u16; V],
+    /// Receiving, by lane: output port the head wants, counted from 0.
+    pub(crate) output: [u8; V],
+    /// Receiving, by lane: lane it wants there.
+    pub(crate) lane: [u8; V],
+    /// Sending, by lane: the input port after the one served last.
+    pub(crate) turn: [u8; V],
     /// Port number − 1.
     pub(crate) local: u8,
-    /// What the link leads to.
-    pub(crate) kind: Kind,
-    /// Sending side by lane.
-    pub(crate) out: [OutLane<W>; V],
-    /// Receiving side by lane.
-    pub(crate) input: [InLane; V],
+    /// Index of the link's class.
+    pub(crate) class: u8,
+    /// Sending, by lane: returned credits under way as `time << 16 | credits`, in the order of
+    /// time; `NO_RETURN` from the first free place on.
+    pub(crate) ring: [[u64; RING]; V],
+    /// Receiving, by lane: the packet at the head, `NIL` if empty.
+    pub(crate) head: [u32; V],
+    /// Receiving, by lane: the packet at the end.
+    pub(crate) tail: [u32; V],
+}
+
+impl<B, const V: usize> Port<B, V> {
+    /// The index of the first port of the node whose port `index` this is.
+    #[inline(always)]
+    pub(crate) fn base(&self, index: u32) -> u32 {
+        index - u32::from(self.local)
+    }
 }
 
 /// Ports of all switches by switch and number, then one port per rank.
-pub(crate) struct Network<const V: usize, const W: usize> {
-    pub(crate) ports: Vec<Port<V, W>>,
-    /// Node and port number by port.
-    pub(crate) ends: Vec<Endpoint>,
+pub(crate) struct Network<B, const V: usize> {
+    pub(crate) ports: Vec<Port<B, V>>,
+    pub(crate) classes: Vec<LinkClass>,
+    pub(crate) places: Places,
     /// Index of the first host port.
     pub(crate) hosts_at: u32,
     /// Whether links differ in rate, so that a packet's tail may hold up its head.
@@ -150,66 +157,108 @@ pub(crate) struct Network<const V: usize, const W: usize> {
     pub(crate) capacity: u16,
 }
 
-impl<const V: usize, const W: usize> Network<V, W> {
+/// Where the ports of a network are in the fabric.
+pub(crate) struct Places {
+    /// By switch index: its first port and its node.
+    switches: Vec<(u32, NodeId)>,
+    /// The names of all switches one after the other, and where each ends: reports of faults and
+    /// deadlocks need few of them, and a string each would be a tenth of all memory.
+    names: String,
+    name_ends: Vec<u32>,
+    /// By rank.
+    hosts: Vec<Endpoint>,
+    hosts_at: u32,
+}
+
+impl Places {
+    /// Node and number of the port with this index.
+    pub(crate) fn end(&self, port: u32) -> Endpoint {
+        if port >= self.hosts_at {
+            return self.hosts[(port - self.hosts_at) as usize];
+        }
+        let (first, node) = self.switches[self.switch(port)];
+        // A switch has at most 254 ports, so the number is one.
+        let number = PortNumber::new((port - first) as u8 + 1).unwrap_or(PortNumber::MANAGEMENT);
+        Endpoint { node, port: number }
+    }
+
+    fn switch(&self, port: u32) -> usize {
+        self.switches.partition_point(|(first, _)| *first <= port) - 1
+    }
+
+    /// Name of the switch the port belongs to; `host` for a host.
+    pub(crate) fn name(&self, port: u32) -> &str {
+        if port >= self.hosts_at {
+            return "host";
+        }
+        let switch = self.switch(port);
+        let begin = switch.checked_sub(1).map_or(0, |before| self.name_ends[before]);
+        &self.names[begin as usize..self.name_ends[switch] as usize]
+    }
+}
+
+impl<B: PortSet, const V: usize> Network<B, V> {
     /// The network at rest: all buffers empty, all credits at the sender.
     pub(crate) fn new(setup: &Setup<'_>, hosts: &Hosts) -> Self {
         let (fabric, parameters) = (setup.fabric, &setup.parameters);
         let capacity = (parameters.buffer.0 / u64::from(wire::CREDIT_UNIT)).min(65_535) as u16;
-        let mut network =
-            Network { ports: vec![], ends: vec![], hosts_at: 0, mixed: false, capacity };
+        let mut network = Network {
+            ports: vec![],
+            classes: vec![],
+            places: Places {
+                switches: vec![],
+                names: String::new(),
+                name_ends: vec![],
+                hosts: hosts.ends().to_vec(),
+                hosts_at: 0,
+            },
+            hosts_at: 0,
+            mixed: false,
+            capacity,
+        };
+        let switches = || fabric.ids(NodeKind::Switch);
+        let ports: usize = switches().map(|s| usize::from(fabric.node(s).port_count())).sum();
+        network.ports.reserve_exact(ports + hosts.count());
         let mut first_port = vec![NIL; fabric.nodes().len()];
-        for (index, switch) in fabric.ids(NodeKind::Switch).enumerate() {
-            first_port[switch.index()] = network.ports.len() as u32;
-            network.add_switch(fabric, switch, index as u32);
+        for (index, switch) in switches().enumerate() {
+            let first = network.ports.len() as u32;
+            first_port[switch.index()] = first;
+            network.places.switches.push((first, switch));
+            network.places.names.push_str(&fabric.node(switch).name);
+            network.places.name_ends.push(network.places.names.len() as u32);
+            for local in 0..fabric.node(switch).port_count() {
+                network.ports.push(network.blank(index as u32, local));
+            }
         }
         network.hosts_at = network.ports.len() as u32;
-        for (rank, end) in hosts.ends().iter().enumerate() {
-            let mut port = network.blank(network.ports.len() as u32, rank as u32, 0);
-            port.kind = Kind::Host;
-            network.ports.push(port);
-            network.ends.push(*end);
+        network.places.hosts_at = network.hosts_at;
+        for rank in 0..hosts.count() as u32 {
+            network.ports.push(network.blank(rank, 0));
         }
         network.connect(fabric, hosts, &first_port, parameters);
         network
     }
 
-    fn blank(&self, base: u32, node: u32, local: u8) -> Port<V, W> {
-        let out = OutLane {
-            waiters: [0; W],
-            credits: self.capacity,
-            pending: 0,
-            first: 0,
-            turn: 0,
-            overflow: false,
-            ring: [0; RING],
-        };
-        let input = InLane { ready: 0, head: NIL, tail: NIL, credits: 0, output: 0, lane: 0 };
-        let rate = LinkRate::of(clearlane_ib::LinkWidth::X4, clearlane_ib::LinkSpeed::Qdr);
+    fn blank(&self, node: u32, local: u8) -> Port<B, V> {
         Port {
             free_at: 0,
             wake_at: NEVER,
+            ready: [0; V],
+            waiters: [B::EMPTY; V],
             peer: NIL,
-            base,
             node,
-            flight: 0,
-            rate,
             waiting: 0,
+            overflow: 0,
+            credits: [self.capacity; V],
+            need: [0; V],
+            output: [0; V],
+            lane: [0; V],
+            turn: [0; V],
             local,
-            kind: Kind::Inner,
-            out: [out; V],
-            input: [input; V],
-        }
-    }
-
-    fn add_switch(&mut self, fabric: &Fabric, switch: NodeId, index: u32) {
-        let base = self.ports.len() as u32;
-        for number in 1..=fabric.node(switch).port_count() {
-            let port = self.blank(base, index, number - 1);
-            self.ports.push(port);
-            // A port count comes from the node, so the number is one of its ports.
-            let port = clearlane_ib::PortNumber::new(number)
-                .unwrap_or(clearlane_ib::PortNumber::MANAGEMENT);
-            self.ends.push(Endpoint { node: switch, port });
+            class: 0,
+            ring: [[NO_RETURN; RING]; V],
+            head: [NIL; V],
+            tail: [NIL; V],
         }
     }
 
@@ -217,13 +266,19 @@ impl<const V: usize, const W: usize> Network<V, W> {
         let forced = parameters.link_rate.and_then(LinkRate::from_bits);
         let at = |end: Endpoint| first[end.node.index()] + u32::from(end.port.value()) - 1;
         let mut rates = std::collections::BTreeSet::new();
+        let flight = parameters.cable_delay.0 + parameters.switch_delay.0;
+        let class = |kind, rate| LinkClass { kind, rate, flight };
+        // The class of ports without a cable.
+        let slowest = LinkRate::of(clearlane_ib::LinkWidth::X1, clearlane_ib::LinkSpeed::Sdr);
+        self.class(class(Kind::Inner, slowest));
         for link in fabric.links() {
             let switches =
                 fabric.node(link.a.node).is_switch() && fabric.node(link.b.node).is_switch();
             if switches {
                 let rate = forced.unwrap_or(link.rate());
                 rates.insert(rate);
-                self.join(at(link.a), at(link.b), rate, parameters);
+                let inner = self.class(class(Kind::Inner, rate));
+                self.join((at(link.a), inner), (at(link.b), inner));
             }
         }
         for rank in 0..hosts.count() as u32 {
@@ -231,18 +286,38 @@ impl<const V: usize, const W: usize> Network<V, W> {
             let Some(peer) = fabric.peer(hosts.end(Rank(rank))) else { continue };
             let rate = hosts.rate(Rank(rank), parameters);
             rates.insert(rate);
-            let (host, exit) = (self.hosts_at + rank, at(peer));
-            self.join(host, exit, rate, parameters);
-            self.ports[exit as usize].kind = Kind::Exit;
+            let host = self.class(class(Kind::Host, rate));
+            let exit = self.class(class(Kind::Exit, rate));
+            self.join((self.hosts_at + rank, host), (at(peer), exit));
         }
         self.mixed = rates.len() > 1;
     }
 
-    fn join(&mut self, a: u32, b: u32, rate: LinkRate, parameters: &Parameters) {
-        let flight = (parameters.cable_delay.0 + parameters.switch_delay.0) as u32;
-        for (port, peer) in [(a, b), (b, a)] {
+    /// The index of a class. There are at most three for each of the 45 rates of a cable.
+    fn class(&mut self, class: LinkClass) -> u8 {
+        let known = self.classes.iter().position(|known| *known == class);
+        known.unwrap_or_else(|| {
+            self.classes.push(class);
+            self.classes.len() - 1
+        }) as u8
+    }
+
+    fn join(&mut self, (a, a_class): (u32, u8), (b, b_class): (u32, u8)) {
+        for (port, peer, class) in [(a, b, a_class), (b, a, b_class)] {
             let port = &mut self.ports[port as usize];
-            (port.peer, port.rate, port.flight) = (peer, rate, flight);
+            (port.peer, port.class) = (peer, class);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_of_a_torus_is_two_cache_lines() {
+        assert_eq!(size_of::<Port<u16, 2>>(), 128);
+        assert_eq!(size_of::<Port<u64, 1>>(), 128);
+        assert_eq!(size_of::<Packet>(), 64);
     }
 }

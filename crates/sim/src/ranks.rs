@@ -5,6 +5,7 @@ use crate::engine::{Engine, STEP, key};
 use crate::forward::{Forwarder, Forwarding};
 use crate::network::NIL;
 use crate::observe::Observer;
+use crate::port_set::PortSet;
 use crate::{Hosts, wheel};
 use clearlane_fabric::Fabric;
 use clearlane_ib::{Picoseconds, ServiceLevel, VirtualLane};
@@ -109,7 +110,7 @@ impl Addressing {
     }
 }
 
-impl<F: Forwarder, O: Observer, const V: usize, const W: usize> Engine<F, O, V, W> {
+impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Steps a program until it has to wait.
     pub(crate) fn step_rank(&mut self, rank: u32) {
         let Waiting::Step(mut event) = self.ranks[rank as usize].waiting else { return };

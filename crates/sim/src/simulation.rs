@@ -4,6 +4,7 @@ use crate::engine::{Engine, Run};
 use crate::forward::{Forwarding, GridForwarder, TableForwarder};
 use crate::network::Network;
 use crate::observe::{NoObserver, Recorder, Recording};
+use crate::port_set::PortSet;
 use crate::{Hosts, Outcome, Parameters, Totals};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel, wire};
@@ -180,21 +181,21 @@ fn with_forwarder<F: crate::forward::Forwarder + 'static>(
 ) -> Built {
     let forwarder = forwarder(setup.fabric, &hosts)?;
     let radix = setup.fabric.ids(NodeKind::Switch).map(|id| setup.fabric.node(id).port_count());
-    let wide = radix.max().unwrap_or(0) > 64;
-    match (lanes, wide) {
-        (1, false) => with_lanes::<F, 1, 1>(setup, hosts, forwarder),
-        (2, false) => with_lanes::<F, 2, 1>(setup, hosts, forwarder),
-        (3..=8, false) => with_lanes::<F, 8, 1>(setup, hosts, forwarder),
-        _ => with_lanes::<F, 16, 4>(setup, hosts, forwarder),
+    match (lanes, radix.max().unwrap_or(0)) {
+        (1, 0..=64) => with_lanes::<F, u64, 1>(setup, hosts, forwarder),
+        (2, 0..=16) => with_lanes::<F, u16, 2>(setup, hosts, forwarder),
+        (2, 17..=64) => with_lanes::<F, u64, 2>(setup, hosts, forwarder),
+        (3..=8, 0..=64) => with_lanes::<F, u64, 8>(setup, hosts, forwarder),
+        _ => with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder),
     }
 }
 
-fn with_lanes<F: crate::forward::Forwarder + 'static, const V: usize, const W: usize>(
+fn with_lanes<F: crate::forward::Forwarder + 'static, B: PortSet, const V: usize>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
 ) -> Built {
-    let network = Network::<V, W>::new(&setup, &hosts);
+    let network = Network::<B, V>::new(&setup, &hosts);
     let recording = setup.recording.take();
     Ok(match recording {
         None => Box::new(Engine::new(setup, hosts, network, forwarder, NoObserver)),

@@ -13,14 +13,22 @@ pub(crate) struct Event {
     pub(crate) packet: u32,
 }
 
-/// An event of the current window in one word that sorts by (time, key): 32 bits of time since the
-/// window began, 32 of key, 32 of packet.
+/// An event in one word that sorts by (time, key): 64 bits of time, 32 of key, 32 of packet.
 type Packed = u128;
 
 #[inline(always)]
-fn pack(event: &Event, begin: u64) -> Packed {
-    u128::from(event.time - begin) << 64 | u128::from(event.key) << 32 | u128::from(event.packet)
+const fn pack(event: Event) -> Packed {
+    (event.time as u128) << 64 | (event.key as u128) << 32 | event.packet as u128
 }
+
+#[inline(always)]
+const fn unpack(packed: Packed) -> Event {
+    let time = (packed >> 64) as u64;
+    Event { time, key: (packed >> 32) as u32, packet: packed as u32 }
+}
+
+/// Ends the current window, so that looking at the next event needs no test for the end.
+const END: Packed = u128::MAX;
 
 const SLOTS: u64 = 4096;
 const WORDS: usize = (SLOTS / 64) as usize;
@@ -30,14 +38,16 @@ pub(crate) struct Wheel {
     width_log2: u32,
     /// Number of the window being served.
     window: u64,
-    /// Its events in order; those before `cursor` are gone.
+    /// Its events in order, then `END`; those before `cursor` are gone.
     current: Vec<Packed>,
     cursor: usize,
     /// Later windows, unsorted, by window number modulo `SLOTS`.
-    slots: Vec<Vec<Event>>,
+    slots: Box<[Vec<Packed>; SLOTS as usize]>,
     occupied: [u64; WORDS],
+    /// Lists of served windows: as many are allocated as windows are occupied at once.
+    spare: Vec<Vec<Packed>>,
     /// Beyond the last slot.
-    far: BinaryHeap<Reverse<Event>>,
+    far: BinaryHeap<Reverse<Packed>>,
 }
 
 impl Wheel {
@@ -46,10 +56,11 @@ impl Wheel {
         Wheel {
             width_log2,
             window: 0,
-            current: Vec::new(),
+            current: vec![END],
             cursor: 0,
-            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            slots: Box::new([const { Vec::new() }; SLOTS as usize]),
             occupied: [0; WORDS],
+            spare: Vec::new(),
             far: BinaryHeap::new(),
         }
     }
@@ -59,55 +70,66 @@ impl Wheel {
     pub(crate) fn push(&mut self, event: Event) {
         let window = event.time >> self.width_log2;
         if window.wrapping_sub(self.window + 1) < SLOTS - 1 {
-            let slot = (window % SLOTS) as usize;
-            self.slots[slot].push(event);
-            self.occupied[slot / 64] |= 1 << (slot % 64);
+            self.push_near((window % SLOTS) as usize, pack(event));
         } else {
             self.push_apart(window, event);
         }
     }
 
+    #[inline(always)]
+    fn push_near(&mut self, slot: usize, packed: Packed) {
+        let (word, bit) = (&mut self.occupied[slot / 64], 1 << (slot % 64));
+        if *word & bit == 0 {
+            *word |= bit;
+            if let Some(list) = self.spare.pop() {
+                self.slots[slot] = list;
+            }
+        }
+        self.slots[slot].push(packed);
+    }
+
     #[inline(never)]
     fn push_apart(&mut self, window: u64, event: Event) {
+        let packed = pack(event);
         if window <= self.window {
-            let packed = pack(&event, self.begin());
             let later = self.current[self.cursor..].partition_point(|known| *known < packed);
             self.current.insert(self.cursor + later, packed);
         } else {
-            self.far.push(Reverse(event));
+            self.far.push(Reverse(packed));
         }
     }
 
-    /// The time of the next event.
+    /// The next event of the current window, or `END`.
     #[inline(always)]
-    pub(crate) fn peek(&mut self) -> Option<u64> {
-        if self.cursor == self.current.len() && !self.advance() {
-            return None;
-        }
-        Some(self.begin() + (self.current[self.cursor] >> 64) as u64)
+    fn next(&self) -> Packed {
+        debug_assert!(self.cursor < self.current.len());
+        // SAFETY: `END` is the last element and never taken, so the cursor stays on or before it.
+        unsafe { *self.current.get_unchecked(self.cursor) }
     }
 
-    /// When the current window begins.
+    /// The time of the next event of the current window.
     #[inline(always)]
-    fn begin(&self) -> u64 {
-        self.window << self.width_log2
+    pub(crate) fn peek(&self) -> Option<u64> {
+        let packed = self.next();
+        (packed != END).then_some((packed >> 64) as u64)
     }
 
-    /// The next event if it lies at `time`, which `peek` has just returned.
+    /// The next event of the current window if it lies at `time`.
     #[inline(always)]
     pub(crate) fn pop_at(&mut self, time: u64) -> Option<Event> {
-        let packed = *self.current.get(self.cursor)?;
-        if self.begin() + (packed >> 64) as u64 != time {
+        let event = unpack(self.next());
+        // `END` lies at a time no event has.
+        if event.time != time {
             return None;
         }
         self.cursor += 1;
-        Some(Event { time, key: (packed >> 32) as u32, packet: packed as u32 })
+        Some(event)
     }
 
-    /// Makes the next window that holds events the current one.
-    fn advance(&mut self) -> bool {
+    /// Makes the next window that holds events the current one; false if there are none.
+    pub(crate) fn advance(&mut self) -> bool {
         let near = self.next_occupied();
-        let far = self.far.peek().map(|Reverse(event)| event.time >> self.width_log2);
+        let far = self.far.peek().map(|Reverse(packed)| self.window_of(*packed));
         let window = match (near, far) {
             (None, None) => return false,
             (Some(window), None) | (None, Some(window)) => window,
@@ -115,28 +137,40 @@ impl Wheel {
         };
         self.window = window;
         let slot = (window % SLOTS) as usize;
-        self.current.clear();
+        let mut served =
+            std::mem::replace(&mut self.current, std::mem::take(&mut self.slots[slot]));
+        served.clear();
+        self.spare.push(served);
         self.cursor = 0;
-        let begin = self.begin();
-        self.current.extend(self.slots[slot].drain(..).map(|event| pack(&event, begin)));
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        while let Some(Reverse(event)) = self.far.peek() {
-            let at = event.time >> self.width_log2;
+        while let Some(Reverse(packed)) = self.far.peek() {
+            let at = self.window_of(*packed);
             if at >= window + SLOTS {
                 break;
             }
-            let event = *event;
+            let packed = *packed;
             self.far.pop();
             if at == window {
-                self.current.push(pack(&event, begin));
+                self.current.push(packed);
             } else {
-                let slot = (at % SLOTS) as usize;
-                self.slots[slot].push(event);
-                self.occupied[slot / 64] |= 1 << (slot % 64);
+                self.push_near((at % SLOTS) as usize, packed);
             }
         }
         self.current.sort_unstable();
+        self.current.push(END);
         true
+    }
+
+    #[inline(always)]
+    fn window_of(&self, packed: Packed) -> u64 {
+        (packed >> 64) as u64 >> self.width_log2
+    }
+
+    /// What is known so far of the `ahead`th window after the current one, in no particular order.
+    #[inline(always)]
+    pub(crate) fn coming(&self, ahead: u64) -> impl Iterator<Item = Event> + '_ {
+        let slot = ((self.window + ahead) % SLOTS) as usize;
+        self.slots[slot].iter().map(|packed| unpack(*packed))
     }
 
     /// The number of the next window after the current one with an occupied slot.
@@ -161,14 +195,9 @@ impl Wheel {
 
     /// Everything still to come, in no particular order: for the final audit.
     pub(crate) fn remaining(&self) -> impl Iterator<Item = Event> + '_ {
-        let near = self.slots.iter().flatten().copied();
-        let far = self.far.iter().map(|Reverse(event)| *event);
-        let unpacked = |packed: &Packed| Event {
-            time: self.begin() + (packed >> 64) as u64,
-            key: (packed >> 32) as u32,
-            packet: *packed as u32,
-        };
-        self.current[self.cursor..].iter().map(unpacked).chain(near).chain(far)
+        let now = self.current[self.cursor..self.current.len() - 1].iter();
+        let far = self.far.iter().map(|Reverse(packed)| packed);
+        now.chain(self.slots.iter().flatten()).chain(far).map(|packed| unpack(*packed))
     }
 }
 
@@ -176,6 +205,16 @@ impl Wheel {
 mod tests {
     use super::*;
     use clearlane_ib::random::Stream;
+
+    fn take(wheel: &mut Wheel) -> Option<Event> {
+        while wheel.peek().is_none() {
+            if !wheel.advance() {
+                return None;
+            }
+        }
+        let time = wheel.peek()?;
+        wheel.pop_at(time)
+    }
 
     /// Random pushes, always at or after the last event taken, in any width, against a sorted list.
     #[test]
@@ -191,17 +230,16 @@ mod tests {
                 wheel.push(event);
                 model.push(Reverse(event));
                 if stream.below(5) < 2 {
-                    now = wheel.peek().unwrap();
-                    let next = wheel.pop_at(now);
-                    assert_eq!(next, model.pop().map(|Reverse(event)| event));
+                    let next = take(&mut wheel).unwrap();
+                    now = next.time;
+                    assert_eq!(Some(next), model.pop().map(|Reverse(event)| event));
                 }
             }
             assert_eq!(wheel.remaining().count(), model.len());
             while let Some(Reverse(event)) = model.pop() {
-                assert_eq!(wheel.peek(), Some(event.time));
-                assert_eq!(wheel.pop_at(event.time), Some(event));
+                assert_eq!(take(&mut wheel), Some(event));
             }
-            assert_eq!(wheel.peek(), None);
+            assert_eq!(take(&mut wheel), None);
         }
     }
 }

@@ -1,0 +1,329 @@
+//! A switch at work: outputs choose among lanes, lanes among inputs, and grants move packets on.
+
+use crate::InputArbitration;
+use crate::arbiter::Table;
+use crate::engine::{ARRIVE, DELIVER, Engine, key};
+use crate::forward::Forwarder;
+use crate::network::{ACK, Kind, NEVER, NIL, RELIABLE, TOLD, UNROUTED};
+use crate::observe::Observer;
+use crate::port_set::PortSet;
+use crate::wheel::Event;
+
+/// What a lane's next packet is, seen from an output.
+pub(crate) enum Candidate {
+    /// It may go if there are credits for it. A head that is ready at `sooner` may take the turn
+    /// from it if it still waits then.
+    Ready { input: u32, lane: u8, credits: u16, sooner: u64 },
+    /// Nothing before this time.
+    Later(u64),
+}
+
+/// What an output sends next: a lane, the table it won its turn in, and the head it takes.
+struct Choice {
+    lane: u8,
+    table: Table,
+    input: u32,
+    from: u8,
+}
+
+impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+    /// Phase 2 of one port: a switch output grants one packet, an adapter injects one.
+    #[inline(always)]
+    pub(crate) fn arbitrate(&mut self, port: u32) {
+        if port >= self.hosts_at {
+            return self.inject(port);
+        }
+        let record = &self.ports[port];
+        if record.waiting == 0 {
+            return;
+        }
+        if record.free_at > self.now {
+            let free_at = record.free_at;
+            return self.wake(port, free_at);
+        }
+        let lanes = record.waiting;
+        let chosen = if V == 1 || lanes.is_power_of_two() {
+            self.choose_alone(port, lanes.trailing_zeros() as u8)
+        } else {
+            self.choose_among(port, lanes)
+        };
+        if let Some(Choice { lane, table, input, from }) = chosen {
+            self.grant(port, lane, table, input, from);
+        }
+    }
+
+    /// The only lane of an output with a packet waiting.
+    #[inline(always)]
+    fn choose_alone(&mut self, port: u32, lane: u8) -> Option<Choice> {
+        match self.candidate(port, lane) {
+            Candidate::Ready { input, lane: from, credits, sooner } => {
+                if self.has_credits(port, lane, credits) {
+                    return Some(Choice { lane, table: Table::Neither, input, from });
+                }
+                let earliest = self.credits_at(port, lane, credits).min(sooner);
+                self.hold(port, true, earliest);
+            }
+            Candidate::Later(time) => self.hold(port, false, time),
+        }
+        None
+    }
+
+    /// One of several lanes.
+    #[inline(always)]
+    fn choose_among(&mut self, port: u32, mut lanes: u16) -> Option<Choice> {
+        let (mut eligible, mut earliest, mut short) = (0u16, NEVER, false);
+        let mut chosen = [(0u32, 0u8); V];
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as u8;
+            lanes &= lanes - 1;
+            match self.candidate(port, lane) {
+                Candidate::Ready { input, lane: from, credits, sooner } => {
+                    if self.has_credits(port, lane, credits) {
+                        eligible |= 1 << lane;
+                        chosen[usize::from(lane) % V] = (input, from);
+                    } else {
+                        // The packet whose turn it is holds the lane: were a smaller one let past,
+                        // full packets would starve beside ACKs.
+                        short = true;
+                        earliest = earliest.min(self.credits_at(port, lane, credits)).min(sooner);
+                    }
+                }
+                Candidate::Later(time) => earliest = earliest.min(time),
+            }
+        }
+        if eligible == 0 {
+            self.hold(port, short, earliest);
+            return None;
+        }
+        let (lane, table) = self.choose_lane(port, eligible);
+        let (input, from) = chosen[usize::from(lane) % V];
+        Some(Choice { lane, table, input, from })
+    }
+
+    /// VL arbitration among eligible lanes.
+    #[inline(always)]
+    pub(crate) fn choose_lane(&mut self, port: u32, eligible: u16) -> (u8, Table) {
+        // A lane that is alone needs no turn and is not charged for one.
+        if V == 1 || eligible.is_power_of_two() {
+            (eligible.trailing_zeros() as u8, Table::Neither)
+        } else {
+            self.arbiters[port].choose(&self.tables, eligible)
+        }
+    }
+
+    /// The packet whose turn it is for a lane of an output.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, port: u32, lane: u8) -> Candidate {
+        if self.parameters.arbitration != InputArbitration::RoundRobin {
+            return self.fair_candidate(port, lane);
+        }
+        let record = &self.ports[port];
+        let (base, output) = (record.base(port), record.local);
+        let at = usize::from(lane) % V;
+        let mut earliest = NEVER;
+        let found = record.waiters[at].find_from(record.turn[at], |local| {
+            match self.head_for(base + u32::from(local), output, lane) {
+                Candidate::Later(time) => {
+                    earliest = earliest.min(time);
+                    None
+                }
+                ready => Some(ready),
+            }
+        });
+        match found {
+            Some(Candidate::Ready { input, lane, credits, .. }) => {
+                Candidate::Ready { input, lane, credits, sooner: earliest }
+            }
+            _ => Candidate::Later(earliest),
+        }
+    }
+
+    /// The head of an input port that wants (output, lane); of several lanes the longest ready.
+    #[inline(always)]
+    fn head_for(&self, input: u32, output: u8, lane: u8) -> Candidate {
+        let record = &self.ports[input];
+        let (mut best, mut ready) = (0, NEVER);
+        if V == 1 {
+            ready = record.ready[0];
+        } else {
+            for from in 0..V {
+                let wants = record.head[from] != NIL
+                    && record.output[from] == output
+                    && record.lane[from] == lane;
+                if wants && record.ready[from] < ready {
+                    (best, ready) = (from, record.ready[from]);
+                }
+            }
+        }
+        if ready > self.now {
+            return Candidate::Later(ready);
+        }
+        Candidate::Ready { input, lane: best as u8, credits: record.need[best], sooner: NEVER }
+    }
+
+    /// Age-fair and flow-fair turns: every ready head is looked at.
+    #[inline(never)]
+    fn fair_candidate(&self, port: u32, lane: u8) -> Candidate {
+        let record = &self.ports[port];
+        let (mut best, mut earliest) = (None::<(u64, u32, u8, u16)>, NEVER);
+        let base = record.base(port);
+        record.waiters[usize::from(lane)].find_from(0, |local| {
+            match self.head_for(base + u32::from(local), record.local, lane) {
+                Candidate::Later(time) => earliest = earliest.min(time),
+                Candidate::Ready { input, lane: from, credits, .. } => {
+                    let head = self.ports[input].head[usize::from(from)];
+                    let packet = &self.packets[head];
+                    let rank = match self.parameters.arbitration {
+                        InputArbitration::FlowFair => self.fair_tag(port, lane, packet.source),
+                        _ => packet.born,
+                    };
+                    if best.is_none_or(|(known, ..)| rank < known) {
+                        best = Some((rank, input, from, credits));
+                    }
+                }
+            }
+            None::<()>
+        });
+        match best {
+            Some((_, input, lane, credits)) => {
+                Candidate::Ready { input, lane, credits, sooner: earliest }
+            }
+            None => Candidate::Later(earliest),
+        }
+    }
+
+    /// Self-clocked fair queueing (Golestani, INFOCOM 1994): a source that was idle starts at the
+    /// tag in service, so it cannot save up.
+    fn fair_tag(&self, port: u32, lane: u8, source: u32) -> u64 {
+        let now = self.fair_now.get(&(port, lane)).copied().unwrap_or(0);
+        self.fair.get(&(port, lane, source)).copied().unwrap_or(0).max(now)
+    }
+
+    #[inline(never)]
+    fn charge_fair(&mut self, port: u32, lane: u8, source: u32, bytes: u16) {
+        let tag = self.fair_tag(port, lane, source);
+        self.fair_now.insert((port, lane), tag);
+        self.fair.insert((port, lane, source), tag + u64::from(bytes));
+    }
+
+    /// Sends the head of (input, from) out of (port, lane).
+    #[inline(always)]
+    fn grant(&mut self, port: u32, lane: u8, table: Table, input: u32, from: u8) {
+        let (lane_at, from_at) = (usize::from(lane) % V, usize::from(from) % V);
+        let source_port = &self.ports[input];
+        let (head, upstream, local) =
+            (source_port.head[from_at], source_port.peer, source_port.local);
+        let packet = &mut self.packets[head];
+        let (bytes, credits, next) = (packet.bytes, packet.credits, packet.next);
+        let (is_ack, source) = (packet.flags & ACK != 0, packet.source);
+        packet.next = NIL;
+        packet.route = UNROUTED;
+        let record = &mut self.ports[port];
+        let class = &self.classes[u32::from(record.class)];
+        let busy = class.rate.serialisation(u64::from(bytes));
+        let done = self.now + busy;
+        record.free_at = done;
+        record.credits[lane_at] -= credits;
+        record.turn[lane_at] = ((u32::from(local) + 1) % B::PORTS) as u8;
+        let (kind, peer, flight, output) = (class.kind, record.peer, class.flight, record.local);
+        self.leave(port, output, lane, input, from, next);
+        self.ports[input].ready[from_at] = done;
+        if V > 1 && table != Table::Neither {
+            self.arbiters[port].charge(&self.tables, table, u32::from(bytes));
+        }
+        if self.parameters.arbitration == InputArbitration::FlowFair {
+            self.charge_fair(port, lane, source, bytes);
+        }
+        self.totals.packet_hops += u64::from(!is_ack);
+        self.totals.ack_hops += u64::from(is_ack);
+        if O::ON {
+            self.note_granted(port, bytes, busy);
+        }
+        if kind == Kind::Exit {
+            self.eject(port, lane, head, done);
+        } else {
+            let time = self.now + flight;
+            self.wheel.push(Event { time, key: key(peer, ARRIVE, lane), packet: head });
+        }
+        self.return_credits(upstream, from, credits, done + self.credit_delay);
+        if next != NIL {
+            self.expose(input, from, next);
+        }
+        if self.ports[port].waiting != 0 {
+            self.wake(port, done);
+        }
+    }
+
+    /// Takes the head of (input, from) off its buffer and off the waiters of (port, lane).
+    #[inline(always)]
+    fn leave(&mut self, port: u32, output: u8, lane: u8, input: u32, from: u8, next: u32) {
+        let record = &mut self.ports[input];
+        let local = record.local;
+        record.head[usize::from(from) % V] = next;
+        // Another lane of the same input may want the same output and lane.
+        let still = V > 1
+            && (0..V).any(|other| {
+                other != usize::from(from)
+                    && record.head[other] != NIL
+                    && record.output[other] == output
+                    && record.lane[other] == lane
+            });
+        if still {
+            return;
+        }
+        let record = &mut self.ports[port];
+        let waiters = &mut record.waiters[usize::from(lane) % V];
+        waiters.remove(local);
+        if waiters.is_empty() {
+            record.waiting &= !(1 << lane);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn note_granted(&mut self, port: u32, bytes: u16, busy: u64) {
+        let since = std::mem::replace(&mut self.blocked_since[port as usize], NEVER);
+        if since != NEVER {
+            self.observer.on_waited(since, self.now, port);
+        }
+        self.observer.on_granted(self.now, port, u32::from(bytes), busy);
+    }
+
+    /// Nothing can go: the port is looked at again at `earliest`; `short` if for want of credits.
+    pub(crate) fn hold(&mut self, port: u32, short: bool, earliest: u64) {
+        if O::ON && short {
+            let since = &mut self.blocked_since[port as usize];
+            *since = (*since).min(self.now);
+        }
+        if earliest != NEVER {
+            self.wake(port, earliest);
+        }
+    }
+
+    /// The last link: the packet is in the host's buffer at `tail` and in its memory when drained.
+    #[inline(always)]
+    fn eject(&mut self, port: u32, lane: u8, id: u32, sent: u64) {
+        let host = self.ports[port].peer;
+        let rank = self.ports[host].node;
+        let packet = self.packets[id];
+        let tail = sent + self.parameters.cable_delay.0;
+        let done = match self.drain {
+            None => tail,
+            Some(rate) => {
+                let adapter = &mut self.adapters[rank as usize];
+                let done = tail.max(adapter.drained_at) + rate.serialisation(packet.bytes.into());
+                adapter.drained_at = done;
+                done
+            }
+        };
+        if O::ON {
+            self.observer.on_received(host, u32::from(packet.bytes));
+        }
+        self.return_credits(port, lane, packet.credits, done + self.credit_delay);
+        if packet.flags & (ACK | RELIABLE | TOLD) != 0 {
+            let key = key(host, DELIVER, lane);
+            self.wheel.push(Event { time: done, key, packet: id });
+        } else {
+            self.complete(rank, id, done);
+        }
+    }
+}
