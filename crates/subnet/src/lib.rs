@@ -1,6 +1,7 @@
 //! What a subnet manager computes: LIDs, forwarding tables, SL2VL, VL arbitration and the SL of a
 //! path; and the checkers that prove the result sane.
 
+mod adaptive;
 pub mod check;
 pub mod engines;
 pub mod formats;
@@ -8,6 +9,7 @@ mod graph;
 mod lid;
 mod tables;
 
+pub use adaptive::AdaptiveGroups;
 pub use engines::Datelines;
 pub use lid::{LidError, LidMap, LidOwner};
 pub use tables::{ForwardingTables, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration, VlWeight};

@@ -1,8 +1,8 @@
 //! What switches and adapters are programmed with. Everything the simulator forwards by is here,
 //! in the form a real subnet manager would write it to the devices.
 
-use crate::LidMap;
 use crate::engines::Datelines;
+use crate::{AdaptiveGroups, LidMap};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
 
@@ -234,6 +234,8 @@ pub struct Subnet {
     pub lids: LidMap,
     /// Linear forwarding tables.
     pub tables: ForwardingTables,
+    /// Among which ports switches may choose; nothing where the tables alone decide everywhere.
+    pub adaptive: Option<AdaptiveGroups>,
     /// SL → VL.
     pub sl_to_vl: SlToVl,
     /// VL arbitration, the same on every port.

@@ -58,6 +58,7 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         }
     }
     Subnet {
+        adaptive: None,
         sl_to_vl: SlToVl::modulo(fabric, lanes),
         vl_arbitration: VlArbitration::equal(lanes),
         path_sl: PathSl::Uniform(ServiceLevel::default()),

@@ -4,6 +4,7 @@
 //! Every host sends to every LID of every other host on the SL of the pair, and the
 //! acknowledgement comes back on the same SL. For each LID and SL the switches whose hosts use it
 //! are the sources, and the dependencies of all of them are gathered in one sweep along the tables.
+//! Where a switch may choose among ports (adaptive routing), every choice is followed.
 
 use crate::graph::{Host, Peer, SwitchGraph, Target};
 use crate::{PathSl, SlToVlTable, Subnet};
@@ -392,23 +393,35 @@ struct Sweep<'a> {
     visited: Vec<u32>,
     run: u32,
     nodes: Vec<usize>,
+    stack: Vec<usize>,
 }
 
 impl<'a> Sweep<'a> {
     fn new(graph: &'a SwitchGraph, subnet: &'a Subnet, lanes: u8) -> Self {
         let lanes = usize::from(lanes);
         let visited = vec![0; graph.channels() * lanes];
-        Sweep { graph, subnet, lanes, visited, run: 0, nodes: Vec::new() }
+        Sweep { graph, subnet, lanes, visited, run: 0, nodes: Vec::new(), stack: Vec::new() }
     }
 
-    /// The node a packet takes out of a switch; nothing at the end of its path.
-    fn output(&self, row: usize, input: u8, lid: Lid, sl: ServiceLevel) -> Option<usize> {
-        let lid = usize::from(lid.value());
-        let port = self.subnet.tables.row(row).get(lid).copied().unwrap_or(u8::MAX);
-        let Peer::Switch { .. } = self.graph.peer(row, port) else { return None };
+    /// The nodes a packet may take out of a switch, one without adaptive routing; none at the end
+    /// of its path.
+    fn outputs(
+        &self,
+        (row, input): (usize, u8),
+        lid: Lid,
+        sl: ServiceLevel,
+    ) -> impl Iterator<Item = usize> + use<'_, 'a> {
+        let groups = self.subnet.adaptive.as_ref();
+        let choices = groups.map_or(&[][..], |groups| groups.ports(row, lid));
+        let entries = self.subnet.tables.row(row);
+        let own = entries.get(usize::from(lid.value())).copied().unwrap_or(u8::MAX);
+        let own = choices.is_empty().then_some(own);
         let table = self.subnet.sl_to_vl.table(self.graph.switch(row));
-        let lane = table.lane(PortNumber::new(input)?, PortNumber::new(port)?, sl);
-        Some(self.graph.channel(row, port) * self.lanes + usize::from(lane.value()))
+        own.into_iter().chain(choices.iter().copied()).filter_map(move |port| {
+            let Peer::Switch { .. } = self.graph.peer(row, port) else { return None };
+            let lane = table.lane(PortNumber::new(input)?, PortNumber::new(port)?, sl);
+            Some(self.graph.channel(row, port) * self.lanes + usize::from(lane.value()))
+        })
     }
 
     /// Calls `edge` for every dependency; stops when it says false.
@@ -434,7 +447,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// One path, until it meets one already followed in this run.
+    /// One path, or all that adaptive routing may take, until they meet one already followed in
+    /// this run.
     fn follow(
         &mut self,
         host: &Host,
@@ -442,23 +456,25 @@ impl<'a> Sweep<'a> {
         sl: ServiceLevel,
         edge: &mut impl FnMut(usize, usize) -> bool,
     ) -> bool {
-        let mut node = self.output(host.row as usize, host.port, target.lid, sl);
-        while let Some(from) = node {
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.clear();
+        stack.extend(self.outputs((host.row as usize, host.port), target.lid, sl));
+        let mut wanted = true;
+        while let Some(from) = stack.pop().filter(|_| wanted) {
             if std::mem::replace(&mut self.visited[from], self.run) == self.run {
-                return true;
+                continue;
             }
             self.nodes.push(from);
             let Peer::Switch { row, port } = self.graph.peer_of(from / self.lanes) else {
-                return true;
+                continue;
             };
-            node = self.output(row as usize, port, target.lid, sl);
-            if let Some(to) = node
-                && !edge(from, to)
-            {
-                return false;
+            for to in self.outputs((row as usize, port), target.lid, sl) {
+                wanted = wanted && edge(from, to);
+                stack.push(to);
             }
         }
-        true
+        self.stack = stack;
+        wanted
     }
 
     fn mark_used(&self, used: &mut [bool]) {
@@ -538,17 +554,19 @@ fn passes(
     sl: ServiceLevel,
     wanted: usize,
 ) -> bool {
-    let mut node = sweep.output(host.row as usize, host.port, target.lid, sl);
-    for _ in 0..graph.channels() {
-        match node {
-            Some(node) if node == wanted => return true,
-            Some(from) => {
-                let Peer::Switch { row, port } = graph.peer_of(from / sweep.lanes) else {
-                    return false;
-                };
-                node = sweep.output(row as usize, port, target.lid, sl);
-            }
-            None => return false,
+    let mut seen: Vec<usize> = Vec::new();
+    let mut stack: Vec<usize> =
+        sweep.outputs((host.row as usize, host.port), target.lid, sl).collect();
+    while let Some(node) = stack.pop() {
+        if node == wanted {
+            return true;
+        }
+        if seen.contains(&node) {
+            continue;
+        }
+        seen.push(node);
+        if let Peer::Switch { row, port } = graph.peer_of(node / sweep.lanes) {
+            stack.extend(sweep.outputs((row as usize, port), target.lid, sl));
         }
     }
     false

@@ -7,11 +7,12 @@
 //! different cables; each takes the port that carries the fewest LIDs of its own offset and, of
 //! equals, the one after its predecessor's. So the base LIDs alone are spread as evenly as all
 //! LIDs together, and so are those of every other offset.
-//! Parameters: lmc 0 to 7, lanes 1 to 15.
+//! Parameters: lmc 0 to 7, lanes 1 to 15, adaptive (all shortest paths; whether they close a loop is
+//! for the checker to say).
 
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::graph::{SwitchGraph, Target};
-use crate::{ForwardingTables, Subnet};
+use crate::{AdaptiveGroups, ForwardingTables, Subnet};
 use clearlane_fabric::Fabric;
 
 /// `min-hop`.
@@ -19,7 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "min-hop",
     summary: "shortest paths, every LID over the least loaded minimal port",
     reference: "OpenSM, engine MINHOP (linux-rdma/opensm, doc/current-routing.txt)",
-    parameters: "lmc 0 to 7; lanes 1 to 15",
+    parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
     claims: Claims {
         minimal: true,
         deadlock_free: false,
@@ -49,7 +50,11 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
         search.fill(of_switch, &mut tables);
     }
+    let columns = lids.table_len();
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    if options.adaptive {
+        subnet.adaptive = Some(search.groups(&targets, columns));
+    }
     subnet.remarks.extend(super::remark_on_parts(fabric, &graph));
     Ok(subnet)
 }
@@ -113,6 +118,25 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// For every switch and LID, all ports that lead nearer.
+    fn groups(&mut self, targets: &[Target], columns: usize) -> AdaptiveGroups {
+        let mut groups = AdaptiveGroups::empty(self.graph.rows(), columns);
+        let mut ports = Vec::new();
+        for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+            let home = of_switch[0].row as usize;
+            self.graph.distances(home, &mut self.distances, &mut self.queue);
+            for row in (0..self.graph.rows()).filter(|row| *row != home) {
+                let distance = self.distances[row];
+                let nearer = |peer: usize| self.distances[peer].saturating_add(1) == distance;
+                let peers = self.graph.switch_peers(row).filter(|(_, peer, _)| nearer(*peer));
+                ports.clear();
+                ports.extend(peers.filter(|_| distance != u32::MAX).map(|(port, ..)| port));
+                groups.set(row, of_switch.iter().map(|target| target.lid), &ports);
+            }
+        }
+        groups
     }
 
     /// The candidate for one LID, after that for the LID before it.

@@ -78,6 +78,8 @@ pub struct RouteOptions {
     /// Switches that are up for all others, for the engine `up-down`; without any it finds its own.
     /// What is no switch of the fabric is passed over.
     pub roots: Vec<NodeId>,
+    /// Whether switches may choose among ports: engines that can, fill [`Subnet::adaptive`].
+    pub adaptive: bool,
 }
 
 impl Default for RouteOptions {
@@ -88,6 +90,7 @@ impl Default for RouteOptions {
             lids: None,
             files: Vec::new(),
             roots: Vec::new(),
+            adaptive: false,
         }
     }
 }
@@ -235,6 +238,7 @@ fn plain_subnet(
     Subnet {
         lids,
         tables,
+        adaptive: None,
         sl_to_vl: SlToVl::modulo(fabric, options.lanes),
         vl_arbitration: VlArbitration::equal(options.lanes),
         path_sl: PathSl::Uniform(ServiceLevel::default()),

@@ -87,12 +87,7 @@ impl Trees {
             if trees.is_empty() {
                 continue;
             }
-            let mut taken = 0;
-            let mut choice: Vec<usize> = Vec::with_capacity(of_switch.len());
-            for target in of_switch {
-                choice.push(taken % trees.len());
-                taken += usize::from(target.exit != 0);
-            }
+            let choice = taken_in_turn(of_switch, trees.len());
             for row in (0..self.rows).filter(|row| *row != destination) {
                 let entries = tables.row_mut(row);
                 for (target, tree) in of_switch.iter().zip(&choice) {
@@ -101,6 +96,17 @@ impl Trees {
             }
         }
     }
+}
+
+/// Which of `count` trees each LID of a switch takes.
+pub(super) fn taken_in_turn(of_switch: &[Target], count: usize) -> Vec<usize> {
+    let mut taken = 0;
+    let next = |target: &Target| {
+        let tree = taken % count;
+        taken += usize::from(target.exit != 0);
+        tree
+    };
+    of_switch.iter().map(next).collect()
 }
 
 /// How many trees each destination switch gets: one per host LID, and one where there is none.
@@ -148,4 +154,28 @@ impl Flows {
             }
         }
     }
+}
+
+/// Length of every path along one tree, in cables; [`FAR`] where it does not arrive.
+pub(super) fn lengths(graph: &SwitchGraph, destination: usize, ports: &[u8]) -> Vec<u32> {
+    let mut lengths = vec![FAR; graph.rows()];
+    lengths[destination] = 0;
+    let mut path = Vec::new();
+    for start in 0..graph.rows() {
+        let mut row = start;
+        path.clear();
+        while lengths[row] == FAR && path.len() <= graph.rows() {
+            path.push(row);
+            match graph.next(row, ports[row]) {
+                Some(next) => row = next,
+                None => break,
+            }
+        }
+        let mut length = lengths[row];
+        for row in path.iter().rev() {
+            length = length.saturating_add(1);
+            lengths[*row] = length;
+        }
+    }
+    lengths
 }

@@ -12,13 +12,13 @@
 //! these from the highest switch on and lets all others take the shortest legal path. Among equal
 //! ones the path with the fewest flows so far is taken; each host LID of a switch has a tree of its
 //! own (`trees`).
-//! Parameters: lmc 0 to 7, lanes 1 to 15, roots.
+//! Parameters: lmc 0 to 7, lanes 1 to 15, roots, adaptive (among equally long legal paths).
 
 use super::order::Order;
-use super::trees::{self, FAR, Flows, NO_PORT, Trees};
+use super::trees::{self, FAR, Flows, NO_PORT, Trees, lengths};
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::graph::{SwitchGraph, Target};
-use crate::{ForwardingTables, Subnet};
+use crate::{AdaptiveGroups, ForwardingTables, Subnet};
 use clearlane_fabric::Fabric;
 
 /// `up-down`.
@@ -26,7 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "up-down",
     summary: "up*/down*: every cable has an up end, paths go up and then down; one lane suffices",
     reference: "Schroeder et al., Autonet, IEEE JSAC 9(8), 1991",
-    parameters: "lmc 0 to 7; lanes 1 to 15; roots, else a tree's levels or the centre",
+    parameters: "lmc 0 to 7; lanes 1 to 15; roots, else a tree's levels or the centre; adaptive",
     claims: Claims {
         minimal: false,
         deadlock_free: true,
@@ -46,7 +46,13 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let roots: Vec<usize> = options.roots.iter().filter_map(|id| graph.row_of(*id)).collect();
     let legal = Legal::of(&graph, &targets, Order::around(&graph, &roots));
     legal.trees.fill(&targets, &mut tables);
+    let columns = lids.table_len();
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    if options.adaptive {
+        let mut groups = AdaptiveGroups::empty(graph.rows(), columns);
+        legal.groups(&graph, &targets, &mut groups);
+        subnet.adaptive = Some(groups);
+    }
     subnet.remarks.extend(super::remark_on_parts(fabric, &graph));
     if let Some(first) = legal.order.lifted.first() {
         let name = fabric.node(graph.switch(*first)).name.escape_debug();
@@ -77,6 +83,73 @@ impl Legal {
             }
         }
     }
+}
+
+impl Legal {
+    /// The ports of equally long legal paths, those of each LID along its own tree.
+    fn groups(&self, graph: &SwitchGraph, targets: &[Target], groups: &mut AdaptiveGroups) {
+        let mut ports = Vec::new();
+        for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+            let destination = of_switch[0].row as usize;
+            let count = self.trees.towards(destination).count();
+            let choice = trees::taken_in_turn(of_switch, count.max(1));
+            for (tree, entries) in self.trees.towards(destination).enumerate() {
+                let lengths = lengths(graph, destination, entries);
+                let phases = self.phases(graph, destination, entries, &lengths);
+                for row in (0..graph.rows()).filter(|row| *row != destination) {
+                    ports.clear();
+                    ports.extend(graph.switch_peers(row).filter_map(|(port, peer, _)| {
+                        let nearer = lengths[peer].saturating_add(1) == lengths[row];
+                        let legal = match (phases[row], phases[peer]) {
+                            (Phase::Aside, _) | (_, Phase::Aside) => false,
+                            (Phase::Down, Phase::Up) => false,
+                            (Phase::Down, Phase::Down) => self.order.is_up(peer, row),
+                            (Phase::Up, Phase::Up) => self.order.is_up(row, peer),
+                            (Phase::Up, Phase::Down) => true,
+                        };
+                        (nearer && legal).then_some(port)
+                    }));
+                    let of_tree = of_switch.iter().zip(&choice).filter(|(_, of)| **of == tree);
+                    groups.set(row, of_tree.map(|(target, _)| target.lid), &ports);
+                }
+            }
+        }
+    }
+
+    /// Whether each switch leads packets up or down along one tree.
+    fn phases(
+        &self,
+        graph: &SwitchGraph,
+        destination: usize,
+        entries: &[u8],
+        lengths: &[u32],
+    ) -> Vec<Phase> {
+        let mut nearest: Vec<usize> =
+            (0..graph.rows()).filter(|row| lengths[*row] != FAR && *row != destination).collect();
+        nearest.sort_by_key(|row| lengths[*row]);
+        let mut phases = vec![Phase::Aside; graph.rows()];
+        phases[destination] = Phase::Down;
+        for row in nearest {
+            let Some(next) = graph.next(row, entries[row]) else { continue };
+            phases[row] = match (self.order.is_up(row, next), phases[next]) {
+                (_, Phase::Aside) | (false, Phase::Up) => Phase::Aside,
+                (true, _) => Phase::Up,
+                (false, Phase::Down) => Phase::Down,
+            };
+        }
+        phases
+    }
+}
+
+/// What a switch does with packets to the destination at hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Leads them up; nobody sends them down to it.
+    Up,
+    /// Leads them down, as all switches after it do.
+    Down,
+    /// Has no legal path: for management only.
+    Aside,
 }
 
 /// Two hosts between which no up-then-down path exists; one sits on this switch.

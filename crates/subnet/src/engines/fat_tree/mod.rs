@@ -12,7 +12,7 @@
 //! host pairs keep to up-then-down paths, which is what makes one VL enough. LIDs of switches may
 //! be reached by other paths: management does not wait for data credits.
 //! Parameters: lmc 0 to 7 (LID offset o takes the route of position j + o: consecutive up ports),
-//! lanes 1 to 15.
+//! lanes 1 to 15, adaptive (all shortest up-then-down paths).
 
 mod rehome;
 mod slots;
@@ -20,7 +20,7 @@ mod slots;
 use super::order::Order;
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::graph::{Peer, SwitchGraph, Target};
-use crate::{ForwardingTables, Subnet};
+use crate::{AdaptiveGroups, ForwardingTables, Subnet};
 use clearlane_fabric::{Endpoint, Fabric};
 use rehome::{Pending, Shifts};
 use slots::Slots;
@@ -31,7 +31,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fat-tree",
     summary: "up and down paths; no contention for shifts on whole trees, repairs damaged ones",
     reference: "Zahavi, JPDC 72(11), 2012 (D-mod-K)",
-    parameters: "lmc 0 to 7; lanes 1 to 15",
+    parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
     claims: Claims {
         minimal: false,
         deadlock_free: true,
@@ -57,19 +57,23 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let targets = graph.targets(&lids);
     let mut order = Order::of(&graph);
     let positions = slots::positions(&graph, &order);
-    let (tables, slots) = loop {
+    let (tables, groups, slots) = loop {
         let slots = Slots::of(&graph, &order);
         let mut tables = ForwardingTables::empty(fabric, lids.table_len());
         super::fill_exits(&graph, &targets, &mut tables);
         let mut fill = Fill::new(&graph, &order, &slots, &positions, tables);
         fill.shifts = Shifts::new(fabric, &graph, &targets);
         match fill.all(&targets) {
-            Ok(()) => break (fill.tables, slots),
+            Ok(()) => {
+                let groups = options.adaptive.then(|| fill.groups(&targets));
+                break (fill.tables, groups, slots);
+            }
             // After it, no two hosts of that part lack a common ancestor.
             Err(NoCommonAncestor { row }) => order.lift(&graph, row),
         }
     };
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
+    subnet.adaptive = groups;
     subnet.remarks = remarks(fabric, &graph, &order, &slots);
     Ok(subnet)
 }
@@ -288,6 +292,24 @@ impl<'a> Fill<'a> {
             }
         }
         Ok(())
+    }
+
+    /// For every switch and target, all ports of shortest legal paths.
+    fn groups(&mut self, targets: &[Target]) -> AdaptiveGroups {
+        let mut groups = AdaptiveGroups::empty(self.graph.rows(), self.tables.columns());
+        let mut ports = Vec::new();
+        for of_switch in targets.chunk_by(|a, b| a.row == b.row) {
+            let destination = of_switch[0].row as usize;
+            self.survey(destination);
+            for row in (0..self.graph.rows()).filter(|row| *row != destination) {
+                ports.clear();
+                if self.distances[row] != FAR {
+                    ports.extend(self.candidates(row).iter().map(|(port, _)| *port));
+                }
+                groups.set(row, of_switch.iter().map(|target| target.lid), &ports);
+            }
+        }
+        groups
     }
 
     /// The port of a switch towards a target for which the closed form has none.

@@ -23,7 +23,7 @@ mod repair;
 mod shortest;
 
 use super::order::Order;
-use super::trees::{self, Trees};
+use super::trees::{self, Trees, lengths};
 use super::up_down::Legal;
 use super::{Claims, Entry, RouteOptions, RoutingError, dor};
 use crate::graph::{SwitchGraph, Target};
@@ -33,7 +33,7 @@ use clearlane_ib::ServiceLevel;
 use lanes::Lanes;
 use pairs::Pairs;
 use repair::Repair;
-use shortest::{Ties, lengths, shortest};
+use shortest::{Ties, shortest};
 
 /// `layered`.
 pub(super) const ENTRY: Entry = Entry {

@@ -3,7 +3,7 @@
 use super::lanes::{Lanes, Wait};
 use super::shortest::Ties;
 use crate::engines::Datelines;
-use crate::engines::trees::Trees;
+use crate::engines::trees::{Trees, lengths};
 use crate::graph::SwitchGraph;
 
 /// No lane yet.
@@ -38,7 +38,7 @@ impl Pairs {
         let mut keyed = Vec::with_capacity(count);
         for (i, a) in rows.iter().enumerate() {
             let ports = trees.towards(*a as usize).next();
-            let lengths = ports.map(|ports| super::lengths(graph, *a as usize, ports));
+            let lengths = ports.map(|ports| lengths(graph, *a as usize, ports));
             for (j, b) in rows[..i].iter().enumerate() {
                 let length = lengths.as_ref().map_or(0, |lengths| lengths[*b as usize]);
                 let (a, b) = (*a as usize, *b as usize);

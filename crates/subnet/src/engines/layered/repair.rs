@@ -2,8 +2,8 @@
 
 use super::lanes::Lanes;
 use super::pairs::Pairs;
-use super::shortest::{lengths, through};
-use crate::engines::trees::{FAR, Trees};
+use super::shortest::through;
+use crate::engines::trees::{FAR, Trees, lengths};
 use crate::graph::SwitchGraph;
 
 /// Entries changed for one pair.

@@ -2,7 +2,7 @@
 
 use crate::engines::Datelines;
 use crate::engines::order::Order;
-use crate::engines::trees::{FAR, Flows, NO_PORT, Trees};
+use crate::engines::trees::{Flows, NO_PORT, Trees};
 use crate::graph::SwitchGraph;
 
 /// Which of several shortest paths is taken.
@@ -61,30 +61,6 @@ fn turns_up(
     let Ties::FewTurns(order) = ties else { return false };
     let next = graph.next(peer, ports[peer]);
     !order.is_up(row, peer) && next.is_some_and(|next| order.is_up(peer, next))
-}
-
-/// Length of every path along one tree, in cables; [`FAR`] where it does not arrive.
-pub(super) fn lengths(graph: &SwitchGraph, destination: usize, ports: &[u8]) -> Vec<u32> {
-    let mut lengths = vec![FAR; graph.rows()];
-    lengths[destination] = 0;
-    let mut path = Vec::new();
-    for start in 0..graph.rows() {
-        let mut row = start;
-        path.clear();
-        while lengths[row] == FAR && path.len() <= graph.rows() {
-            path.push(row);
-            match graph.next(row, ports[row]) {
-                Some(next) => row = next,
-                None => break,
-            }
-        }
-        let mut length = lengths[row];
-        for row in path.iter().rev() {
-            length = length.saturating_add(1);
-            lengths[*row] = length;
-        }
-    }
-    lengths
 }
 
 /// Which switches have paths along one tree that pass, or start at, `row`.
