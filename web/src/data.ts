@@ -35,9 +35,14 @@ export interface Report {
   facts: Fact[];
   /** Things a careful reader should know about this run, one sentence each. */
   oddities: string[];
+  /** Empty for a sweep. */
   fabric: Fabric;
-  /** One entry per variant, in the order of the experiment file; at least one. */
+  /** One entry per variant, in the order of the experiment file; none for a sweep. */
   variants: Variant[];
+  /** Figures over parameters that were varied, or null. */
+  sweep?: Sweep | null;
+  /** The variants as points over the load they offer, or null if they do not differ in it. */
+  curves?: Sweep | null;
   /** What the model leaves out, one sentence each. */
   not_modelled: string[];
 }
@@ -45,7 +50,15 @@ export interface Report {
 /** The table of results: a row per variant, a column per quantity. */
 export interface Headline {
   columns: HeadlineColumn[];
-  rows: { variant: string; cells: Record<string, Cell> }[];
+  rows: HeadlineRow[];
+}
+
+/** A variant's row of the table. */
+export interface HeadlineRow {
+  variant: string;
+  cells: Record<string, Cell>;
+  /** Seeds that had not settled when they ended. */
+  unsettled?: number[];
 }
 
 /** One measured quantity. */
@@ -140,6 +153,105 @@ export interface Variant {
   worst_links: WorstLink[];
   /** The cycle of buffers that wait for each other, or null. */
   deadlock: DeadlockHop[] | null;
+  /** What happened over time in the first seed; null if it was not run. */
+  over_time?: OverTime | null;
+}
+
+/**
+ * A variant frame by frame. Text that is packed holds little-endian integers, deflated, in base64:
+ * a row per channel, switch or flow, a number per frame. A channel is twice its link, one more for
+ * b→a.
+ */
+export interface OverTime {
+  /** Length of a frame, µs. */
+  dt_us: number;
+  frames: number;
+  /** First frame of the measured part, and the one after its last. */
+  measured: [number, number];
+  /** Channels that ever sent or waited. Packed, 4 bytes each. */
+  channels: string;
+  /** Share of the frame the channel was busy, in 1/255. Packed, 1 byte each. */
+  load: string;
+  /** Share of the frame it had data and no credits, likewise. */
+  wait: string;
+  /** What holds it back: 0 nothing, 1 unknown, 2 its receiver, else a channel + 3. 4 bytes each. */
+  cause: string;
+  /** False if paths, and with them causes, are not known. */
+  paths: boolean;
+  /** Nodes with a row in `queue`. */
+  switches: number[];
+  /** Bytes in the switch at the end of the frame, in 1/65535 of the most. 2 bytes each. */
+  queue: string;
+  queue_bytes_max: number;
+  flows: Flows;
+}
+
+/** Flows, one value of each list per flow. */
+export interface Flows {
+  /** How many there were; the lists may hold fewer. */
+  total: number;
+  /** False if they were too many to be recorded one by one. */
+  recorded: boolean;
+  /** Nodes. */
+  from: number[];
+  to: number[];
+  /** Index in `series.groups`. */
+  group: number[];
+  /** Payload over the measured part, Gbit/s. */
+  gbps: number[];
+  /** The same without the hot flows; null where that was not run. */
+  alone_gbps: (number | null)[];
+  /** What the sender gets of what it offers in the group, 0..1. */
+  share: (number | null)[];
+  /** Share of the measured frames in which a channel of its path was held back, 0..1. */
+  held: number[];
+  /** The same of the way its acknowledgements take; 0 for a flow without. */
+  acks_held: number[];
+  /** The root that held either back most often: a channel. */
+  root: (number | null)[];
+  /** Channels it crosses; empty if not known. */
+  path: number[][];
+  /** Payload by frame in 1/65535 of the most. Packed, 2 bytes each. */
+  series: string;
+  gbps_max: number;
+}
+
+/** Figures at the points of a grid of parameters. */
+export interface Sweep {
+  axes: SweepAxis[];
+  /** The first is drawn first. */
+  figures: SweepFigure[];
+  points: SweepPoint[];
+}
+
+/** A parameter that was varied. */
+export interface SweepAxis {
+  key: string;
+  label: string;
+  unit: string;
+  values: (number | string)[];
+}
+
+/** A quantity measured at every point. */
+export interface SweepFigure {
+  key: string;
+  label: string;
+  unit: string;
+  better: "high" | "low" | null;
+}
+
+/** One variant at one place of the grid. */
+export interface SweepPoint {
+  /** By axis, the index among its values. */
+  at: number[];
+  variant: string;
+  /** By figure, the mean over the seeds; null: not measured. */
+  mean: (number | null)[];
+  /** By figure, half of the 95 % confidence interval; null with one seed. */
+  half_width: (number | null)[];
+  converged: boolean;
+  /** The report of this point, relative to this page. */
+  run: string | null;
 }
 
 /** Delivered throughput over time; sample i covers `dt_us` from `start_us + i * dt_us`. */
@@ -196,12 +308,16 @@ export function parseReport(text: string): Report {
   if (report.schema !== "clearlane-report/1") {
     throw new Error(`schema '${report.schema}' is not 'clearlane-report/1'`);
   }
+  // A sweep draws no fabric of its own.
+  report.fabric ??= { structure: "graph", nodes: [], links: [] };
   const nodes = report.fabric.nodes.length;
   report.fabric.links.forEach((link, i) => {
     checkIndex(link.a, nodes, `fabric.links[${i}].a`);
     checkIndex(link.b, nodes, `fabric.links[${i}].b`);
   });
-  if (report.variants.length === 0) throw new Error("variants is empty; one is needed");
+  if (report.variants.length === 0 && !report.sweep) {
+    throw new Error("variants is empty and there is no sweep; one is needed");
+  }
   report.variants.forEach((variant, i) => checkVariant(report, variant, `variants[${i}]`));
   return report;
 }

@@ -1,24 +1,41 @@
-/** The map of the fabric: draws a layout for a variant, and answers to pointer and keys. */
+/** A map of the fabric: draws a layout for a variant at an instant, answers to pointer and keys. */
+import type { Clock } from "./clock";
+import { treesAt, type Trees } from "./congestion-tree";
 import type { Report, Variant } from "./data";
-import { choice, html, svg } from "./dom";
+import { html, svg } from "./dom";
 import { splitLinks, type SwitchLinks } from "./fabric-links";
 import { layOut } from "./fabric-layout";
 import type { Bar, Box, Layout, Line } from "./fabric-marks";
 import { count } from "./format";
-import { describe } from "./map-details";
+import { describe, type Shares } from "./map-details";
 import { find, type Selection } from "./map-find";
+import { drawGlow } from "./map-glow";
 import { drawLegend, hotMarks, type LegendEntry } from "./map-legend";
+import { barMark, boxParts, lineMark, placeBeside, type BoxMark } from "./map-marks";
 import { CLASSES, classOf, rangeOf, thinning, widthOf, type Metric } from "./load-scale";
+import { historyOf, type History } from "./over-time";
 
 /** Which direction colours a cable that is drawn as one line. */
 export type Way = "busier" | "up" | "down";
 
-/** Share of a link in a direction, for what the map shows now. */
-export type ShareOf = (link: number, way: Line["way"]) => number;
+/** What all maps of the page show alike. */
+export interface MapSettings {
+  metric: Metric;
+  way: Way;
+  /** Bytes that fill the box of a switch; 0 if no queue is known. */
+  queueTop: number;
+}
 
-/** The map with its controls. */
+/** What a map tells the page. */
+export interface MapEvents {
+  hover(selection: Selection | null): void;
+  pick(selection: Selection): void;
+}
+
+/** One map, of one variant. */
 export class FabricMap {
   readonly element: HTMLElement;
+  layout: Layout;
   private readonly links: SwitchLinks;
   private readonly stage = html("div", {
     class: "map-stage",
@@ -29,30 +46,32 @@ export class FabricMap {
   private readonly legend = html("div", { class: "legend" });
   private readonly details = html("div", { class: "map-details", role: "status", hidden: true });
   private readonly overlay = svg("g", { class: "overlay" });
-  private layout: Layout;
-  private metric: Metric = "load";
-  private way: Way = "busier";
+  private readonly glow = svg("g", { class: "glow" });
+  private readonly pins = svg("g", { class: "pins" });
+  private lines: { line: Line; mark: SVGElement }[] = [];
+  private bars: { bar: Bar; mark: SVGRectElement }[] = [];
+  private boxes: BoxMark[] = [];
   private selection: Selection | null = null;
+  private pinned: number[] = [];
   /** Position of the keyboard in the links, worst first; -1 before the first key. */
   private step = -1;
 
   constructor(
     private readonly report: Report,
     private variant: Variant,
+    private readonly settings: MapSettings,
+    private readonly clock: Clock,
+    private readonly events: MapEvents,
   ) {
-    // A hot receiver's congestion tree is made of links that wait, not of links that are busy.
-    if (report.variants.some(({ hosts_hot }) => hosts_hot.length > 0)) this.metric = "wait";
     this.links = splitLinks(report.fabric);
     this.layout = layOut(report.fabric, 1000);
-    const keys = html("p", { id: "map-keys", class: "note" }, this.keysNote());
-    const controls = html("div", { class: "controls" }, this.metricChoice(), this.wayChoice());
     const frame = html("div", { class: "map-frame" }, this.stage, this.details);
-    this.element = html("div", { class: "map" }, controls, this.legend, frame, keys);
+    this.element = html("div", { class: "map" }, this.legend, frame);
     this.listen();
     new ResizeObserver(() => this.fit()).observe(this.stage);
   }
 
-  /** Draws another variant. */
+  /** Shows another variant. */
   show(variant: Variant): void {
     this.variant = variant;
     this.draw();
@@ -61,39 +80,25 @@ export class FabricMap {
   /** Marks a link and says what it carries, as if the reader had pointed at it. */
   point(link: number): void {
     this.element.scrollIntoView({ block: "nearest" });
-    this.select({ kind: "link", link });
+    this.hover({ kind: "link", link });
     this.stage.focus({ preventScroll: true });
   }
 
-  private keysNote(): string {
-    const lanes = this.layout.lanes ? "Each cable has two lanes; traffic keeps right. " : "";
-    const step =
-      "right and left arrow step through the links, worst first; up and down, the switches";
-    return `${lanes}Point at a link or a switch for its numbers. Keyboard: ${step}; Esc clears.`;
+  /** Marks links until others are marked. */
+  pin(links: number[]): void {
+    this.pinned = links;
+    this.drawPins();
   }
 
-  private metricChoice(): HTMLElement {
-    const options: { value: Metric; label: string }[] = [
-      { value: "load", label: "Load" },
-      { value: "wait", label: "Waiting for credits" },
-    ];
-    return choice("map-metric", "Colour by", options, this.metric, (metric) => {
-      this.metric = metric;
-      this.draw();
-    }).element;
-  }
-
-  private wayChoice(): HTMLElement | null {
-    if (this.layout.lanes || this.report.fabric.structure !== "tree") return null;
-    const options: { value: Way; label: string }[] = [
-      { value: "busier", label: "Worse of both" },
-      { value: "up", label: "Upwards" },
-      { value: "down", label: "Downwards" },
-    ];
-    return choice("map-way", "Direction", options, this.way, (way) => {
-      this.way = way;
-      this.draw();
-    }).element;
+  /** Marks what the reader points at on this or another map. */
+  hover(selection: Selection | null): void {
+    if (selection?.kind === "bar") {
+      const { node, noun } = selection.bar;
+      const own = this.layout.bars.find((bar) => bar.node === node && bar.noun === noun);
+      this.select(own ? { kind: "bar", bar: own } : null);
+    } else {
+      this.select(selection);
+    }
   }
 
   private fit(): void {
@@ -103,35 +108,72 @@ export class FabricMap {
     this.draw();
   }
 
-  private readonly shareOf: ShareOf = (link, way) => {
-    const { links } = this.variant;
-    const load = this.metric === "load";
-    const forward = (load ? links.forward : links.wait_forward)[link] ?? 0;
-    const backward = (load ? links.backward : links.wait_backward)[link] ?? 0;
-    if (way === "forward") return forward;
-    if (way === "backward") return backward;
-    if (this.way === "busier" || this.layout.lanes) return Math.max(forward, backward);
-    return this.layout.forwardIsUp[link] === (this.way === "up") ? forward : backward;
+  private get history(): History | null {
+    return historyOf(this.variant);
+  }
+
+  /** The frame to show: null for the whole run, undefined after this variant's end. */
+  private get frame(): number | null | undefined {
+    const { us } = this.clock;
+    return us === null || !this.history ? null : (this.history.frameAt(us) ?? undefined);
+  }
+
+  /** Load and waiting of a channel, as the map shows them now. */
+  private readonly shares: Shares = {
+    load: (channel) => this.shareIn("load", channel),
+    wait: (channel) => this.shareIn("wait", channel),
   };
+
+  private shareIn(metric: Metric, channel: number): number {
+    const { frame, history } = this;
+    if (history && typeof frame === "number") {
+      return metric === "load" ? history.loadAt(channel, frame) : history.waitAt(channel, frame);
+    }
+    if (frame === undefined) return 0;
+    const { forward, backward, wait_forward, wait_backward } = this.variant.links;
+    const [there, back] =
+      metric === "load" ? [forward, backward] : [wait_forward, wait_backward];
+    return (channel & 1 ? back : there)[channel >> 1] ?? 0;
+  }
+
+  private shareOf(link: number, way: Line["way"]): number {
+    const { metric } = this.settings;
+    if (way === "forward") return this.shareIn(metric, 2 * link);
+    if (way === "backward") return this.shareIn(metric, 2 * link + 1);
+    const forward = this.shareIn(metric, 2 * link);
+    const backward = this.shareIn(metric, 2 * link + 1);
+    if (this.settings.way === "busier" || this.layout.lanes) return Math.max(forward, backward);
+    return this.layout.forwardIsUp[link] === (this.settings.way === "up") ? forward : backward;
+  }
 
   private shareOfBar(bar: Bar): number {
     return bar.links.reduce((most, link) => Math.max(most, this.shareOf(link, "both")), 0);
   }
 
+  /** The congestion trees at this instant. */
+  trees(): Trees | null {
+    const { history, frame } = this;
+    return history?.hasPaths && frame !== undefined ? treesAt(history, frame) : null;
+  }
+
+  /** Builds all marks anew, for another width or variant. */
   private draw(): void {
     const { width, height } = this.layout;
-    const lines = this.layout.lines.map((line) => ({
-      line,
-      share: this.shareOf(line.link, line.way),
-    }));
-    // Loaded links last, so that nothing hides them.
-    lines.sort((p, q) => p.share - q.share);
     const drawing = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
     drawing.setAttribute("aria-hidden", "true");
+    this.lines = this.layout.lines.map((line) => ({ line, mark: lineMark(line) }));
+    const tracks: SVGElement[] = [];
+    this.bars = this.layout.bars.map((bar) => {
+      tracks.push(barMark(bar, 1, "track"));
+      return { bar, mark: barMark(bar, 0, "") };
+    });
+    this.boxes = this.layout.boxes.map((box) => this.boxMark(box));
     drawing.append(
-      svg("g", { class: "lines" }, ...lines.map(({ line, share }) => this.drawLine(line, share))),
-      svg("g", { class: "bars" }, ...this.layout.bars.flatMap((bar) => this.drawBar(bar))),
-      svg("g", { class: "boxes" }, ...this.layout.boxes.flatMap((box) => this.drawBox(box))),
+      this.glow,
+      this.pins,
+      svg("g", { class: "lines" }, ...this.lines.map(({ mark }) => mark)),
+      svg("g", { class: "bars" }, ...tracks, ...this.bars.map(({ mark }) => mark)),
+      svg("g", { class: "boxes" }, ...this.boxes.flatMap((mark) => boxParts(mark))),
       svg(
         "g",
         { class: "captions" },
@@ -141,16 +183,55 @@ export class FabricMap {
       this.overlay,
     );
     this.stage.replaceChildren(drawing);
-    this.stage.setAttribute("aria-label", this.spoken());
-    this.legend.replaceChildren(...drawLegend(this.metric, this.legendEntries(), this.variant));
-    this.select(this.selection);
+    this.paint();
+    this.drawPins();
   }
 
-  private drawLine(line: Line, share: number): SVGElement {
-    const index = classOf(this.metric, share);
-    const { x1, y1, x2, y2 } = line;
-    const stroke = { class: `ramp-${index}`, "stroke-width": this.widthOf(index) };
-    return svg("line", { x1, y1, x2, y2, ...stroke });
+  /** Colours all marks for this instant and these settings. */
+  paint(): void {
+    const { metric } = this.settings;
+    const lines = this.lines.map((entry) => ({
+      ...entry,
+      share: this.shareOf(entry.line.link, entry.line.way),
+    }));
+    // Loaded links last, so that nothing hides them.
+    lines.sort((p, q) => p.share - q.share);
+    for (const { mark, share } of lines) {
+      const index = classOf(metric, share);
+      mark.setAttribute("class", `ramp-${index}`);
+      mark.setAttribute("stroke-width", String(this.widthOf(index)));
+    }
+    lines[0]?.mark.parentElement?.append(...lines.map(({ mark }) => mark));
+    for (const { bar, mark } of this.bars) this.paintBar(bar, mark);
+    for (const { box, fill } of this.boxes) this.paintQueue(box, fill);
+    drawGlow(this.glow, this.layout, this.history, this.trees());
+    this.stage.classList.toggle("ended", this.frame === undefined);
+    this.stage.setAttribute("aria-label", this.spoken());
+    const queue = this.settings.queueTop > 0 && !this.layout.gathered ? this.settings.queueTop : 0;
+    const more = { queue, trees: this.trees() };
+    this.legend.replaceChildren(
+      ...drawLegend(metric, this.legendEntries(), this.variant, more),
+    );
+    if (this.selection) this.select(this.selection);
+  }
+
+  private paintBar(bar: Bar, mark: SVGElement): void {
+    const share = this.shareOfBar(bar);
+    const height = Math.max(1.5, Math.abs(bar.length) * Math.min(1, share));
+    mark.setAttribute("class", `ramp-${classOf(this.settings.metric, share)}`);
+    mark.setAttribute("y", String(bar.length < 0 ? bar.y - height : bar.y));
+    mark.setAttribute("height", String(height));
+  }
+
+  /** A switch fills up like a tank, from its lower edge. */
+  private paintQueue(box: Box, fill: SVGElement): void {
+    const { frame, history } = this;
+    const { queueTop } = this.settings;
+    const bytes = history && frame !== undefined ? history.queueAt(box.node, frame) : 0;
+    const share = queueTop > 0 ? Math.min(1, bytes / queueTop) : 0;
+    const height = (box.height - 1) * share;
+    fill.setAttribute("y", String(box.y + box.height - 0.5 - height));
+    fill.setAttribute("height", String(height));
   }
 
   private widthOf(index: number): number {
@@ -158,43 +239,24 @@ export class FabricMap {
     return widthOf(index) * (lanes ? 1 : thinning(lines.length, width));
   }
 
-  private drawBar(bar: Bar): SVGElement[] {
-    const share = this.shareOfBar(bar);
-    const height = Math.max(1.5, Math.abs(bar.length) * Math.min(1, share));
-    const x = bar.x - bar.width / 2;
-    const track = Math.abs(bar.length);
-    const from = (size: number) => (bar.length < 0 ? bar.y - size : bar.y);
-    const width = bar.width;
-    return [
-      svg("rect", { class: "track", x, y: from(track), width, height: track }),
-      svg("rect", {
-        class: `ramp-${classOf(this.metric, share)}`,
-        x,
-        y: from(height),
-        width,
-        height,
-      }),
-    ];
-  }
-
-  private drawBox(box: Box): SVGElement[] {
-    const { x, y, width, height, node, label } = box;
+  private boxMark(box: Box): BoxMark {
+    const { x, y, width, height, node } = box;
     const name = this.report.fabric.nodes[node]?.name;
     const stuck = this.variant.deadlock?.some((hop) => hop.switch === name) ?? false;
     const rect = svg("rect", { x, y, width, height, class: stuck ? "box stuck" : "box" });
-    if (!label) return [rect];
-    return [rect, svg("text", { x: x + width / 2, y: y + height / 2 + 3.6 }, label)];
+    const inner = { x: x + 0.5, y: y + height, width: Math.max(0, width - 1), height: 0 };
+    return { box, rect, fill: svg("rect", { ...inner, class: "queue" }) };
   }
 
   private legendEntries(): LegendEntry[] {
     const links = Array.from({ length: CLASSES }, () => 0);
     this.report.fabric.links.forEach((_, link) => {
-      const index = classOf(this.metric, this.shareOf(link, "both"));
+      const index = classOf(this.settings.metric, this.shareOf(link, "both"));
       links[index] = (links[index] ?? 0) + 1;
     });
     return links.map((count, index) => {
       const width = widthOf(index);
-      return { index, width, range: rangeOf(this.metric, index), links: count };
+      return { index, width, range: rangeOf(this.settings.metric, index), links: count };
     });
   }
 
@@ -203,9 +265,7 @@ export class FabricMap {
     const switches = fabric.nodes.filter((node) => node.kind === "switch").length;
     const hosts = fabric.nodes.length - switches;
     const size = `${count(switches, "switch")}, ${count(hosts, "host")}`;
-    const [worst = 0] = this.ranking();
-    const name = fabric.links[worst]?.name ?? "none";
-    return `Map of the fabric, variant ${this.variant.name}: ${size}; worst link ${name}`;
+    return `Map of the fabric, variant ${this.variant.name}: ${size}`;
   }
 
   /** Links, worst first, for what the map shows now. */
@@ -217,24 +277,34 @@ export class FabricMap {
   }
 
   private listen(): void {
-    this.stage.addEventListener("pointermove", (event) => {
+    const under = (event: MouseEvent) => {
       const frame = this.stage.getBoundingClientRect();
-      this.select(find(this.layout, event.clientX - frame.left, event.clientY - frame.top));
+      return find(this.layout, event.clientX - frame.left, event.clientY - frame.top);
+    };
+    const hover = (selection: Selection | null) => {
+      this.select(selection);
+      this.events.hover(selection);
+    };
+    this.stage.addEventListener("pointermove", (event) => hover(under(event)));
+    this.stage.addEventListener("pointerleave", () => hover(null));
+    this.stage.addEventListener("blur", () => hover(null));
+    this.stage.addEventListener("click", (event) => {
+      const selection = under(event);
+      if (selection) this.events.pick(selection);
     });
-    this.stage.addEventListener("pointerleave", () => this.select(null));
-    this.stage.addEventListener("blur", () => this.select(null));
-    this.stage.addEventListener("keydown", (event) => this.key(event));
+    this.stage.addEventListener("keydown", (event) => this.key(event, hover));
   }
 
-  private key(event: KeyboardEvent): void {
+  private key(event: KeyboardEvent, hover: (selection: Selection | null) => void): void {
     const moves: Record<string, number> = {
       ArrowRight: 1,
       ArrowLeft: -1,
       ArrowDown: 1,
       ArrowUp: -1,
     };
+    if (event.key === "Escape") hover(null);
+    if (event.key === "Enter" && this.selection) this.events.pick(this.selection);
     const move = moves[event.key];
-    if (event.key === "Escape") this.select(null);
     if (move === undefined) return;
     event.preventDefault();
     const across = event.key === "ArrowRight" || event.key === "ArrowLeft";
@@ -248,7 +318,7 @@ export class FabricMap {
         ? items.length - 1
         : 0;
     const item = items[this.step] ?? 0;
-    this.select(across ? { kind: "link", link: item } : { kind: "node", node: item });
+    hover(across ? { kind: "link", link: item } : { kind: "node", node: item });
   }
 
   private select(selection: Selection | null): void {
@@ -264,18 +334,43 @@ export class FabricMap {
         ? bar === selection.bar
         : bar.links.some((link) => members.has(link)),
     );
-    this.overlay.append(
-      ...lines.map((line) => this.drawLine(line, this.shareOf(line.link, line.way))),
-      ...bars.flatMap((bar) => this.drawBar(bar)),
-    );
+    for (const line of lines) {
+      const mark = lineMark(line);
+      const index = classOf(this.settings.metric, this.shareOf(line.link, line.way));
+      mark.setAttribute("class", `ramp-${index}`);
+      mark.setAttribute("stroke-width", String(this.widthOf(index)));
+      this.overlay.append(mark);
+    }
+    for (const bar of bars) {
+      const mark = barMark(bar, 0, "");
+      this.paintBar(bar, mark);
+      this.overlay.append(barMark(bar, 1, "track"), mark);
+    }
     const nodes = selection.kind === "node" ? [selection.node] : this.ends(members);
     const boxes = this.layout.boxes.filter((box) => nodes.includes(box.node));
     for (const { x, y, width, height } of boxes) {
       this.overlay.append(svg("rect", { class: "ring", x, y, width, height }));
     }
-    const text = describe(this.report, this.variant, this.links, selection);
-    this.details.replaceChildren(...text);
-    this.place(boxes, lines, bars);
+    const { frame, history } = this;
+    const queue = (node: number) =>
+      history && frame !== undefined ? history.queueAt(node, frame) : null;
+    const read = { ...this.shares, queue };
+    this.details.replaceChildren(...describe(this.report, read, this.links, selection));
+    placeBeside(this.details, this.layout, [lines, bars, boxes]);
+  }
+
+  private drawPins(): void {
+    const pinned = new Set(this.pinned);
+    const lines = this.layout.lines.filter((line) => pinned.has(line.link));
+    const bars = this.layout.bars.filter((bar) => bar.links.some((link) => pinned.has(link)));
+    this.pins.replaceChildren(
+      ...lines.map((line) => lineMark(line)),
+      ...bars.map((bar) => {
+        const [x, width] = [bar.x - bar.width / 2 - 2, bar.width + 4];
+        const y = Math.min(bar.y, bar.y + bar.length) - 2;
+        return svg("rect", { x, y, width, height: Math.abs(bar.length) + 4 });
+      }),
+    );
   }
 
   private members(selection: Selection): Set<number> {
@@ -290,28 +385,5 @@ export class FabricMap {
       const ends = this.report.fabric.links[link];
       return ends ? [ends.a, ends.b] : [];
     });
-  }
-
-  /** Puts the details beside what is selected, inside the frame. */
-  private place(boxes: Box[], lines: Line[], bars: Bar[]): void {
-    const xs = [
-      ...lines.flatMap((line) => [line.x1, line.x2]),
-      ...bars.map((bar) => bar.x),
-      ...boxes.map((box) => box.x + box.width / 2),
-    ];
-    const middle = xs.reduce((sum, x) => sum + x, 0) / Math.max(1, xs.length);
-    const width = this.details.offsetWidth;
-    const height = this.details.offsetHeight;
-    const rightHalf = middle > this.layout.width / 2;
-    const x = rightHalf ? Math.min(...xs) - width - 18 : Math.max(...xs) + 18;
-    const left = Math.min(Math.max(0, x), Math.max(0, this.layout.width - width));
-    const ys = [...lines.flatMap((line) => [line.y1, line.y2]), ...bars.map((bar) => bar.y)];
-    const center = ys.reduce((sum, y) => sum + y, 0) / Math.max(1, ys.length);
-    const top = Math.min(
-      Math.max(0, center - height / 2),
-      Math.max(0, this.layout.height - height),
-    );
-    this.details.style.left = `${left}px`;
-    this.details.style.top = `${top}px`;
   }
 }

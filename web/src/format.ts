@@ -36,3 +36,17 @@ export function count(number: number, noun: string): string {
   const plural = /(s|ch|x)$/.test(noun) ? `${noun}es` : `${noun}s`;
   return `${fixed(number, 0)} ${number === 1 ? noun : plural}`;
 }
+
+/** Bytes in KiB or MiB with three significant digits. */
+export function bytes(number: number): string {
+  const [value, unit] =
+    number >= 1 << 20 ? [number / (1 << 20), "MiB"] : [number / 1024, "KiB"];
+  const decimals = value >= 100 || value === 0 ? 0 : value >= 10 ? 1 : 2;
+  return `${fixed(value, decimals)}${THIN}${unit}`;
+}
+
+/** How many times slower: "2.4×"; "starved" where nothing arrives. */
+export function times(slowdown: number): string {
+  if (!Number.isFinite(slowdown)) return "starved";
+  return `${fixed(slowdown, slowdown >= 100 ? 0 : slowdown >= 10 ? 1 : 2)}×`;
+}

@@ -1,5 +1,5 @@
 /** The top of the page: title, finding, status, and the table of results. */
-import type { Cell, HeadlineColumn, Report, Status } from "./data";
+import type { Cell, HeadlineColumn, HeadlineRow, Report, Status } from "./data";
 import { html, section } from "./dom";
 import { decimalsFor, fixed } from "./format";
 
@@ -43,7 +43,7 @@ export function headlineTable(report: Report): HTMLElement {
     html(
       "tr",
       {},
-      html("th", { scope: "row" }, row.variant),
+      html("th", { scope: "row" }, row.variant, unsettled(report, row)),
       ...columns.map((column, c) => {
         const style = { decimals: decimals[c] ?? 0, interval: intervals[c] ?? false };
         return cellOf(row.cells[column.key], style, best[c]?.[r] ?? false);
@@ -61,6 +61,16 @@ export function headlineTable(report: Report): HTMLElement {
   const marked = best.some((column) => column.includes(true));
   const note = html("p", { class: "note" }, headlineNote(report, intervals.includes(true), marked));
   return section("results", "Results", scroll, note, oddities(report.oddities));
+}
+
+/** Says beside a variant's name that its figures may not be the last word. */
+function unsettled(report: Report, row: HeadlineRow): HTMLElement | null {
+  const seeds = row.unsettled ?? [];
+  if (seeds.length === 0) return null;
+  const of = report.seeds.length > 1 ? `: ${seeds.length} of ${report.seeds.length} seeds` : "";
+  const mark = html("span", { class: "unsettled" }, `not converged${of}`);
+  mark.title = "Throughput was still changing when the run ended; raise duration.";
+  return mark;
 }
 
 function columnHead(column: HeadlineColumn): HTMLElement {
@@ -130,7 +140,8 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
   return `${spread}Underlined: the best of a column${ties}.`;
 }
 
-function oddities(lines: string[]): HTMLElement | null {
+/** Remarks, the first few of them unfolded; null if there are none. */
+export function oddities(lines: string[]): HTMLElement | null {
   if (lines.length === 0) return null;
   const list = (some: string[]) => html("ul", {}, ...some.map((line) => html("li", {}, line)));
   const rest = lines.slice(ODDITIES_SHOWN);

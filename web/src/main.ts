@@ -1,80 +1,63 @@
 /** Reads the embedded results and builds the page from top to bottom. */
+import { curves } from "./curves";
 import { parseReport, type Report, type Variant } from "./data";
-import { choice, html, section, type Choice } from "./dom";
-import { FabricMap } from "./fabric-map";
+import { choice, html, section } from "./dom";
+import { FabricViews } from "./fabric-views";
 import { headlineTable, masthead } from "./headline";
+import { Names } from "./names";
+import { channelOf } from "./over-time";
 import { throughput } from "./series";
+import { whoSuffers } from "./sufferers";
 import * as tables from "./tables";
 
-/** Everything below the masthead that follows the chosen variant. */
-class VariantViews {
-  readonly fabric: HTMLElement;
-  readonly worst: HTMLElement;
-  private readonly map: FabricMap;
-  private readonly choices: Choice<string>[] = [];
-  private readonly deadlock = html("div", {});
-  private readonly links = html("div", {});
-
-  constructor(
-    private readonly report: Report,
-    first: Variant,
-  ) {
-    this.map = new FabricMap(report, first);
-    const shape = html("p", { class: "note under-title" }, shapeOf(report));
-    this.fabric = section(
-      "fabric",
-      "Fabric",
-      shape,
-      this.picker("map"),
-      this.deadlock,
-      this.map.element,
-    );
-    this.worst = section("worst", "Worst links", this.picker("worst"), this.links);
-    this.fill(first);
-  }
-
-  private picker(place: string): HTMLElement | null {
-    const { variants } = this.report;
-    if (variants.length < 2) return null;
-    const options = variants.map(({ name }, i) => ({ value: String(i), label: name }));
-    const made = choice(`${place}-variant`, "Variant", options, "0", (value) => {
-      const variant = variants[Number(value)];
-      if (!variant) return;
-      for (const other of this.choices) other.show(value);
-      this.map.show(variant);
-      this.fill(variant);
-    });
-    this.choices.push(made);
-    return html("div", { class: "controls" }, made.element);
-  }
-
-  private fill(variant: Variant): void {
-    const cycle = tables.deadlockCycle(variant);
-    this.deadlock.replaceChildren(...(cycle ? [cycle] : []));
-    const rows = tables.worstLinks(this.report, variant, (link) => this.map.point(link));
-    this.links.replaceChildren(rows);
-  }
+/** The worst links of the variant that the first map shows. */
+function worst(report: Report, names: Names, views: FabricViews, first: Variant): HTMLElement {
+  const { variants } = report;
+  const links = html("div", {});
+  const fill = (variant: Variant) => {
+    const open = (link: number, direction: "forward" | "backward") =>
+      views.open(channelOf(link, direction));
+    links.replaceChildren(tables.worstLinks(report, names, variant, open));
+  };
+  fill(first);
+  const options = variants.map(({ name }, i) => ({ value: String(i), label: name }));
+  const pick = choice("worst-variant", "Variant", options, "0", (value) => {
+    const variant = variants[Number(value)];
+    if (variant) views.choose(variant);
+  });
+  views.onVariant((variant) => {
+    pick.show(String(variants.indexOf(variant)));
+    fill(variant);
+  });
+  const controls = variants.length > 1 && html("div", { class: "controls" }, pick.element);
+  return section("worst", "Worst links", controls, links);
 }
 
-function shapeOf(report: Report): string {
-  const { structure, dims, levels } = report.fabric;
-  if (structure === "grid" && dims) return `Grid of ${dims.join(" × ")} switches.`;
-  if (structure === "tree" && levels)
-    return `Tree with ${levels} level${levels > 1 ? "s" : ""} of switches.`;
-  return "Neither a tree nor a grid; drawn as its cables run.";
+function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
+  const names = new Names(report);
+  const views = new FabricViews(report, names, first);
+  return [
+    views.element,
+    whoSuffers(report.variants, names, views),
+    throughput(report, views.clock),
+    worst(report, names, views, first),
+  ];
 }
+
+const SWEEP_NOTE = "Means over the seeds; bars are 95 % confidence intervals.";
+const CURVES_NOTE =
+  "Variants that differ in nothing but the load they offer are one line. Bars are 95 % " +
+  "confidence intervals over the seeds.";
 
 function build(report: Report): HTMLElement {
   const [first] = report.variants;
-  if (!first) throw new Error("variants is empty; one is needed");
-  const views = new VariantViews(report, first);
   const parts = [
     masthead(report),
-    headlineTable(report),
+    report.headline.rows.length > 0 ? headlineTable(report) : null,
+    report.sweep ? curves("sweep", "Sweep", SWEEP_NOTE, report.sweep) : null,
     tables.publishedTable(report),
-    views.fabric,
-    throughput(report),
-    views.worst,
+    report.curves ? curves("curves", "Load curves", CURVES_NOTE, report.curves) : null,
+    ...(first ? runParts(report, first) : [tables.remarks(report)]),
     tables.facts(report),
     tables.notModelled(report),
     tables.reproduce(report),

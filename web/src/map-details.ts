@@ -1,45 +1,60 @@
 /** The numbers of what the reader points at. */
-import type { Report, Variant } from "./data";
+import type { Report } from "./data";
 import { html } from "./dom";
 import type { SwitchLinks } from "./fabric-links";
-import { count, percent, rate } from "./format";
+import { bytes, count, percent, rate } from "./format";
 import type { Selection } from "./map-find";
+
+/** Reads what a channel does now, 0..1. */
+export interface Shares {
+  load(channel: number): number;
+  wait(channel: number): number;
+}
+
+/** The same with the bytes that stand in a switch; null if that is not known. */
+export interface Readings extends Shares {
+  queue(node: number): number | null;
+}
 
 /** Elements that describe a link, a switch or a bundle. */
 export function describe(
   report: Report,
-  variant: Variant,
+  read: Readings,
   links: SwitchLinks,
   selection: Selection,
 ): HTMLElement[] {
-  if (selection.kind === "link") return describeLink(report, variant, selection.link);
+  if (selection.kind === "link") return describeLink(report, read, selection.link);
   const node = selection.kind === "node" ? selection.node : selection.bar.node;
   const name = report.fabric.nodes[node]?.name ?? "";
   if (selection.kind === "bar") {
     const { bar } = selection;
     const title = html("strong", {}, `${name}: ${bar.links.length} ${bar.noun}`);
-    return [title, ...summarize(report, variant, bar.links)];
+    return [title, ...summarize(report, read, bar.links)];
   }
   const all = links.all[node] ?? [];
   const hosts = links.hosts[node]?.length ?? 0;
   const ports = `${count(all.length, "link")}, ${hosts} to hosts`;
-  return [html("strong", {}, name), html("div", {}, ports), ...summarize(report, variant, all)];
+  const bytesThere = read.queue(node);
+  const queue = bytesThere !== null && html("div", {}, `Waiting in it: ${bytes(bytesThere)}`);
+  const lines = [html("div", {}, ports), ...(queue ? [queue] : [])];
+  return [html("strong", {}, name), ...lines, ...summarize(report, read, all)];
 }
 
-function describeLink(report: Report, variant: Variant, link: number): HTMLElement[] {
+function describeLink(report: Report, read: Shares, link: number): HTMLElement[] {
   const cable = report.fabric.links[link];
   if (!cable) return [];
-  const { forward, backward, wait_forward, wait_backward } = variant.links;
   const name = (node: number) => report.fabric.nodes[node]?.name ?? "";
-  const row = (from: number, to: number, load = 0, wait = 0) =>
-    html(
+  const row = (from: number, to: number, channel: number) => {
+    const load = read.load(channel);
+    return html(
       "tr",
       {},
       html("th", { scope: "row" }, `${name(from)} → ${name(to)}`),
       html("td", {}, percent(load)),
       html("td", {}, rate(load * cable.gbps)),
-      html("td", {}, percent(wait)),
+      html("td", {}, percent(read.wait(channel))),
     );
+  };
   const heads = ["Direction", "Load", "Carried", "Waiting"];
   const head = html("tr", {}, ...heads.map((text) => html("th", { scope: "col" }, text)));
   return [
@@ -52,21 +67,21 @@ function describeLink(report: Report, variant: Variant, link: number): HTMLEleme
       html(
         "tbody",
         {},
-        row(cable.a, cable.b, forward[link], wait_forward[link]),
-        row(cable.b, cable.a, backward[link], wait_backward[link]),
+        row(cable.a, cable.b, 2 * link),
+        row(cable.b, cable.a, 2 * link + 1),
       ),
     ),
   ];
 }
 
 /** Worst and mean over both directions of some links. */
-function summarize(report: Report, variant: Variant, members: number[]): HTMLElement[] {
-  const { forward, backward, wait_forward, wait_backward } = variant.links;
-  const line = (label: string, there: number[], back: number[]) => {
+function summarize(report: Report, read: Shares, members: number[]): HTMLElement[] {
+  const line = (label: string, share: (channel: number) => number) => {
     let [most, sum, at] = [-1, 0, 0];
     for (const link of members) {
-      const worse = Math.max(there[link] ?? 0, back[link] ?? 0);
-      sum += (there[link] ?? 0) + (back[link] ?? 0);
+      const [there, back] = [share(2 * link), share(2 * link + 1)];
+      const worse = Math.max(there, back);
+      sum += there + back;
       if (worse > most) [most, at] = [worse, link];
     }
     const mean = sum / Math.max(1, 2 * members.length);
@@ -74,5 +89,5 @@ function summarize(report: Report, variant: Variant, members: number[]): HTMLEle
     return html("div", {}, `${label}: mean ${percent(mean)}${place}`);
   };
   if (members.length === 0) return [];
-  return [line("Load", forward, backward), line("Waiting", wait_forward, wait_backward)];
+  return [line("Load", read.load), line("Waiting", read.wait)];
 }

@@ -1,8 +1,9 @@
 /** The legend of the map, and the marks of hot receivers. */
 import type { Report, Variant } from "./data";
+import type { Trees } from "./congestion-tree";
 import { html, svg } from "./dom";
 import type { Layout } from "./fabric-marks";
-import { count } from "./format";
+import { bytes, count } from "./format";
 import type { Metric } from "./load-scale";
 
 /** Most hot receivers that are named on the map. */
@@ -24,6 +25,7 @@ export function drawLegend(
   metric: Metric,
   entries: LegendEntry[],
   variant: Variant,
+  more: { queue: number; trees: Trees | null },
 ): HTMLElement[] {
   const title = metric === "load" ? "Load, %" : "Time with data but no credits, %";
   const items = entries.map(({ index, width, range, links }) => {
@@ -34,16 +36,27 @@ export function drawLegend(
   });
   const extra = [];
   if (variant.hosts_hot.length > 0) extra.push(key("hot", "hot receiver"));
+  if (more.trees) extra.push(key("tree", "congestion tree, brightest at its root"));
+  if (more.queue > 0) extra.push(key("queue", `bytes in a switch; full: ${bytes(more.queue)}`));
   if (variant.deadlock) extra.push(key("stuck", "switch in the deadlock"));
   return [html("span", { class: "legend-title" }, title), html("ul", {}, ...items, ...extra)];
 }
 
-function key(kind: "hot" | "stuck", label: string): HTMLElement {
-  const sign =
-    kind === "hot"
-      ? svg("path", { class: "hot", d: triangle(7, 2) })
-      : svg("rect", { class: "box stuck", x: 2, y: 2, width: 10, height: 8 });
-  const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, sign);
+function key(kind: "hot" | "stuck" | "tree" | "queue", label: string): HTMLElement {
+  const frame = { x: 2, y: 1, width: 10, height: 10 };
+  const signs = {
+    hot: () => [svg("path", { class: "hot", d: triangle(7, 2) })],
+    stuck: () => [svg("rect", { class: "box stuck", x: 2, y: 2, width: 10, height: 8 })],
+    tree: () => [
+      svg("line", { class: "glow-2", x1: 0, x2: 14, y1: 6, y2: 6, "stroke-width": 11 }),
+      svg("line", { class: "glow-0", x1: 0, x2: 14, y1: 6, y2: 6, "stroke-width": 6 }),
+    ],
+    queue: () => [
+      svg("rect", { class: "box", ...frame }),
+      svg("rect", { class: "queue", x: 2.5, y: 5.5, width: 9, height: 5 }),
+    ],
+  };
+  const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, ...signs[kind]());
   return html("li", {}, sample, html("span", {}, label));
 }
 

@@ -1,8 +1,10 @@
 /** Throughput over time: one chart per variant on one scale, with a legend that is a table. */
 import uPlot from "uplot";
 import type { FlowClass, Report, Series, Variant } from "./data";
+import type { Clock } from "./clock";
 import { choice, cssColor, html, section, svg } from "./dom";
 import { fixed } from "./format";
+import { axisStyle, followClock, tickText } from "./time-chart";
 
 type Kind = "groups" | "flows";
 
@@ -33,12 +35,12 @@ const DASHES: Record<FlowClass, number[][]> = {
 };
 
 /** The section, or null if no variant has samples. */
-export function throughput(report: Report): HTMLElement | null {
+export function throughput(report: Report, clock: Clock): HTMLElement | null {
   const has = (kind: Kind) => report.variants.some((variant) => variant.series[kind].length > 0);
   const kinds = (["groups", "flows"] as const).filter(has);
   const [first] = kinds;
   if (!first) return null;
-  const view = new Charts(report, first);
+  const view = new Charts(report, first, clock);
   const labels: Record<Kind, string> = { groups: "Flow groups", flows: "Single flows" };
   const options = kinds.map((value) => ({ value, label: labels[value] }));
   const pick = choice("series-kind", "Show", options, first, (kind) => view.show(kind));
@@ -57,6 +59,7 @@ class Charts {
   constructor(
     private readonly report: Report,
     private kind: Kind,
+    private readonly clock: Clock,
   ) {
     this.table.setAttribute("aria-label", "Lines of the charts");
     const note =
@@ -122,19 +125,13 @@ class Charts {
     const inMs = start_us + samples * dt_us >= 2000;
     const scale = inMs ? 1e-3 : 1;
     const time = Array.from({ length: samples }, (_, i) => (start_us + (i + 0.5) * dt_us) * scale);
-    const axis = {
-      stroke: cssColor("--muted"),
-      font: "11px system-ui, sans-serif",
-      labelFont: "11px system-ui, sans-serif",
-      grid: { stroke: cssColor("--rule"), width: 1 },
-      ticks: { stroke: cssColor("--rule"), width: 1, size: 4 },
-    };
+    const axis = axisStyle();
     const ticks = { values: (_: uPlot, splits: number[]) => splits.map(tickText) };
     const options: uPlot.Options = {
       width,
       height: 220,
       legend: { show: false },
-      cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false } },
+      cursor: { sync: { key: "time" }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: () => [0, this.top()] } },
       axes: [
         {
@@ -150,7 +147,9 @@ class Charts {
       hooks: { setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")] },
     };
     const columns = lines.map((line) => time.map((_, i) => line[i] ?? null));
-    return new uPlot(options, [time, ...columns], holder);
+    const plot = new uPlot(options, [time, ...columns], holder);
+    followClock(plot, this.clock, inMs ? 1000 : 1);
+    return plot;
   }
 
   private drawTable(): void {
@@ -221,10 +220,6 @@ class Charts {
       cell.textContent = value == null ? "–" : fixed(value, 1);
     });
   }
-}
-
-function tickText(value: number): string {
-  return fixed(value, Number.isInteger(value) ? 0 : value < 0.1 ? 2 : 1);
 }
 
 function lineStyle(entry: Entry): uPlot.Series {

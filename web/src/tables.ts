@@ -1,8 +1,10 @@
 /** The plain tables and lists of the page. */
 import type { Report, Variant } from "./data";
 import { html, section } from "./dom";
-import { shortNames } from "./fabric-links";
 import { percent, rate } from "./format";
+import { oddities } from "./headline";
+import type { Names } from "./names";
+import { channelOf } from "./over-time";
 
 /** Published numbers beside ours; null if there are none. */
 export function publishedTable(report: Report): HTMLElement | null {
@@ -25,25 +27,22 @@ export function publishedTable(report: Report): HTMLElement | null {
 /** The most loaded or most blocked directions of a variant. */
 export function worstLinks(
   report: Report,
+  names: Names,
   variant: Variant,
-  point: (link: number) => void,
+  open: (link: number, direction: "forward" | "backward") => void,
 ): HTMLElement {
   if (variant.worst_links.length === 0) {
     return html("p", { class: "note" }, "No link of this variant stands out.");
   }
   const heads = ["From → to", "Load", "Carried", "Waiting", "Why"];
-  const names = shortSwitchNames(report);
   const rows = variant.worst_links.map((row) => {
     const cable = report.fabric.links[row.link];
-    const ports = /\[(\d+)\] ?[-–] ?.*\[(\d+)\]$/.exec(cable?.name ?? "");
-    const ends = cable ? [cable.a, cable.b] : [];
-    const port = (end: number) => (ports ? `[${ports[end + 1]}]` : "");
-    const named = ends.map((node, end) => `${names[node] ?? ""}${port(end)}`);
-    if (row.direction === "backward") named.reverse();
-    const text = named.join(" → ");
+    const channel = channelOf(row.link, row.direction);
+    const text = names.channel(channel);
+    const [, to] = names.ends(channel);
     const button = html("button", { type: "button", class: "link" }, text);
     button.title = `${cable?.name ?? ""}: show on the map`;
-    button.addEventListener("click", () => point(row.link));
+    button.addEventListener("click", () => open(row.link, row.direction));
     return html(
       "tr",
       {},
@@ -51,18 +50,10 @@ export function worstLinks(
       html("td", { class: "number" }, percent(row.load, 1)),
       html("td", { class: "number" }, rate(row.load * (cable?.gbps ?? 0))),
       html("td", { class: "number" }, percent(row.wait, 1)),
-      html("td", { class: "prose" }, row.why),
+      html("td", { class: "prose" }, names.shorten(row.why, to)),
     );
   });
   return table(heads, [1, 2, 3], rows, "Worst links");
-}
-
-/** Names by node, switches without the prefix all of them share. */
-function shortSwitchNames(report: Report): string[] {
-  const { nodes } = report.fabric;
-  const shorts = shortNames(nodes.filter((n) => n.kind === "switch").map((n) => n.name));
-  let next = 0;
-  return nodes.map((node) => (node.kind === "switch" ? (shorts[next++] ?? node.name) : node.name));
 }
 
 /** The cycle of a deadlock, or null. */
@@ -89,6 +80,11 @@ export function facts(report: Report): HTMLElement {
     html("div", {}, html("dt", {}, label), html("dd", {}, value)),
   );
   return section("facts", "Facts", html("dl", { class: "facts" }, ...pairs));
+}
+
+/** What a careful reader should know, where no table of results says it; null if nothing. */
+export function remarks(report: Report): HTMLElement | null {
+  return oddities(report.oddities);
 }
 
 /** What the model leaves out. */

@@ -1,5 +1,6 @@
 //! The data of the report page, schema `clearlane-report/1`; the contract is `web/src/data.ts`.
 
+use super::curves::curves;
 use super::finding::{finding, why};
 use super::layout::layout;
 use super::map::Map;
@@ -37,6 +38,7 @@ pub(super) struct Report {
     fabric: Option<FabricData>,
     variants: Vec<VariantData>,
     sweep: Option<SweepData>,
+    curves: Option<SweepData>,
     not_modelled: &'static [&'static str],
 }
 
@@ -49,6 +51,8 @@ struct Headline {
 #[derive(Serialize)]
 struct HeadlineRow {
     variant: String,
+    /// Seeds that had not settled when they ended.
+    unsettled: Vec<u64>,
     cells: BTreeMap<&'static str, Cell>,
 }
 
@@ -179,6 +183,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         oddities,
         fabric: Some(fabric_data(result, map.fabric)),
         sweep: None,
+        curves: curves(result),
         variants: result.variants.iter().map(|one| variant(result, one, &map)).collect(),
         not_modelled: NOT_MODELLED,
     }
@@ -201,6 +206,7 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         fabric: None,
         variants: Vec::new(),
         sweep: Some(page.data.clone()),
+        curves: None,
         not_modelled: NOT_MODELLED,
     }
 }
@@ -212,7 +218,13 @@ fn headline_data(result: &RunResult) -> Headline {
         value: estimate.map(|estimate| estimate.mean),
         interval: estimate.and_then(|estimate| estimate.half_width),
     };
+    let unsettled = |name: &str| {
+        let same = result.variants.iter().filter(|variant| variant.name == name);
+        let runs = same.flat_map(|variant| &variant.runs);
+        runs.filter(|run| !run.figures.warm_up.converged).map(|run| run.seed).collect()
+    };
     let row = |(variant, cells): (String, Vec<Option<Estimate>>)| HeadlineRow {
+        unsettled: unsettled(&variant),
         variant,
         cells: keys.iter().copied().zip(cells.into_iter().map(cell)).collect(),
     };

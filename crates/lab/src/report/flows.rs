@@ -6,7 +6,7 @@ use super::over_time::Channels;
 use super::packed::Packed;
 use crate::measure::{FlowFigures, History};
 use crate::result::{SeedResult, VariantResult};
-use clearlane_workload::{Class, Rank};
+use clearlane_workload::{Class, Rank, Transport};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub(super) struct Flow {
     alone_bytes: Option<u64>,
     /// Channels it crosses; empty if not known.
     pub(super) path: Vec<u32>,
+    /// Channels its acknowledgements cross; empty without.
+    acks: Vec<u32>,
     /// How much it counts where causes are looked for.
     pub(super) weight: f64,
 }
@@ -41,7 +43,17 @@ impl Flow {
         weight: f64,
     ) -> Self {
         let (index, alone_bytes) = (None, None);
-        Flow { group, source, destination, index, payload_bytes: 0, alone_bytes, path, weight }
+        Flow {
+            group,
+            source,
+            destination,
+            index,
+            payload_bytes: 0,
+            alone_bytes,
+            path,
+            acks: Vec::new(),
+            weight,
+        }
     }
 }
 
@@ -65,7 +77,9 @@ pub(super) struct FlowsData {
     share: Vec<Option<f64>>,
     /// Share of the measured frames with a channel of its path held back, 0..1.
     held: Vec<f64>,
-    /// The root it is held back by most often: a channel.
+    /// The same of the way of its acknowledgements.
+    acks_held: Vec<f64>,
+    /// The root either is held back by most often: a channel.
     root: Vec<Option<u32>>,
     /// Channels it crosses.
     path: Vec<Vec<u32>>,
@@ -81,7 +95,13 @@ impl Default for Packed {
 }
 
 /// Every flow that was recorded beside the hot flows or without them.
-pub(super) fn known_flows(run: &SeedResult, path: impl Fn(Rank, Rank) -> Vec<u32>) -> Vec<Flow> {
+pub(super) fn known_flows(
+    variant: &VariantResult,
+    run: &SeedResult,
+    path: impl Fn(Rank, Rank) -> Vec<u32>,
+) -> Vec<Flow> {
+    let groups = &variant.prepared.groups;
+    let reliable = |group: usize| groups.get(group).is_some_and(|g| g.transport == Transport::Rc);
     let key = |flow: &FlowFigures| (flow.group, flow.source, flow.destination);
     let alone = run.history.iter().flat_map(|history| &history.alone);
     let mut alone: BTreeMap<_, u64> = alone.map(|flow| (key(flow), flow.payload_bytes)).collect();
@@ -93,6 +113,7 @@ pub(super) fn known_flows(run: &SeedResult, path: impl Fn(Rank, Rank) -> Vec<u32
         payload_bytes,
         alone_bytes,
         path: path(key.1, key.2),
+        acks: if reliable(key.0) { path(key.2, key.1) } else { Vec::new() },
         // A flow that was delivered nothing still stands somewhere.
         weight: (payload_bytes + 1) as f64,
     };
@@ -106,11 +127,15 @@ pub(super) fn known_flows(run: &SeedResult, path: impl Fn(Rank, Rank) -> Vec<u32
     flows
 }
 
-/// What holds flows back over the measured frames: the share of time, and the root most often.
-fn held_back(path: &[u32], frames: &Frames, channels: &Channels) -> (f64, Option<u32>) {
+/// Share of the measured frames in which something holds a path back; counts the roots.
+fn held_back(
+    path: &[u32],
+    frames: &Frames,
+    channels: &Channels,
+    roots: &mut BTreeMap<u32, usize>,
+) -> f64 {
     let measured = frames.measured();
     let mut held = 0;
-    let mut roots: BTreeMap<u32, usize> = BTreeMap::new();
     for frame in measured.clone() {
         let causes = &channels.causes[frame];
         let stuck = path.iter().find(|c| causes[**c as usize] != super::congestion::Cause::Free);
@@ -120,9 +145,7 @@ fn held_back(path: &[u32], frames: &Frames, channels: &Channels) -> (f64, Option
             *roots.entry(root).or_insert(0) += 1;
         }
     }
-    // The first of equals.
-    let root = roots.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
-    (held as f64 / measured.len().max(1) as f64, root.map(|(root, _)| root))
+    held as f64 / measured.len().max(1) as f64
 }
 
 /// Which flows a report shows if it cannot show all: half those that suffer most, half the largest.
@@ -175,7 +198,11 @@ pub(super) fn flows_data(
         let (Some(from), Some(to)) = (node(flow.source), node(flow.destination)) else { continue };
         let shares = run.figures.sender_shares.get(flow.group);
         let share = shares.into_iter().flatten().find(|share| share.sender == flow.source);
-        let (held, root) = held_back(&flow.path, frames, channels);
+        let mut roots = BTreeMap::new();
+        let held = held_back(&flow.path, frames, channels, &mut roots);
+        let acks_held = held_back(&flow.acks, frames, channels, &mut roots);
+        // The first of equals.
+        let root = roots.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
         data.from.push(from);
         data.to.push(to);
         data.group.push(flow.group);
@@ -183,7 +210,8 @@ pub(super) fn flows_data(
         data.alone_gbps.push(flow.alone_bytes.map(gbps));
         data.share.push(share.map(|share| round(share.share.min(1.0))));
         data.held.push(round(held));
-        data.root.push(root.and_then(code));
+        data.acks_held.push(round(acks_held));
+        data.root.push(root.and_then(|(root, _)| code(root)));
         data.path.push(flow.path.iter().filter_map(|channel| code(*channel)).collect());
         let slices = flow.index.and_then(|index| history.flow_bytes.get(index));
         let sums: Vec<u64> = slices.map_or(Vec::new(), |slices| frames.sums(slices).collect());

@@ -85,10 +85,10 @@ impl Channels {
 pub(super) fn flows_of(variant: &VariantResult, run: &SeedResult) -> Vec<Flow> {
     let figures = &run.figures;
     let Some(paths) = Paths::new(&variant.prepared, &figures.channels) else {
-        return known_flows(run, |_, _| Vec::new());
+        return known_flows(variant, run, |_, _| Vec::new());
     };
     if !figures.flows_dropped {
-        return known_flows(run, |from, to| paths.path(from, to).unwrap_or_default());
+        return known_flows(variant, run, |from, to| paths.path(from, to).unwrap_or_default());
     }
     let mut flows = Vec::new();
     for (index, group) in variant.prepared.groups.iter().enumerate() {

@@ -1,0 +1,321 @@
+/** Figures over a parameter that was varied: lines with intervals, and the table of all points. */
+import uPlot from "uplot";
+import type { Sweep, SweepPoint } from "./data";
+import { cssColor, html, section, svg, type Child } from "./dom";
+import { decimalsFor, fixed } from "./format";
+import { axisStyle, tickText } from "./time-chart";
+
+/** One line: points that differ in nothing but the axis that is drawn along. */
+interface Curve {
+  name: string;
+  points: { x: number; point: SweepPoint }[];
+  color: string;
+  dash: number[];
+}
+
+const COLORS = 6;
+const DASHES = [[], [7, 3], [2, 2.5]];
+const HEIGHT = 280;
+/** Largest over smallest value from which on a scale is logarithmic. */
+const LOG_FROM = 50;
+const ROWS_SHOWN = 12;
+
+/** A section of curves; `id` keeps the controls of two of them apart. */
+export function curves(id: string, title: string, note: string, sweep: Sweep): HTMLElement {
+  const view = new Curves(id, sweep);
+  return section(id, title, html("p", { class: "note under-title" }, note), view.element);
+}
+
+const isNumeric = (values: (number | string)[]) =>
+  values.length > 1 && values.every((value) => typeof value === "number");
+
+class Curves {
+  readonly element = html("div", {});
+  private readonly charts = html("div", { class: "charts curves" });
+  private readonly keys = html("ul", { class: "curve-keys" });
+  private readonly table = html("div", { class: "scroll", tabindex: 0, role: "region" });
+  private axis: number;
+  private readonly figures: number[];
+  private plots: uPlot[] = [];
+  private width = 0;
+  private all = false;
+
+  constructor(
+    private readonly id: string,
+    private readonly sweep: Sweep,
+  ) {
+    this.axis = sweep.axes.findIndex(({ values }) => isNumeric(values));
+    this.figures = sweep.figures.map((_, i) => i).slice(0, 2);
+    this.table.setAttribute("aria-label", "Points");
+    if (this.axis >= 0) this.element.append(this.controls(), this.keys, this.charts);
+    this.element.append(this.table);
+    this.drawTable();
+    new ResizeObserver(() => {
+      if (this.charts.clientWidth !== this.width) this.draw();
+    }).observe(this.charts);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  private controls(): HTMLElement {
+    const { axes, figures } = this.sweep;
+    const selects: Child[] = this.figures.map((figure, chart) =>
+      this.select(`figure-${chart}`, chart === 0 ? "Left" : "Right", figures, figure, (value) => {
+        this.figures[chart] = value;
+        this.draw();
+      }),
+    );
+    const numeric = axes.filter(({ values }) => isNumeric(values));
+    if (numeric.length > 1) {
+      selects.unshift(
+        this.select("axis", "Along", axes, this.axis, (value) => {
+          if (!isNumeric(axes[value]?.values ?? [])) return;
+          this.axis = value;
+          this.draw();
+        }),
+      );
+    }
+    return html("div", { class: "controls" }, ...selects);
+  }
+
+  private select(
+    name: string,
+    legend: string,
+    options: { label: string; unit: string; values?: (number | string)[] }[],
+    initial: number,
+    chosen: (value: number) => void,
+  ): HTMLElement {
+    const made = options.map(({ label, unit, values }, value) => {
+      const text = unit ? `${label}, ${unit}` : label;
+      const option = html("option", { value, disabled: !!values && !isNumeric(values) }, text);
+      option.selected = value === initial;
+      return option;
+    });
+    const select = html("select", { id: `${this.id}-${name}` }, ...made);
+    select.addEventListener("change", () => chosen(Number(select.value)));
+    return html("label", { class: "select" }, html("span", {}, legend), select);
+  }
+
+  /** Lines in the order of their first point. */
+  private lines(): Curve[] {
+    const { axes, points } = this.sweep;
+    const variants = new Set(points.map(({ variant }) => variant)).size;
+    const found = new Map<string, Curve>();
+    for (const point of points) {
+      const others = axes.flatMap(({ label, unit, values }, i) => {
+        if (i === this.axis || values.length < 2) return [];
+        const value = values[point.at[i] ?? 0];
+        const text = typeof value === "number" ? tickText(value) : value;
+        return `${label} ${text}${unit && ` ${unit}`}`;
+      });
+      const name = [...(variants > 1 ? [point.variant] : []), ...others].join(", ");
+      const x = axes[this.axis]?.values[point.at[this.axis] ?? 0];
+      if (typeof x !== "number") continue;
+      const curve = found.get(name) ?? {
+        name: name || point.variant,
+        points: [],
+        color: `--curve-${found.size % COLORS}`,
+        dash: DASHES[Math.floor(found.size / COLORS) % DASHES.length] ?? [],
+      };
+      found.set(name, curve);
+      curve.points.push({ x, point });
+    }
+    for (const curve of found.values()) curve.points.sort((p, q) => p.x - q.x);
+    return [...found.values()];
+  }
+
+  private draw(): void {
+    this.width = this.charts.clientWidth;
+    if (this.width < 50 || this.axis < 0) return;
+    for (const plot of this.plots) plot.destroy();
+    const lines = this.lines();
+    this.drawKeys(lines);
+    const columns = this.figures.length > 1 && this.width >= 680 ? 2 : 1;
+    const width = Math.floor((this.width - (columns - 1) * 24) / columns);
+    this.charts.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    const holders = this.figures.map((figure) => {
+      const { label = "", unit = "" } = this.sweep.figures[figure] ?? {};
+      const caption = html("figcaption", {}, unit ? `${label}, ${unit}` : label);
+      const said = `${label} over ${this.sweep.axes[this.axis]?.label ?? ""}; see the table`;
+      const holder = html("div", { role: "img", "aria-label": said });
+      return { figure, holder, whole: html("figure", {}, caption, holder) };
+    });
+    this.charts.replaceChildren(...holders.map(({ whole }) => whole));
+    this.plots = holders.map(({ figure, holder }) => this.plot(figure, lines, holder, width));
+  }
+
+  private drawKeys(lines: Curve[]): void {
+    const keys = lines.map(({ name, color, dash }) => {
+      const line = svg("line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 2 });
+      line.style.stroke = `var(${color})`;
+      if (dash.length > 0) line.setAttribute("stroke-dasharray", dash.join(" "));
+      const sample = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }, line);
+      return html("li", {}, sample, name);
+    });
+    if (this.sweep.points.some(({ converged }) => !converged)) {
+      const ring = svg("circle", { class: "unsettled", cx: 7, cy: 6, r: 3.5 });
+      const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, ring);
+      keys.push(html("li", {}, sample, "hollow: not converged"));
+    }
+    this.keys.replaceChildren(...keys);
+  }
+
+  private plot(figure: number, lines: Curve[], holder: HTMLElement, width: number): uPlot {
+    const axis = this.sweep.axes[this.axis];
+    const xs = [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))];
+    xs.sort((p, q) => p - q);
+    const at = (curve: Curve, x: number) => curve.points.find((p) => p.x === x)?.point;
+    const columns = lines.map((curve) => xs.map((x) => at(curve, x)?.mean[figure] ?? null));
+    const values = columns.flat().filter((value): value is number => value !== null);
+    const positive = values.filter((value) => value > 0);
+    const isLog =
+      positive.length === values.length && Math.max(...values) > LOG_FROM * Math.min(...values);
+    const ends = lines.flatMap(({ points }) =>
+      points.flatMap(({ point }) => {
+        const [mean, half] = [point.mean[figure] ?? null, point.half_width[figure] ?? 0];
+        return mean === null ? [] : [mean + (half ?? 0)];
+      }),
+    );
+    const top = Math.max(0, ...ends);
+    const style = axisStyle();
+    const ticks = (_: uPlot, splits: (number | null)[]) =>
+      splits.map((value) => (value === null ? "" : tickText(value)));
+    const reach = ((xs[xs.length - 1] ?? 1) - (xs[0] ?? 0)) * 0.04;
+    const options: uPlot.Options = {
+      width,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { show: false },
+      scales: {
+        x: { time: false, range: [(xs[0] ?? 0) - reach, (xs[xs.length - 1] ?? 1) + reach] },
+        y: isLog ? { distr: 3 } : { range: [0, top > 0 ? top * 1.06 : 1] },
+      },
+      axes: [
+        {
+          ...style,
+          values: ticks,
+          label: axis ? (axis.unit ? `${axis.label}, ${axis.unit}` : axis.label) : "",
+          labelSize: 18,
+          size: 26,
+        },
+        { ...style, values: ticks, size: 56 },
+      ],
+      series: [
+        {},
+        ...lines.map(({ name, color, dash }) => ({
+          label: name,
+          stroke: cssColor(color),
+          width: 1.8,
+          dash,
+          spanGaps: true,
+          points: { show: false },
+        })),
+      ],
+      hooks: { draw: [(plot) => drawPoints(plot, figure, lines)] },
+    };
+    return new uPlot(options, [xs, ...columns], holder);
+  }
+
+  private drawTable(): void {
+    const { axes, figures, points } = this.sweep;
+    const shown = this.all ? points : points.slice(0, ROWS_SHOWN);
+    const decimals = figures.map((_, f) =>
+      decimalsFor(points.flatMap((point) => point.mean[f] ?? [])),
+    );
+    const th = (text: string, unit: string, numeric: boolean) =>
+      html(
+        "th",
+        { scope: "col", class: numeric && "number" },
+        text,
+        html("span", { class: "unit" }, unit || "\u00a0"),
+      );
+    const heads = [
+      th("Variant", "", false),
+      ...axes.map(({ label, unit, values }) => th(label, unit, isNumeric(values))),
+      ...figures.map(({ label, unit }) => th(label, unit, true)),
+      th("", "", false),
+    ];
+    const rows = shown.map((point) => {
+      const places = axes.map(({ values }, i) => {
+        const value = values[point.at[i] ?? 0];
+        const isNumber = typeof value === "number";
+        const text = isNumber ? tickText(value) : (value ?? "");
+        return html("td", { class: isNumber && "number" }, text);
+      });
+      const cells = figures.map((_, f) => {
+        const [mean, half] = [point.mean[f] ?? null, point.half_width[f] ?? null];
+        if (mean === null) return html("td", { class: "number quiet" }, "–");
+        const margin = half !== null && html("span", { class: "quiet" }, ` ± ${figure(half)}`);
+        return html("td", { class: "number" }, fixed(mean, decimals[f] ?? 0), margin);
+      });
+      const settled = point.converged
+        ? null
+        : html("span", { class: "unsettled" }, "not converged");
+      const run = point.run && html("a", { href: point.run }, "report");
+      const name = html("th", { scope: "row" }, point.variant);
+      const last = html("td", {}, settled, settled && run ? " " : null, run);
+      return html("tr", {}, name, ...places, ...cells, last);
+    });
+    const body = html("tbody", {}, ...rows);
+    const head = html("thead", {}, html("tr", {}, ...heads));
+    this.table.replaceChildren(html("table", { class: "points" }, head, body));
+    if (shown.length < points.length) {
+      const text = `Show all ${points.length} points`;
+      const more = html("button", { type: "button", class: "more" }, text);
+      more.addEventListener("click", () => {
+        this.all = true;
+        this.drawTable();
+      });
+      this.table.append(more);
+    }
+  }
+}
+
+/** Half of an interval with two significant digits. */
+function figure(half: number): string {
+  if (half === 0) return "0";
+  return fixed(half, Math.max(0, 1 - Math.floor(Math.log10(half))));
+}
+
+/** Points as discs, hollow where a run had not settled, with their intervals as bars. */
+function drawPoints(plot: uPlot, figure: number, lines: Curve[]): void {
+  const { ctx } = plot;
+  const scale = devicePixelRatio;
+  const bottom = plot.bbox.top + plot.bbox.height;
+  ctx.save();
+  for (const { points, color } of lines) {
+    ctx.strokeStyle = ctx.fillStyle = cssColor(color);
+    for (const { x, point } of points) {
+      const mean = point.mean[figure];
+      if (mean === null || mean === undefined) continue;
+      const half = point.half_width[figure] ?? 0;
+      const [left, y] = [plot.valToPos(x, "x", true), plot.valToPos(mean, "y", true)];
+      ctx.lineWidth = 1.4 * scale;
+      if (half > 0) {
+        const ends = [mean - half, mean + half].map((end) => {
+          const place = plot.valToPos(end, "y", true);
+          return Number.isFinite(place) ? Math.min(bottom, Math.max(plot.bbox.top, place)) : bottom;
+        });
+        ctx.beginPath();
+        for (const end of ends) {
+          ctx.moveTo(left - 3.5 * scale, end);
+          ctx.lineTo(left + 3.5 * scale, end);
+        }
+        ctx.moveTo(left, ends[0] ?? y);
+        ctx.lineTo(left, ends[1] ?? y);
+        ctx.stroke();
+      }
+      ctx.beginPath();
+      ctx.arc(left, y, 3.4 * scale, 0, 2 * Math.PI);
+      if (point.converged) {
+        ctx.fill();
+      } else {
+        ctx.save();
+        ctx.fillStyle = cssColor("--bg");
+        ctx.fill();
+        ctx.restore();
+        ctx.stroke();
+      }
+    }
+  }
+  ctx.restore();
+}

@@ -1,0 +1,97 @@
+/** Flows as a table: what each is delivered, how much slower it is, and what holds it back. */
+import type { Series } from "./data";
+import { html } from "./dom";
+import { fixed, percent, times } from "./format";
+import type { Names } from "./names";
+import { slowdownOf, type Channel, type Flow } from "./over-time";
+
+/** What a table of flows needs to know and to tell. */
+export interface FlowColumns {
+  names: Names;
+  groups: Series[];
+  openFlow(flow: Flow): void;
+  openRoot(channel: Channel): void;
+}
+
+const SHOWN = 8;
+const SHOWN_MOST = 200;
+
+/** A table of flows in the order given; the first few until the reader asks for more. */
+export function flowTable(flows: Flow[], columns: FlowColumns, label: string): HTMLElement {
+  if (flows.length === 0) return html("p", { class: "note" }, "No recorded flow.");
+  const alone = flows.some(({ aloneGbps }) => aloneGbps !== null);
+  const acks = flows.some(({ acksHeld }) => acksHeld > 0);
+  const heads = [
+    ["Flow", "", ""],
+    ["Group", "", ""],
+    ["Delivered", "Gbit/s", "payload over the measured part"],
+    ...(alone ? [["Alone", "Gbit/s", "without the hot flows"]] : []),
+    ...(alone ? [["Slowdown", "", "alone over delivered"]] : []),
+    ["Gets of offer", "", "what its host is delivered of what it offers in the group"],
+    ["Held back", "of time", "share of frames with a link of its way held back"],
+    ...(acks ? [["ACKs held back", "of time", "the same of the way of its acknowledgements"]] : []),
+    ["By root", "", "the root that held it back most often"],
+  ] as [string, string, string][];
+  const last = heads.length - 1;
+  const head = heads.map(([text, unit, title], i) => {
+    const numeric = i > 1 && i < last;
+    const sub = html("span", { class: "unit" }, unit || "\u00a0");
+    const attributes = { scope: "col", class: numeric && "number", title: title || null };
+    return html("th", attributes, text, sub);
+  });
+  const body = html("tbody", {});
+  const show = (most: number) => {
+    body.replaceChildren(...flows.slice(0, most).map((flow) => row(flow, columns, { alone, acks })));
+  };
+  show(SHOWN);
+  const whole = html("table", { class: "flows" }, html("thead", {}, html("tr", {}, ...head)), body);
+  const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
+  const scroll = html("div", region, whole);
+  if (flows.length <= SHOWN) return scroll;
+  const most = Math.min(flows.length, SHOWN_MOST);
+  const text = most < flows.length ? `Show ${most} of ${flows.length}` : `Show all ${most}`;
+  const more = html("button", { type: "button", class: "more" }, text);
+  more.addEventListener("click", () => {
+    show(most);
+    more.remove();
+  });
+  return html("div", {}, scroll, more);
+}
+
+function row(
+  flow: Flow,
+  columns: FlowColumns,
+  { alone, acks }: { alone: boolean; acks: boolean },
+): HTMLElement {
+  const { names, groups } = columns;
+  const open = html(
+    "button",
+    { type: "button", class: "link" },
+    `${names.node(flow.from)} → ${names.node(flow.to)}`,
+  );
+  open.addEventListener("click", () => columns.openFlow(flow));
+  const slowdown = slowdownOf(flow);
+  const number = (text: string) => html("td", { class: "number" }, text);
+  const decimals = (value: number) => (value >= 10 ? 1 : value >= 0.1 || value === 0 ? 2 : 3);
+  const gbps = (value: number) => fixed(value, decimals(value));
+  const { root } = flow;
+  const by = html("td", {}, root === null ? "–" : null);
+  if (root !== null) {
+    const button = html("button", { type: "button", class: "link" }, names.channel(root));
+    button.addEventListener("click", () => columns.openRoot(root));
+    by.append(button);
+  }
+  return html(
+    "tr",
+    {},
+    html("th", { scope: "row" }, open),
+    html("td", { class: "quiet" }, groups[flow.group]?.name ?? ""),
+    number(gbps(flow.gbps)),
+    alone && number(flow.aloneGbps === null ? "–" : gbps(flow.aloneGbps)),
+    alone && number(slowdown === null ? "–" : times(slowdown)),
+    number(flow.share === null ? "–" : percent(flow.share)),
+    number(percent(flow.held)),
+    acks && number(percent(flow.acksHeld)),
+    by,
+  );
+}

@@ -1,0 +1,39 @@
+/** The congestion trees of an instant in words. */
+import type { Trees } from "./congestion-tree";
+import { html, type Child } from "./dom";
+import { count } from "./format";
+import type { Names } from "./names";
+import type { Channel } from "./over-time";
+
+/** Roots that are named. */
+const NAMED = 2;
+
+/** A sentence with buttons that lead to the roots; empty if trees are not known. */
+export function treeLine(
+  trees: Trees | null,
+  names: Names,
+  open: (channel: Channel) => void,
+): (string | Node)[] {
+  if (!trees) return [];
+  const parts: Child[] = [];
+  const named = trees.roots.slice(0, NAMED);
+  if (trees.roots.length > 0) parts.push("Congestion tree: ");
+  named.forEach((root, i) => {
+    const button = html("button", { type: "button", class: "link" }, names.channel(root.channel));
+    button.addEventListener("click", () => open(root.channel));
+    const held = `holds back ${count(root.branches, "channel")}`;
+    const deep = `, ${count(root.depth, "step")} deep`;
+    parts.push(i > 0 ? "; " : "", button, ` ${held}${deep}`);
+  });
+  const others = trees.roots.slice(NAMED);
+  if (others.length > 0) {
+    const branches = others.reduce((sum, { branches }) => sum + branches, 0);
+    parts.push(`; ${others.length} more with ${count(branches, "channel")}`);
+  }
+  if (trees.roots.length > 0) parts.push(". ");
+  if (trees.circle > 0) parts.push(`${count(trees.circle, "channel")} wait in a circle. `);
+  const { unknown } = trees;
+  if (unknown > 0) parts.push(`${count(unknown, "channel")} held back without a root.`);
+  const said = parts.filter((part): part is string | Node => Boolean(part));
+  return said.length > 0 ? said : ["No congestion tree: no channel is held back."];
+}
