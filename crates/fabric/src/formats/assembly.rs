@@ -1,14 +1,17 @@
 //! Nodes and the ends' listings of their cables, put together into a fabric. All formats list a
 //! cable once per end, so what the ends disagree on is found here.
 
+use super::ibnetdiscover::netlist_id;
+use super::oddities::Oddities;
 use super::{FormatError, Oddity, OddityKind, PORTS_MAX, Problem, Reading, file_name};
 use crate::wording::quote;
 use crate::{Endpoint, Fabric, Link, Node, NodeId, NodeKind};
 use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::BTreeMap;
 
-/// The most oddities of one kind that are listed one by one.
-const LISTED_MAX: usize = 20;
+/// The longest name that is kept: a NodeDescription has 64 bytes (IBA vol. 1, 14.2.5.2), a name map
+/// may say more.
+const NAME_CHARS_MAX: usize = 255;
 
 /// GUIDs made up for nodes without one; locally administered, as in `topologies`.
 const MADE_UP_GUID: u64 = 0x0ac1_eaff_0000_0000;
@@ -37,7 +40,7 @@ pub(super) struct Assembly<'a> {
     pub(super) nodes: Vec<Node>,
     lines: Vec<usize>,
     listings: Vec<Listing>,
-    oddities: Vec<Oddity>,
+    oddities: Oddities,
     ports: usize,
     noise: Option<(usize, usize, String)>,
 }
@@ -49,7 +52,7 @@ impl<'a> Assembly<'a> {
             nodes: Vec::new(),
             lines: Vec::new(),
             listings: Vec::new(),
-            oddities: Vec::new(),
+            oddities: Oddities::default(),
             ports: 0,
             noise: None,
         }
@@ -67,7 +70,7 @@ impl<'a> Assembly<'a> {
 
     /// Notes something odd.
     pub(super) fn odd(&mut self, line: usize, kind: OddityKind, text: String) {
-        self.oddities.push(Oddity { line, last_line: line, kind, text });
+        self.oddities.add(Oddity { line, last_line: line, kind, text });
     }
 
     /// Notes a line that is no part of the format; runs of them become one oddity.
@@ -85,13 +88,23 @@ impl<'a> Assembly<'a> {
     fn end_noise(&mut self) {
         if let Some((line, last_line, text)) = self.noise.take() {
             let text = format!("{} line(s) of another kind skipped: {text}", last_line - line + 1);
-            self.oddities.push(Oddity { line, last_line, kind: OddityKind::Noise, text });
+            self.oddities.add(Oddity { line, last_line, kind: OddityKind::Noise, text });
         }
     }
 
-    /// Adds a node with its header's line.
-    pub(super) fn node(&mut self, line: usize, node: Node) -> Result<NodeId, FormatError> {
+    /// Adds a node with its header's line. One without a name is called what a netlist calls it, and
+    /// a name nobody could read is cut.
+    pub(super) fn node(&mut self, line: usize, mut node: Node) -> Result<NodeId, FormatError> {
         self.count_ports(line, node.ports.len())?;
+        if node.name.is_empty() {
+            node.name = netlist_id(&node);
+        }
+        if let Some((cut, _)) = node.name.char_indices().nth(NAME_CHARS_MAX) {
+            let count = node.name.chars().count();
+            let text = format!("{} has {count} characters; cut", quote(&node.name));
+            self.odd(line, OddityKind::LongName, text);
+            node.name.truncate(node.name[..cut].trim_end().len());
+        }
         self.nodes.push(node);
         self.lines.push(line);
         Ok(NodeId((self.nodes.len() - 1) as u32))
@@ -198,7 +211,7 @@ impl<'a> Assembly<'a> {
         self.note_bare(&fabric);
         self.note_lids(&fabric);
         self.note_slow(&fabric, &cables);
-        Ok(Reading { fabric, oddities: merged(self.oddities) })
+        Ok(Reading { fabric, oddities: self.oddities.listed() })
     }
 
     /// Pairs the two ends' listings of every cable, in the order of the first one.
@@ -427,29 +440,4 @@ fn slower(a: LinkRate, b: LinkRate) -> bool {
 /// 4x and SDR where the width or speed is not known, as ibsim takes them.
 fn rate_or_sdr(rate: (Option<LinkWidth>, Option<LinkSpeed>)) -> (LinkWidth, LinkSpeed) {
     (rate.0.unwrap_or(LinkWidth::X4), rate.1.unwrap_or(LinkSpeed::Sdr))
-}
-
-/// In the order of the lines; beyond the first of a kind that are listed, one entry for the rest.
-fn merged(mut oddities: Vec<Oddity>) -> Vec<Oddity> {
-    oddities.sort_by_key(|oddity| (oddity.line, oddity.kind));
-    let mut counts: BTreeMap<OddityKind, usize> = BTreeMap::new();
-    let mut rest: BTreeMap<OddityKind, (usize, Oddity)> = BTreeMap::new();
-    let mut listed = Vec::new();
-    for oddity in oddities {
-        let count = counts.entry(oddity.kind).or_insert(0);
-        *count += 1;
-        if *count <= LISTED_MAX {
-            listed.push(oddity);
-            continue;
-        }
-        let entry = rest.entry(oddity.kind).or_insert((0, oddity.clone()));
-        entry.0 += 1;
-        entry.1.last_line = entry.1.last_line.max(oddity.last_line);
-    }
-    for (count, mut oddity) in rest.into_values() {
-        oddity.text = format!("{count} more of the same kind, the first: {}", oddity.text);
-        listed.push(oddity);
-    }
-    listed.sort_by_key(|oddity| (oddity.line, oddity.kind));
-    listed
 }

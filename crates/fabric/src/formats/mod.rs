@@ -7,6 +7,7 @@ mod assembly;
 mod dot;
 mod graphml;
 pub mod ibnetdiscover;
+mod oddities;
 pub mod ports_report;
 pub mod subnet_lst;
 
@@ -85,6 +86,8 @@ pub enum OddityKind {
     LidContradiction,
     /// Several nodes of one name; kept, GUIDs tell them apart.
     DuplicateName,
+    /// A name that is longer than any device's or name map's; cut.
+    LongName,
     /// A line that says again what an earlier one said; skipped.
     Repeated,
     /// A node without GUID; one was made up from its place in the file.
