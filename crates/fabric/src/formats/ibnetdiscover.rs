@@ -251,6 +251,7 @@ impl<'t> Netlist<'t> {
                 place.guid = Guid(peer_guid);
             }
         }
+        drop(self.by_id);
         self.assembly.finish()
     }
 }

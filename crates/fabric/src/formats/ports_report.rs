@@ -65,6 +65,8 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
             None => reader.assembly.noise(number, line),
         }
     }
+    // What finds nodes is as large as what is found: it goes before the fabric is put together.
+    drop((reader.by_guid, reader.adapters));
     reader.assembly.finish()
 }
 
@@ -80,11 +82,11 @@ struct Report<'t> {
     /// The node with a port of this GUID.
     by_guid: BTreeMap<Guid, NodeId>,
     /// Adapters by description and port GUID less port number, which all ports of one share.
-    adapters: BTreeMap<(String, i128), NodeId>,
+    adapters: BTreeMap<(&'t str, i128), NodeId>,
 }
 
-impl Report<'_> {
-    fn row(&mut self, line: usize, row: &Row<'_>) -> Result<(), FormatError> {
+impl<'t> Report<'t> {
+    fn row(&mut self, line: usize, row: &Row<'t>) -> Result<(), FormatError> {
         let from = self.end(line, row.end, row.name)?;
         let Some((peer, name)) = row.peer else {
             let text = format!("{}[{}] leads nowhere", quote(row.name), row.end.port);
@@ -97,10 +99,10 @@ impl Report<'_> {
     }
 
     /// The node and port of an end; both are made where they are new.
-    fn end(&mut self, line: usize, end: End, name: &str) -> Result<Endpoint, FormatError> {
+    fn end(&mut self, line: usize, end: End, name: &'t str) -> Result<Endpoint, FormatError> {
         let node = match self.by_guid.get(&end.guid) {
             Some(node) => *node,
-            None => self.node(line, end, &clean(name))?,
+            None => self.node(line, end, name.trim())?,
         };
         self.assembly.same_node(line, node, end.kind, None)?;
         let place = Endpoint { node, port: end.port };
@@ -113,10 +115,10 @@ impl Report<'_> {
         Ok(place)
     }
 
-    fn node(&mut self, line: usize, end: End, name: &str) -> Result<NodeId, FormatError> {
+    fn node(&mut self, line: usize, end: End, name: &'t str) -> Result<NodeId, FormatError> {
         let adapter = end.kind == NodeKind::ChannelAdapter;
         let base = i128::from(end.guid.0) - i128::from(end.port.value());
-        let key = (name.to_owned(), base);
+        let key = (name, base);
         if let Some(node) = self.adapters.get(&key).filter(|_| adapter) {
             let node = *node;
             self.by_guid.insert(end.guid, node);
@@ -124,7 +126,7 @@ impl Report<'_> {
             self.assembly.odd(line, OddityKind::Grouped, text);
             return Ok(node);
         }
-        let mut node = Node::new(end.kind, end.guid, name, 1);
+        let mut node = Node::new(end.kind, end.guid, clean(name), 1);
         node.system_guid = Guid(0);
         node.ports[0].guid = if adapter { Guid(0) } else { end.guid };
         let id = self.assembly.node(line, node)?;

@@ -49,6 +49,7 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
             reader.assembly.noise(number, line);
         }
     }
+    drop(reader.by_guid);
     reader.assembly.finish()
 }
 

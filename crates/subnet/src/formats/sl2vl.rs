@@ -15,6 +15,7 @@ use crate::graph::{Peer, SwitchGraph};
 use crate::{SlToVl, SlToVlTable, Subnet};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Guid, PortNumber, ServiceLevel, VirtualLane};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// `opensm-sl2vl`.
@@ -130,19 +131,31 @@ impl LaneDump {
             fallback: lanes.adapter,
             discards: Tally::default(),
             holes: Tally::default(),
-            links: Vec::new(),
+            links: BTreeMap::new(),
         };
         let (mut strangers, mut seen) = (Tally::default(), vec![false; fabric.nodes().len()]);
-        for section in self.sections.iter().filter(|section| section.is_switch) {
+        // A table has up to a megabyte: one for each switch, not for each section.
+        let of_switches = || self.sections.iter().filter(|section| section.is_switch);
+        let last: BTreeMap<Guid, usize> = of_switches().map(|of| (of.guid, of.line)).collect();
+        let mut again = Tally::default();
+        for section in of_switches() {
             let Some(switch) = super::switch_of(fabric, section.guid) else {
                 strangers.add(section.line, || section.guid.to_string());
                 continue;
             };
+            if last.get(&section.guid) != Some(&section.line) {
+                again.add(section.line, || fabric.node(switch).name.escape_debug().to_string());
+                continue;
+            }
             seen[switch.index()] = true;
             lanes.set(switch, placing.table(fabric, switch, section, file)?);
         }
         let mut oddities = Vec::new();
         strangers.tell(&mut oddities, "switches with SL2VL are not in the fabric");
+        again.tell(
+            &mut oddities,
+            "sections are followed by another of their switch, which is taken",
+        );
         let mut missing = Tally::default();
         for switch in fabric.ids(NodeKind::Switch).filter(|switch| !seen[switch.index()]) {
             missing.add(0, || fabric.node(switch).name.escape_debug().to_string());
@@ -155,7 +168,9 @@ impl LaneDump {
             .collect();
         if of_adapters.is_empty() {
             // Both directions of a cable are programmed alike.
-            of_adapters = std::mem::take(&mut placing.links);
+            let links = std::mem::take(&mut placing.links);
+            of_adapters = links.into_iter().map(|(lanes, line)| (line, lanes)).collect();
+            of_adapters.sort_unstable();
         }
         if let Some((_, first)) = of_adapters.first() {
             lanes.adapter = *first;
@@ -185,8 +200,8 @@ struct Placing {
     discards: Tally,
     /// Pairs of cabled ports without a line.
     holes: Tally,
-    /// What switches do on cables towards adapters, and the line that says so.
-    links: Vec<(usize, [VirtualLane; 16])>,
+    /// What switches do on cables towards adapters, and the first line that says so.
+    links: BTreeMap<[VirtualLane; 16], usize>,
 }
 
 impl Placing {
@@ -218,10 +233,7 @@ impl Placing {
             let (input, output) = (row.input.value(), row.output.value());
             rows[usize::from(input) * stride + usize::from(output)] = Some(lanes);
             if matches!(self.graph.peer(at, output), Peer::Adapter { .. }) && input != output {
-                let known = self.links.iter().any(|(_, known)| *known == lanes);
-                if !known {
-                    self.links.push((row.line, lanes));
-                }
+                self.links.entry(lanes).or_insert(row.line);
             }
         }
         let name = fabric.node(switch).name.escape_debug();

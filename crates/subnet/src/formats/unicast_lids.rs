@@ -52,7 +52,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<Dump, DumpError> {
             let what = "an entry before the first heading".to_string();
             let remedy = "keep the line \"Unicast lids … guid 0x…\" that names its switch";
             return Err(DumpError::new(file, number, what, remedy));
-        } else if let Some(count) = closing_count(line).filter(|_| inside) {
+        } else if let Some(count) = closing_count(line).filter(|_| inside && open) {
+            // Only the first count closes a section: going through it again for each of a million
+            // would take hours.
             check_count(&mut dump, count, number);
             (open, closed) = (false, closed + 1);
         }
