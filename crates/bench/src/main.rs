@@ -1,5 +1,6 @@
 //! `make bench`: how many packet-hops a CPU second simulates, on the fabrics the design is measured
-//! by. Timings are CPU time of this process, best of several; instructions come from callgrind.
+//! by, what memory it takes, and how long tables and checks take. Timings are CPU time of this
+//! process, best of several; instructions come from callgrind, bytes from the allocator.
 //!
 //! `clearlane-bench [ROW…] [--runs N] [--instructions] [--out FILE]` measures and prints a table;
 //! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind
@@ -8,11 +9,18 @@
 
 mod instructions;
 mod rows;
+mod tables;
 
 use cpu_time::ProcessTime;
+use peak_alloc::PeakAlloc;
 use rows::{ROWS, Row};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use tables::TableRow;
+
+/// Counts the bytes in use; two relaxed atomic additions an allocation.
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,21 +46,25 @@ fn once(arguments: &[String]) -> Result<(), String> {
 }
 
 fn find(name: &str) -> Result<&'static Row, String> {
-    let known = || ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
-    ROWS.iter()
-        .find(|row| row.name == name)
-        .ok_or_else(|| format!("there is no row `{name}`; rows are {}", known()))
+    ROWS.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> String {
+    let names = ROWS.iter().map(|row| row.name).chain(tables::ROWS.iter().map(|row| row.name));
+    format!("there is no row `{name}`; rows are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 struct Options {
     rows: Vec<&'static Row>,
+    tables: Vec<&'static TableRow>,
     runs: u32,
     instructions: bool,
     out: Option<String>,
 }
 
 fn parse(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options { rows: vec![], runs: 3, instructions: false, out: None };
+    let mut options =
+        Options { rows: vec![], tables: vec![], runs: 3, instructions: false, out: None };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -66,11 +78,15 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
                     _ => return Err(format!("--runs {text} is outside 1 to 100")),
                 };
             }
-            name => options.rows.push(find(name)?),
+            name => match tables::ROWS.iter().find(|row| row.name == name) {
+                Some(row) => options.tables.push(row),
+                None => options.rows.push(find(name)?),
+            },
         }
     }
-    if options.rows.is_empty() {
+    if options.rows.is_empty() && options.tables.is_empty() {
         options.rows = ROWS.iter().collect();
+        options.tables = tables::ROWS.iter().collect();
     }
     Ok(options)
 }
@@ -78,24 +94,20 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
 fn measure(arguments: &[String]) -> Result<(), String> {
     let options = parse(arguments)?;
     let mut results = Map::new();
-    println!("{:<28} {:>10} {:>8}   {:<34} note", "row", "value", "goal", "unit");
+    println!("{:<32} {:>10} {:>8}   {:<30} note", "row", "value", "goal", "unit");
     for row in &options.rows {
+        simulate(row, &options, &mut results)?;
+    }
+    for row in &options.tables {
         let bench = row.prepare()?;
-        let mut best = 0.0f64;
+        let mut best = f64::INFINITY;
         for _ in 0..options.runs {
             let begin = ProcessTime::now();
-            let hops = bench.run(row.span_us)?;
-            let seconds = begin.elapsed().as_secs_f64();
-            best = best.max(hops as f64 / seconds / 1e6);
+            bench.run()?;
+            best = best.min(begin.elapsed().as_secs_f64());
         }
-        let unit = "M packet-hops per CPU second";
-        print_row(&mut results, row.name, best, unit, row.goal, false, row.note);
-        if options.instructions && row.instructions {
-            let count = instructions::per_hop(row)?;
-            let name = format!("{}-instructions", row.name);
-            let unit = "instructions per packet-hop";
-            print_row(&mut results, &name, count, unit, None, true, "callgrind");
-        }
+        let figure = Figure { value: best, unit: "CPU s", goal: row.goal, lower_is_better: true };
+        print_row(&mut results, row.name, figure, row.note);
     }
     if let Some(path) = &options.out {
         let text =
@@ -105,17 +117,54 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn print_row(
+/// One row of simulation: its rate, then instructions and memory where it has them.
+fn simulate(
+    row: &'static Row,
+    options: &Options,
     results: &mut Map<String, Value>,
-    name: &str,
+) -> Result<(), String> {
+    let bench = row.prepare()?;
+    let mut best = 0.0f64;
+    for _ in 0..options.runs {
+        let begin = ProcessTime::now();
+        let hops = bench.run(row.span_us)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        best = best.max(hops as f64 / seconds / 1e6);
+    }
+    let unit = "M packet-hops per CPU second";
+    let figure = Figure { value: best, unit, goal: row.goal, lower_is_better: false };
+    print_row(results, row.name, figure, row.note);
+    if let (true, Some(goal)) = (options.instructions, row.instructions) {
+        let value = instructions::per_hop(row)?;
+        let name = format!("{}-instructions", row.name);
+        let figure = Figure { value, unit: "per packet-hop", goal, lower_is_better: true };
+        print_row(results, &name, figure, "callgrind");
+    }
+    let [off, on] = row.memory.map_or([None; 2], |goals| goals.map(Some));
+    for (counters, goal, name) in [(false, off, "memory"), (true, on, "memory-counters")] {
+        if goal.is_none() {
+            continue;
+        }
+        let value = bench.memory(row.span_us, counters)?;
+        let name = format!("{}-{name}", row.name);
+        let figure = Figure { value, unit: "bytes per node", goal, lower_is_better: true };
+        print_row(results, &name, figure, "besides the fabric itself");
+    }
+    Ok(())
+}
+
+/// What a row shows.
+struct Figure {
     value: f64,
-    unit: &str,
+    unit: &'static str,
     goal: Option<f64>,
     lower_is_better: bool,
-    note: &str,
-) {
+}
+
+fn print_row(results: &mut Map<String, Value>, name: &str, figure: Figure, note: &str) {
+    let Figure { value, unit, goal, lower_is_better } = figure;
     let shown = goal.map_or("-".to_string(), |goal| format!("{goal}"));
-    println!("{name:<28} {value:>10.2} {shown:>8}   {unit:<34} {note}");
+    println!("{name:<32} {value:>10.2} {shown:>8}   {unit:<30} {note}");
     let entry = json!({
         "value": value, "unit": unit, "goal": goal, "lower_is_better": lower_is_better,
     });

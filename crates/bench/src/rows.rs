@@ -1,7 +1,7 @@
 //! The rows: fabrics, tables and loads.
 
 use clearlane_fabric::structure::{Grid, grid};
-use clearlane_fabric::{Fabric, topologies};
+use clearlane_fabric::{Fabric, NodeKind, topologies};
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_sim::{
     Forwarding, GroupSettings, Hosts, Parameters, Recording, Setup, Simulation, preset,
@@ -13,6 +13,7 @@ use clearlane_workload::{
     Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
     Transport,
 };
+use std::sync::Arc;
 
 /// What switches forward by.
 pub(crate) enum By {
@@ -33,8 +34,10 @@ pub(crate) struct Row {
     pub(crate) recorded: bool,
     pub(crate) span_us: u64,
     pub(crate) goal: Option<f64>,
-    /// Whether its instructions are counted too.
-    pub(crate) instructions: bool,
+    /// Whether its instructions are counted too, and the goal for them.
+    pub(crate) instructions: Option<Option<f64>>,
+    /// Whether its memory is measured too, and the goals in bytes per node: counters off, on.
+    pub(crate) memory: Option<[f64; 2]>,
 }
 
 const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_us: u64) -> Row {
@@ -47,8 +50,9 @@ const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_
         transport: Transport::Ud,
         recorded: false,
         span_us,
-        goal: Some(2.0),
-        instructions: false,
+        goal: None,
+        instructions: None,
+        memory: None,
     }
 }
 
@@ -64,13 +68,32 @@ const fn rc(name: &'static str, topology: &'static str, by: By, load: f64, span_
 
 /// All rows. Load is a share of the host link, headers included; 2 KiB messages, one packet each.
 pub(crate) const ROWS: &[Row] = &[
-    Row { instructions: true, ..ud("torus-8x8", "torus:8x8", By::Engine("dor", 2), 0.4, 4000) },
+    Row {
+        goal: Some(6.0),
+        instructions: Some(None),
+        ..ud("torus-8x8", "torus:8x8", By::Engine("dor", 2), 0.4, 8000)
+    },
     rc("torus-8x8-rc", "torus:8x8", By::Engine("dor", 2), 0.4, 2000),
-    Row { instructions: true, ..ud("torus-16x16x16", "torus:16x16x16", By::Rule, 0.25, 60) },
+    Row {
+        goal: Some(6.0),
+        instructions: Some(Some(750.0)),
+        ..ud("torus-16x16x16", "torus:16x16x16", By::Rule, 0.25, 200)
+    },
     rc("torus-16x16x16-rc", "torus:16x16x16", By::Rule, 0.25, 30),
-    ud("tree-648-1-lane", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 1500),
-    ud("tree-648-8-lanes", "fat-tree:648", By::Engine("fat-tree", 8), 0.5, 1500),
+    Row {
+        goal: Some(5.0),
+        ..ud("tree-648-1-lane", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 1500)
+    },
+    Row {
+        goal: Some(4.0),
+        ..ud("tree-648-8-lanes", "fat-tree:648", By::Engine("fat-tree", 8), 0.5, 1500)
+    },
     rc("tree-648-rc", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 500),
+    Row {
+        goal: Some(5.0),
+        memory: Some([1600.0, 2200.0]),
+        ..ud("torus-64x64x32", "torus:64x64x32", By::Rule, 0.06, 40)
+    },
 ];
 
 /// A row with its fabric built and its tables filled: what is not timed.
@@ -105,6 +128,23 @@ type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
 impl Bench {
     /// Simulates so many microseconds and returns the data packets' hops.
     pub(crate) fn run(&self, span_us: u64) -> Result<u64, String> {
+        let mut simulation = self.start(span_us, self.row.recorded)?;
+        simulation.run_until(Picoseconds(span_us * 1_000_000));
+        Ok(simulation.finish().totals.packet_hops)
+    }
+
+    /// Bytes per switch that a simulation of so many microseconds holds at its end, besides the
+    /// fabric it was built from; with counters (one slice of time) or without.
+    pub(crate) fn memory(&self, span_us: u64, counters: bool) -> Result<f64, String> {
+        let before = crate::ALLOCATED.current_usage();
+        let mut simulation = self.start(span_us, counters)?;
+        simulation.run_until(Picoseconds(span_us * 1_000_000));
+        let bytes = crate::ALLOCATED.current_usage() - before;
+        simulation.finish();
+        Ok(bytes as f64 / self.fabric.ids(NodeKind::Switch).count() as f64)
+    }
+
+    fn start(&self, span_us: u64, recorded: bool) -> Result<Simulation, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let hosts = Hosts::of(&self.fabric);
         // Links and buffers of the measured prototype: 4 GB/s, 8 KiB a lane on tori.
@@ -121,8 +161,7 @@ impl Bench {
             ..(parameters.parameters)()
         };
         let (groups, programs) = self.traffic(&hosts, &parameters, span)?;
-        let slices =
-            Recording { slice: Picoseconds(1_000_000), slices: span_us as u32, flows_max: 0 };
+        let slices = Recording { slice: span, slices: 1, flows_max: 0 };
         let forwarding = match (&self.grid, &self.subnet) {
             (Some(grid), _) => Forwarding::DimensionOrder(grid),
             (None, Some(subnet)) => Forwarding::Tables(subnet),
@@ -134,12 +173,10 @@ impl Bench {
             parameters,
             groups,
             programs,
-            recording: self.row.recorded.then_some(slices),
+            recording: recorded.then_some(slices),
             queue_width_log2: queue_width_log2(hosts.count()),
         };
-        let mut simulation = Simulation::new(setup).map_err(|error| error.to_string())?;
-        simulation.run_until(span);
-        Ok(simulation.finish().totals.packet_hops)
+        Simulation::new(setup).map_err(|error| error.to_string())
     }
 
     fn traffic(
@@ -168,7 +205,7 @@ impl Bench {
             transport: self.row.transport,
             sl: (lanes > 1).then(|| clearlane_ib::ServiceLevel::new(lane).unwrap_or_default()),
         };
-        let groups: Vec<FlowGroup> = (0..lanes).map(group).collect();
+        let groups: Vec<Arc<FlowGroup>> = (0..lanes).map(group).map(Arc::new).collect();
         let program = |rank: u32| -> Box<dyn RankProgram> {
             let rate = hosts.rate(Rank(rank), parameters);
             Box::new(OpenLoop::new(

@@ -4,19 +4,19 @@ use crate::AdapterQueueing;
 use crate::arbiter::Table;
 use crate::engine::{ARRIVE, Engine, key};
 use crate::forward::Forwarder;
+use crate::list::List;
 use crate::network::{ACK, LAST, NEVER, NIL, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::wheel::Event;
 use clearlane_ib::{VirtualLane, wire};
 use clearlane_workload::{Handle, Transport};
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// A message on its way, from being posted to its last packet leaving or arriving.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
-    /// The next message of the same send queue.
+    /// The next message of the same send queue, or of those posted and not yet ready.
     pub(crate) next: u32,
     /// Source rank.
     pub(crate) source: u32,
@@ -32,6 +32,8 @@ pub(crate) struct Message {
     pub(crate) bytes: u64,
     /// Payload that has left.
     pub(crate) sent: u64,
+    /// When the software overhead is over.
+    pub(crate) ready: u64,
     /// When it was posted.
     pub(crate) born: u64,
     pub(crate) dlid: u32,
@@ -46,12 +48,22 @@ pub(crate) struct Message {
 /// Messages waiting their turn, first in, first out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendQueue {
-    pub(crate) head: u32,
-    pub(crate) tail: u32,
-    /// Key in the adapter's table of queues.
-    pub(crate) key: u64,
+    pub(crate) messages: List,
+    /// The next queue of the ring or line it is in.
+    pub(crate) next: u32,
+    /// Key in the table of queues.
+    pub(crate) key: QueueKey,
     /// True while the queue is in a ring or in the line for an engine.
     pub(crate) active: bool,
+}
+
+/// What has a send queue or a queue pair of its own: a source, a destination and a flow group.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct QueueKey {
+    source: u32,
+    /// `NIL` for the one queue of an adapter whose messages all wait in line.
+    destination: u32,
+    group: u16,
 }
 
 /// A reliable connection: both ends.
@@ -72,94 +84,74 @@ pub(crate) struct QueuePair {
 }
 
 /// One host's adapter.
-pub(crate) struct Adapter {
+#[derive(Clone, Copy)]
+pub(crate) struct Adapter<const V: usize> {
     /// ACKs to be sent, by lane.
-    pub(crate) acks: Vec<VecDeque<u32>>,
+    pub(crate) acks: [List; V],
     /// Send queues that have something to send, by lane of their head.
-    pub(crate) rings: Vec<VecDeque<u32>>,
-    /// Lanes with an ACK or a queue.
-    pub(crate) busy_lanes: u16,
+    pub(crate) rings: [List; V],
     /// Send queues waiting for an injection engine.
-    pub(crate) line: VecDeque<u32>,
-    /// Engines at work.
-    pub(crate) engines: u32,
+    pub(crate) line: List,
     /// Messages not yet ready: software overhead.
-    pub(crate) posted: VecDeque<(u64, u32)>,
-    pub(crate) queue_of: FxHashMap<u64, u32>,
-    pub(crate) pair_of: FxHashMap<u64, u32>,
+    pub(crate) posted: List,
     /// When host memory has been read as far as needed for the next packet.
     pub(crate) dma_at: u64,
     /// When the receive buffer is drained.
     pub(crate) drained_at: u64,
+    /// Engines at work.
+    pub(crate) engines: u32,
     /// PSN of the next datagram.
     pub(crate) next_psn: u32,
+    /// Lanes with an ACK or a queue.
+    pub(crate) busy_lanes: u16,
 }
 
-impl Adapter {
-    pub(crate) fn new(lanes: usize) -> Self {
-        Adapter {
-            acks: (0..lanes).map(|_| VecDeque::new()).collect(),
-            rings: (0..lanes).map(|_| VecDeque::new()).collect(),
-            busy_lanes: 0,
-            line: VecDeque::new(),
-            engines: 0,
-            posted: VecDeque::new(),
-            queue_of: FxHashMap::default(),
-            pair_of: FxHashMap::default(),
-            dma_at: 0,
-            drained_at: 0,
-            next_psn: 0,
-        }
-    }
+impl<const V: usize> Adapter<V> {
+    pub(crate) const IDLE: Self = Adapter {
+        acks: [List::EMPTY; V],
+        rings: [List::EMPTY; V],
+        line: List::EMPTY,
+        posted: List::EMPTY,
+        dma_at: 0,
+        drained_at: 0,
+        engines: 0,
+        next_psn: 0,
+        busy_lanes: 0,
+    };
 
     fn settle_lane(&mut self, lane: u8) {
-        let lane = usize::from(lane);
-        let busy = !self.acks[lane].is_empty() || !self.rings[lane].is_empty();
+        let at = usize::from(lane) % V;
+        let busy = !self.acks[at].is_empty() || !self.rings[at].is_empty();
         self.busy_lanes = self.busy_lanes & !(1 << lane) | u16::from(busy) << lane;
     }
-}
-
-/// The one queue of an adapter whose messages all wait in line.
-const SINGLE: u64 = u64::MAX;
-
-fn pair_key(destination: u32, group: u16) -> u64 {
-    u64::from(destination) << 16 | u64::from(group)
 }
 
 impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Takes a message that is ready into its send queue.
     pub(crate) fn enqueue(&mut self, id: u32) {
-        let message = self.messages[id as usize];
-        let rank = message.source as usize;
-        let reliable = self.groups[usize::from(message.group)].transport == Transport::Rc;
-        let pair = pair_key(message.destination, message.group);
-        let key = match self.parameters.queueing {
+        let message = &self.messages[id];
+        let (source, destination, group) = (message.source, message.destination, message.group);
+        let reliable = self.groups[usize::from(group)].transport == Transport::Rc;
+        let pair = QueueKey { source, destination, group };
+        let queue = self.queue(match self.parameters.queueing {
             AdapterQueueing::PerDestination => pair,
-            AdapterQueueing::SingleFifo => SINGLE,
-        };
-        let queue = self.queue(rank, key);
+            AdapterQueueing::SingleFifo => QueueKey { destination: NIL, group: 0, ..pair },
+        });
         if reliable {
-            self.messages[id as usize].queue_pair = self.pair(rank, pair, queue);
+            self.messages[id].queue_pair = self.pair(pair, queue);
         }
-        let record = &mut self.queues[queue as usize];
-        let empty = record.head == NIL;
-        let last = std::mem::replace(&mut record.tail, id);
-        if empty {
-            record.head = id;
-        } else {
-            self.messages[last as usize].next = id;
-        }
-        self.activate(rank, queue);
+        self.queues[queue].messages.push_back(&mut self.messages, id);
+        self.activate(source, queue);
     }
 
-    fn queue(&mut self, rank: usize, key: u64) -> u32 {
-        if let Some(queue) = self.adapters[rank].queue_of.get(&key) {
+    fn queue(&mut self, key: QueueKey) -> u32 {
+        if let Some(queue) = self.queue_of.get(&key) {
             return *queue;
         }
-        let record = SendQueue { head: NIL, tail: NIL, key, active: false };
+        let record = SendQueue { messages: List::EMPTY, next: NIL, key, active: false };
         let queue = match self.free_queues.pop() {
             Some(queue) => {
-                self.queues[queue as usize] = record;
+                self.queues[queue] = record;
                 queue
             }
             None => {
@@ -167,13 +159,13 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 self.queues.len() as u32 - 1
             }
         };
-        self.adapters[rank].queue_of.insert(key, queue);
+        self.queue_of.insert(key, queue);
         queue
     }
 
-    fn pair(&mut self, rank: usize, key: u64, queue: u32) -> u32 {
-        if let Some(pair) = self.adapters[rank].pair_of.get(&key) {
-            self.pairs[*pair as usize].queue = queue;
+    fn pair(&mut self, key: QueueKey, queue: u32) -> u32 {
+        if let Some(pair) = self.pair_of.get(&key) {
+            self.pairs[*pair].queue = queue;
             return *pair;
         }
         let pair = self.pairs.len() as u32;
@@ -185,50 +177,52 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             unacknowledged: 0,
             waiting: VecDeque::new(),
         });
-        self.adapters[rank].pair_of.insert(key, pair);
+        self.pair_of.insert(key, pair);
         pair
     }
 
     /// Whether the window of a message's queue pair lets another packet out.
     fn window_open(&self, message: &Message) -> bool {
         message.queue_pair == NIL || {
-            let pair = &self.pairs[message.queue_pair as usize];
+            let pair = &self.pairs[message.queue_pair];
             pair.next_psn.wrapping_sub(pair.acknowledged) < self.parameters.outstanding
         }
     }
 
     /// Puts a queue with something to send into the ring of its head's lane, or into the line for
     /// an injection engine.
-    pub(crate) fn activate(&mut self, rank: usize, queue: u32) {
-        let record = &self.queues[queue as usize];
-        if record.active || record.head == NIL {
+    pub(crate) fn activate(&mut self, rank: u32, queue: u32) {
+        let record = &self.queues[queue];
+        if record.active || record.messages.is_empty() {
             return;
         }
-        let message = &self.messages[record.head as usize];
+        let message = &self.messages[record.messages.head];
         if !self.window_open(message) {
             return;
         }
         let lane = message.lane;
-        self.queues[queue as usize].active = true;
+        self.queues[queue].active = true;
         let adapter = &mut self.adapters[rank];
         if self.parameters.injection_engines.is_some_and(|engines| adapter.engines >= engines) {
-            adapter.line.push_back(queue);
+            adapter.line.push_back(&mut self.queues, queue);
             return;
         }
         adapter.engines += 1;
-        adapter.rings[usize::from(lane)].push_back(queue);
+        adapter.rings[usize::from(lane) % V].push_back(&mut self.queues, queue);
         adapter.busy_lanes |= 1 << lane;
     }
 
     /// Phase 2 of an adapter: at most one packet leaves.
     pub(crate) fn inject(&mut self, port: u32) {
-        let rank = self.ports[port].node as usize;
-        while let Some((ready, id)) = self.adapters[rank].posted.front().copied() {
+        let rank = self.ports[port].node;
+        while !self.adapters[rank].posted.is_empty() {
+            let id = self.adapters[rank].posted.head;
+            let ready = self.messages[id].ready;
             if ready > self.now {
                 self.wake(port, ready);
                 break;
             }
-            self.adapters[rank].posted.pop_front();
+            self.adapters[rank].posted.pop_front(&mut self.messages);
             self.enqueue(id);
         }
         let free_at = self.ports[port].free_at;
@@ -261,7 +255,8 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             return self.hold(port, short, earliest);
         }
         let (lane, table) = self.choose_lane(port, eligible);
-        let id = match self.adapters[rank].acks[usize::from(lane)].pop_front() {
+        let acks = &mut self.adapters[rank].acks[usize::from(lane) % V];
+        let id = match acks.pop_front(&mut self.packets) {
             Some(ack) => {
                 self.totals.acks_injected += 1;
                 ack
@@ -281,14 +276,15 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     }
 
     /// Credits the next packet of a lane needs and when it may leave at the earliest.
-    fn next_need(&self, rank: usize, lane: u8) -> (u16, u64) {
+    fn next_need(&self, rank: u32, lane: u8) -> (u16, u64) {
         let adapter = &self.adapters[rank];
-        if let Some(ack) = adapter.acks[usize::from(lane)].front() {
-            return (self.packets[*ack].credits, 0);
+        let at = usize::from(lane) % V;
+        if !adapter.acks[at].is_empty() {
+            return (self.packets[adapter.acks[at].head].credits, 0);
         }
         // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
-        let queue = adapter.rings[usize::from(lane)][0];
-        let message = &self.messages[self.queues[queue as usize].head as usize];
+        let queue = &self.queues[adapter.rings[at].head];
+        let message = &self.messages[queue.messages.head];
         let payload = (message.bytes - message.sent).min(u64::from(self.parameters.mtu)) as u32;
         let transport = self.groups[usize::from(message.group)].transport;
         (wire::credits(payload + self.parameters.header_bytes(transport)) as u16, adapter.dma_at)
@@ -311,11 +307,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
 
     /// The next data packet of a lane: the queue at the front of the ring has its turn, then goes
     /// to the back.
-    fn next_data(&mut self, rank: usize, lane: u8) -> u32 {
-        let adapter = &mut self.adapters[rank];
+    fn next_data(&mut self, rank: u32, lane: u8) -> u32 {
         // The lane was eligible without an ACK, so its ring has a queue.
-        let queue = adapter.rings[usize::from(lane)].pop_front().unwrap_or_default();
-        let id = self.queues[queue as usize].head;
+        let ring = &mut self.adapters[rank].rings[usize::from(lane) % V];
+        let queue = ring.pop_front(&mut self.queues).unwrap_or_default();
+        let id = self.queues[queue].messages.head;
         let packet = self.packetize(rank, id);
         if let Some(rate) = self.dma {
             let bytes = u64::from(packet.bytes);
@@ -332,31 +328,29 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     }
 
     /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
-    fn rotate(&mut self, rank: usize, queue: u32, message_done: bool) {
-        let head = self.queues[queue as usize].head;
-        let open = head != NIL && self.window_open(&self.messages[head as usize]);
-        let others = !self.adapters[rank].line.is_empty();
-        if open && !(message_done && others) {
-            let lane = self.messages[head as usize].lane;
-            let adapter = &mut self.adapters[rank];
+    fn rotate(&mut self, rank: u32, queue: u32, message_done: bool) {
+        let head = self.queues[queue].messages.head;
+        let open = head != NIL && self.window_open(&self.messages[head]);
+        let adapter = &mut self.adapters[rank];
+        if open && (!message_done || adapter.line.is_empty()) {
+            let lane = self.messages[head].lane;
+            let ring = &mut adapter.rings[usize::from(lane) % V];
             match self.parameters.queueing {
-                AdapterQueueing::PerDestination => {
-                    adapter.rings[usize::from(lane)].push_back(queue);
-                }
-                AdapterQueueing::SingleFifo => adapter.rings[usize::from(lane)].push_front(queue),
+                AdapterQueueing::PerDestination => ring.push_back(&mut self.queues, queue),
+                AdapterQueueing::SingleFifo => ring.push_front(&mut self.queues, queue),
             }
             adapter.busy_lanes |= 1 << lane;
             return;
         }
-        self.queues[queue as usize].active = false;
-        self.adapters[rank].engines -= 1;
-        if let Some(next) = self.adapters[rank].line.pop_front() {
-            self.queues[next as usize].active = false;
+        self.queues[queue].active = false;
+        adapter.engines -= 1;
+        if let Some(next) = adapter.line.pop_front(&mut self.queues) {
+            self.queues[next].active = false;
             self.activate(rank, next);
         }
         if head == NIL {
-            let key = self.queues[queue as usize].key;
-            self.adapters[rank].queue_of.remove(&key);
+            let key = self.queues[queue].key;
+            self.queue_of.remove(&key);
             self.free_queues.push(queue);
         } else {
             self.activate(rank, queue);
@@ -364,8 +358,8 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     }
 
     /// The next packet of a message.
-    fn packetize(&mut self, rank: usize, id: u32) -> Packet {
-        let message = &mut self.messages[id as usize];
+    fn packetize(&mut self, rank: u32, id: u32) -> Packet {
+        let message = &mut self.messages[id];
         let payload = (message.bytes - message.sent).min(u64::from(self.parameters.mtu));
         message.sent += payload;
         let message = *message;
@@ -373,7 +367,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let transport = if reliable { Transport::Rc } else { Transport::Ud };
         let bytes = payload as u32 + self.parameters.header_bytes(transport);
         let psn = if reliable {
-            &mut self.pairs[message.queue_pair as usize].next_psn
+            &mut self.pairs[message.queue_pair].next_psn
         } else {
             &mut self.adapters[rank].next_psn
         };
@@ -389,8 +383,8 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         Packet {
             next: NIL,
             dlid: message.dlid,
-            slid: self.addressing.lid(rank as u32),
-            source: rank as u32,
+            slid: self.addressing.lid(rank),
+            source: rank,
             queue_pair: message.queue_pair,
             psn: number,
             message: id,
@@ -408,15 +402,14 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     }
 
     /// All packets of the head message have left: it makes room for the next one.
-    fn message_left(&mut self, rank: usize, queue: u32, id: u32) {
-        let message = self.messages[id as usize];
-        let record = &mut self.queues[queue as usize];
-        record.head = message.next;
+    fn message_left(&mut self, rank: u32, queue: u32, id: u32) {
+        let message = self.messages[id];
+        self.queues[queue].messages.pop_front(&mut self.messages);
         if let Some(handle) = message.handle {
             if message.queue_pair == NIL {
-                self.finish_operation(rank as u32, handle, self.now);
+                self.finish_operation(rank, handle, self.now);
             } else {
-                let pair = &mut self.pairs[message.queue_pair as usize];
+                let pair = &mut self.pairs[message.queue_pair];
                 pair.waiting.push_back((pair.next_psn, handle));
             }
         }
@@ -438,7 +431,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             self.acknowledge(port, &packet);
         }
         if packet.flags & (TOLD | LAST) == TOLD | LAST {
-            let message = self.messages[packet.message as usize];
+            let message = self.messages[packet.message];
             self.free_messages.push(packet.message);
             self.arrived(rank, message.source, message.tag);
         }
@@ -448,7 +441,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
 
     /// The destination's half of a reliable connection.
     fn acknowledge(&mut self, port: u32, packet: &Packet) {
-        let pair = &mut self.pairs[packet.queue_pair as usize];
+        let pair = &mut self.pairs[packet.queue_pair];
         // IBA vol. 1, 9.7.5.1: a reliable connection delivers in order; no path here reorders.
         assert_eq!(packet.psn, pair.expected_psn, "queue pair {} reordered", packet.queue_pair);
         pair.expected_psn = pair.expected_psn.wrapping_add(1);
@@ -476,31 +469,32 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             ..*packet
         };
         let lane = self.addressing.lane(packet.sl);
-        let rank = ack.source as usize;
+        let rank = ack.source;
         let id = self.admit(ack);
-        self.adapters[rank].acks[usize::from(lane.value())].push_back(id);
-        self.adapters[rank].busy_lanes |= 1 << lane.value();
+        let adapter = &mut self.adapters[rank];
+        adapter.acks[usize::from(lane.value()) % V].push_back(&mut self.packets, id);
+        adapter.busy_lanes |= 1 << lane.value();
         self.dirty.push(port);
     }
 
     /// The source's half: the window opens, messages complete.
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
         let rank = self.ports[port].node;
-        let pair = &mut self.pairs[packet.queue_pair as usize];
+        let pair = &mut self.pairs[packet.queue_pair];
         pair.acknowledged = packet.psn.wrapping_add(1);
         let (acknowledged, queue) = (pair.acknowledged, pair.queue);
-        while let Some((psn, handle)) = self.pairs[packet.queue_pair as usize].waiting.front() {
+        while let Some((psn, handle)) = self.pairs[packet.queue_pair].waiting.front() {
             if acknowledged.wrapping_sub(*psn) > u32::MAX / 2 {
                 break;
             }
             let handle = *handle;
-            self.pairs[packet.queue_pair as usize].waiting.pop_front();
+            self.pairs[packet.queue_pair].waiting.pop_front();
             self.finish_operation(rank, handle, self.now);
         }
         // A queue that has emptied since may serve another pair by now; then this does nothing.
-        let head = self.queues[queue as usize].head;
-        if head != NIL && self.messages[head as usize].queue_pair == packet.queue_pair {
-            self.activate(rank as usize, queue);
+        let head = self.queues[queue].messages.head;
+        if head != NIL && self.messages[head].queue_pair == packet.queue_pair {
+            self.activate(rank, queue);
         }
         self.dirty.push(port);
     }

@@ -7,25 +7,26 @@ use clearlane_subnet::VlArbitration;
 /// The tables of a run, shared by all ports.
 #[derive(Clone, Debug)]
 pub(crate) struct ArbiterTables {
-    high: Vec<(u8, i32)>,
-    low: Vec<(u8, i32)>,
+    high: Vec<(u8, i16)>,
+    low: Vec<(u8, i16)>,
     /// Bytes; nothing means no limit.
-    high_limit: Option<i64>,
+    high_limit: Option<u32>,
     low_lanes: u16,
 }
 
 impl ArbiterTables {
     /// Weights become bytes; entries of weight 0 are skipped, as the specification says.
     pub(crate) fn new(tables: &VlArbitration) -> Self {
-        let bytes = |entries: &[clearlane_subnet::VlWeight]| -> Vec<(u8, i32)> {
+        let bytes = |entries: &[clearlane_subnet::VlWeight]| -> Vec<(u8, i16)> {
             let used = entries.iter().filter(|entry| entry.weight > 0);
-            used.map(|e| (e.vl.value(), i32::from(e.weight) * CREDIT_UNIT as i32)).collect()
+            // At most 255 · 64 B.
+            used.map(|e| (e.vl.value(), i16::from(e.weight) * CREDIT_UNIT as i16)).collect()
         };
         let (high, low) = (bytes(&tables.high), bytes(&tables.low));
         let low_lanes = low.iter().fold(0, |mask, (vl, _)| mask | 1u16 << vl);
         let high_limit = match tables.high_limit {
             255 => None,
-            limit => Some(i64::from(limit) * 4096),
+            limit => Some(u32::from(limit) * 4096),
         };
         ArbiterTables { high, low, high_limit, low_lanes }
     }
@@ -37,14 +38,14 @@ pub(crate) struct Arbiter {
     high: Turn,
     low: Turn,
     /// Bytes the high table has sent since the low one had its opportunity.
-    high_sent: i64,
+    high_sent: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     entry: u8,
-    /// Bytes the entry may still send; 0 is a turn not begun.
-    left: i32,
+    /// Bytes the entry may still send; 0 is a turn not begun. One packet may overdraw it.
+    left: i16,
 }
 
 /// The table a lane won its turn in, to be charged for the packet.
@@ -58,7 +59,7 @@ pub(crate) enum Table {
 
 impl Turn {
     /// The lane whose turn it is among the eligible; nothing if the table names none of them.
-    fn choose(&mut self, table: &[(u8, i32)], eligible: u16) -> Option<u8> {
+    fn choose(&mut self, table: &[(u8, i16)], eligible: u16) -> Option<u8> {
         for step in 0..table.len() {
             let entry = (usize::from(self.entry) + step) % table.len();
             let (vl, weight) = table[entry];
@@ -73,8 +74,8 @@ impl Turn {
     }
 
     /// Charges the entry; its last packet may overdraw it, then the next entry is due.
-    fn charge(&mut self, table: &[(u8, i32)], bytes: u32) {
-        self.left -= (bytes.div_ceil(CREDIT_UNIT) * CREDIT_UNIT) as i32;
+    fn charge(&mut self, table: &[(u8, i16)], bytes: u32) {
+        self.left -= (bytes.div_ceil(CREDIT_UNIT) * CREDIT_UNIT) as i16;
         if self.left <= 0 {
             *self = Turn { entry: ((usize::from(self.entry) + 1) % table.len()) as u8, left: 0 };
         }
@@ -107,7 +108,7 @@ impl Arbiter {
         match table {
             Table::High => {
                 self.high.charge(&tables.high, bytes);
-                self.high_sent += i64::from(bytes);
+                self.high_sent = self.high_sent.saturating_add(bytes);
             }
             Table::Low => {
                 self.low.charge(&tables.low, bytes);

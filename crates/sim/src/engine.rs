@@ -3,7 +3,7 @@
 //! cable at least 1 ps), so neither the order of events of one instant nor that of arbitrations can
 //! be seen in any result.
 
-use crate::adapter::{Adapter, Message, QueuePair, SendQueue};
+use crate::adapter::{Adapter, Message, QueueKey, QueuePair, SendQueue};
 use crate::arbiter::{Arbiter, ArbiterTables};
 use crate::deadlock;
 use crate::forward::{Forwarder, Forwarding};
@@ -34,8 +34,9 @@ pub(crate) const STEP: u32 = 3;
 /// Port records in bytes up to which fetching ahead gains nothing: half a second-level cache.
 const FITS_IN_CACHE: usize = 1 << 20;
 
-/// Whether ports and packets are asked for one more window ahead.
-const FAR_AHEAD: bool = false;
+/// Port records in bytes from which ports and packets are asked for one more window ahead.
+const FITS_IN_SHARED_CACHE: usize = 16 << 20;
+
 /// Simulated time between two looks for a deadlock while packets still move elsewhere.
 const DEADLOCK_CHECK_PS: u64 = 50_000_000;
 
@@ -66,13 +67,15 @@ pub(crate) struct Engine<F, O, B, const V: usize> {
     /// Outputs and adapters to arbitrate at this instant.
     pub(crate) dirty: Vec<u32>,
     pub(crate) totals: Totals,
-    pub(crate) adapters: Vec<Adapter>,
+    pub(crate) adapters: Records<Adapter<V>>,
     pub(crate) ranks: Vec<RankState>,
-    pub(crate) messages: Vec<Message>,
+    pub(crate) messages: Records<Message>,
     pub(crate) free_messages: Vec<u32>,
-    pub(crate) queues: Vec<SendQueue>,
+    pub(crate) queues: Records<SendQueue>,
     pub(crate) free_queues: Vec<u32>,
-    pub(crate) pairs: Vec<QueuePair>,
+    pub(crate) pairs: Records<QueuePair>,
+    pub(crate) queue_of: FxHashMap<QueueKey, u32>,
+    pub(crate) pair_of: FxHashMap<QueueKey, u32>,
     pub(crate) addressing: Addressing,
     pub(crate) groups: Vec<GroupSettings>,
     pub(crate) parameters: Parameters,
@@ -95,6 +98,7 @@ pub(crate) struct Engine<F, O, B, const V: usize> {
     deadlock: Option<Deadlock>,
     drained: bool,
     fetches_ahead: bool,
+    far_ahead: bool,
     pub(crate) places: Places,
     pub(crate) classes: Records<LinkClass>,
 }
@@ -123,13 +127,15 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             observer,
             dirty: Vec::new(),
             totals: Totals::default(),
-            adapters: (0..hosts.count()).map(|_| Adapter::new(V)).collect(),
+            adapters: vec![Adapter::IDLE; hosts.count()].into(),
             ranks: setup.programs.into_iter().map(RankState::new).collect(),
-            messages: Vec::new(),
+            messages: Records::default(),
             free_messages: Vec::new(),
-            queues: Vec::new(),
+            queues: Records::default(),
             free_queues: Vec::new(),
-            pairs: Vec::new(),
+            pairs: Records::default(),
+            queue_of: FxHashMap::default(),
+            pair_of: FxHashMap::default(),
             addressing: Addressing::new(setup.fabric, &hosts, setup.forwarding),
             groups: setup.groups,
             dma: parameters.dma_rate.and_then(rate),
@@ -148,6 +154,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             next_check: DEADLOCK_CHECK_PS,
             deadlock: None,
             drained: false,
+            far_ahead: ports * size_of::<Port<B, V>>() > FITS_IN_SHARED_CACHE,
             fetches_ahead: ports * size_of::<Port<B, V>>() > FITS_IN_CACHE,
             places: network.places,
             classes: network.classes.into(),
@@ -280,7 +287,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// latency of memory, not by instructions. In two stages, because which output an arrival
     /// wants is known only once its port and packet have been read.
     fn fetch_ahead(&mut self) {
-        if FAR_AHEAD {
+        if self.far_ahead {
             for event in self.wheel.coming(2) {
                 let port = event.key >> 6;
                 self.ports.prefetch::<2>(port);
@@ -295,9 +302,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             let record = &self.ports[port];
             match event.key >> 4 & 3 {
                 ARRIVE => {
-                    let packet = &self.packets[event.packet];
-                    let (output, _) = self.forwarder.route(record.node, record.local, lane, packet);
-                    self.ports.prefetch::<2>(record.base(port) + u32::from(output));
+                    let packet = &mut self.packets[event.packet];
+                    packet.route = self.forwarder.route(record.node, record.local, lane, packet);
+                    self.ports.prefetch::<2>(record.base(port) + u32::from(packet.route.0));
                     self.ports.prefetch::<2>(record.peer);
                 }
                 WAKE if port < self.hosts_at => {

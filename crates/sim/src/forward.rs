@@ -20,7 +20,8 @@ pub enum Forwarding<'a> {
 
 /// The choice of output port and lane, monomorphised into the engine.
 pub(crate) trait Forwarder: Send {
-    /// The output (port number − 1) and lane of `packet`, which came in by port `input` (likewise)
+    /// The output (port number − 1) and lane of `packet`, which came in by port `input`
+    /// (likewise)
     /// on `lane` of the switch with this index.
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8);
 

@@ -35,14 +35,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         }
         for (index, port) in self.ports.iter().enumerate() {
             for (lane, head) in port.head.iter().enumerate() {
-                let mut id = *head;
-                while id != NIL {
-                    occupied[index * V + lane] += count(id);
-                    id = self.packets[id].next;
-                }
+                occupied[index * V + lane] += self.chain(*head).map(&mut count).sum::<u32>();
             }
         }
-        let waiting: u64 = self.adapters.iter().flat_map(|a| &a.acks).map(|q| q.len() as u64).sum();
+        let listed = self.adapters.iter().flat_map(|adapter| &adapter.acks);
+        let waiting: u64 = listed.map(|list| self.chain(list.head).count() as u64).sum();
         let t = &self.totals;
         assert_eq!(t.packets_injected, t.packets_delivered + data, "data packets are conserved");
         assert_eq!(t.acks_injected, t.acks_delivered + acks, "acknowledgements are conserved");
@@ -51,6 +48,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             "an ack per packet at most"
         );
         self.audit_credits(&occupied);
+    }
+
+    /// The packets of a list from `head` on.
+    fn chain(&self, head: u32) -> impl Iterator<Item = u32> + '_ {
+        let some = |id: u32| (id != NIL).then_some(id);
+        std::iter::successors(some(head), move |id| some(self.packets[*id].next))
     }
 
     fn audit_credits(&self, occupied: &[u32]) {

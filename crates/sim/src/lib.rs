@@ -12,6 +12,7 @@ mod engine;
 mod forward;
 mod hosts;
 mod invariants;
+mod list;
 mod network;
 mod observe;
 mod outcome;

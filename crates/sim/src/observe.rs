@@ -3,10 +3,12 @@
 
 use crate::network::Packet;
 use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice};
+use crate::records::Records;
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,12 +36,12 @@ pub(crate) trait Observer: Send {
     /// A data packet has arrived whole at `at`; `last` if it ends its message.
     fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
     /// Hands out what was recorded: groups, flows (or that there were too many), channels.
-    fn records(self) -> Records;
+    fn records(self) -> Recorded;
 }
 
 /// What an observer hands out at the end.
 #[derive(Default)]
-pub(crate) struct Records {
+pub(crate) struct Recorded {
     pub(crate) slice: Picoseconds,
     pub(crate) groups: Vec<Vec<GroupSlice>>,
     pub(crate) flows: Vec<FlowRecord>,
@@ -52,8 +54,8 @@ pub(crate) struct NoObserver;
 
 impl Observer for NoObserver {
     const ON: bool = false;
-    fn records(self) -> Records {
-        Records::default()
+    fn records(self) -> Recorded {
+        Recorded::default()
     }
 }
 
@@ -67,7 +69,21 @@ pub(crate) struct Recorder {
     flows: Vec<FlowRecord>,
     flow_of: FxHashMap<(u16, u32, u32), u32>,
     flows_dropped: bool,
-    channels: Vec<ChannelRecord>,
+    counters: Records<Counters>,
+    /// Time a link was busy, by port, then slice.
+    busy_ps: Vec<u64>,
+    /// Time it waited for credits, likewise.
+    wait_ps: Vec<u64>,
+}
+
+/// Counters of a port; `ChannelRecord` says what they mean. Data counts octets here.
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    xmit_octets: u64,
+    xmit_pkts: u64,
+    rcv_octets: u64,
+    rcv_pkts: u64,
+    wait_ps: u64,
 }
 
 impl Recorder {
@@ -81,19 +97,22 @@ impl Recorder {
             latency_sum_ps: 0,
             latency_ns: empty_histogram(),
         };
-        let channel = ChannelRecord {
-            busy_ps: vec![0; slices],
-            wait_ps: vec![0; slices],
-            ..ChannelRecord::default()
-        };
         Recorder {
             what,
             groups: vec![vec![slice; slices]; groups],
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
             flows_dropped: false,
-            channels: vec![channel; ports],
+            counters: vec![Counters::default(); ports].into(),
+            busy_ps: vec![0; ports * slices],
+            wait_ps: vec![0; ports * slices],
         }
+    }
+
+    /// The slices of a port in `busy_ps` and `wait_ps`.
+    fn slices(&self, port: u32) -> Range<usize> {
+        let slices = self.what.slices as usize;
+        port as usize * slices..(port as usize + 1) * slices
     }
 
     fn slice_of(&self, at: u64) -> Option<usize> {
@@ -155,22 +174,23 @@ impl Observer for Recorder {
     }
 
     fn on_granted(&mut self, now: u64, port: u32, bytes: u32, busy: u64) {
-        let channel = &mut self.channels[port as usize];
-        channel.port_xmit_pkts += 1;
-        channel.port_xmit_data += u64::from(bytes - VCRC);
-        spread(&mut channel.busy_ps, self.what.slice.0, now, now + busy);
+        let counters = &mut self.counters[port];
+        counters.xmit_pkts += 1;
+        counters.xmit_octets += u64::from(bytes - VCRC);
+        let slices = self.slices(port);
+        spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
     }
 
     fn on_received(&mut self, port: u32, bytes: u32) {
-        let channel = &mut self.channels[port as usize];
-        channel.port_rcv_pkts += 1;
-        channel.port_rcv_data += u64::from(bytes - VCRC);
+        let counters = &mut self.counters[port];
+        counters.rcv_pkts += 1;
+        counters.rcv_octets += u64::from(bytes - VCRC);
     }
 
     fn on_waited(&mut self, since: u64, now: u64, port: u32) {
-        let channel = &mut self.channels[port as usize];
-        channel.port_xmit_wait_ps += now - since;
-        spread(&mut channel.wait_ps, self.what.slice.0, since, now);
+        self.counters[port].wait_ps += now - since;
+        let slices = self.slices(port);
+        spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
     }
 
     fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
@@ -191,21 +211,31 @@ impl Observer for Recorder {
         }
     }
 
-    fn records(mut self) -> Records {
+    fn records(mut self) -> Recorded {
         self.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination));
-        for channel in &mut self.channels {
-            let full = channel.busy_ps.iter().all(|busy| *busy <= self.what.slice.0);
-            assert!(full, "no link is busy for longer than the time that passes");
-            // PortXmitData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
-            channel.port_xmit_data /= 4;
-            channel.port_rcv_data /= 4;
-        }
-        Records {
+        let full = self.busy_ps.iter().all(|busy| *busy <= self.what.slice.0);
+        assert!(full, "no link is busy for longer than the time that passes");
+        let channel = |(port, counters): (usize, &Counters)| {
+            let slices = self.slices(port as u32);
+            ChannelRecord {
+                // PortXmitData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
+                port_xmit_data: counters.xmit_octets / 4,
+                port_xmit_pkts: counters.xmit_pkts,
+                port_rcv_data: counters.rcv_octets / 4,
+                port_rcv_pkts: counters.rcv_pkts,
+                port_xmit_wait_ps: counters.wait_ps,
+                busy_ps: self.busy_ps[slices.clone()].to_vec(),
+                wait_ps: self.wait_ps[slices].to_vec(),
+                ..ChannelRecord::default()
+            }
+        };
+        let channels = self.counters.iter().enumerate().map(channel).collect();
+        Recorded {
             slice: self.what.slice,
             groups: self.groups,
             flows: self.flows,
             flows_dropped: self.flows_dropped,
-            channels: self.channels,
+            channels,
         }
     }
 }

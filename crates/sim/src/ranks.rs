@@ -33,6 +33,13 @@ pub(crate) struct RankState {
     clock: u64,
     waiting: Waiting,
     next_handle: u32,
+    /// Nothing for a program that waits for no operation: open-loop traffic needs none.
+    matching: Option<Box<Matching>>,
+}
+
+/// Operations that meet their completion and receives that meet their message.
+#[derive(Default)]
+struct Matching {
     /// Operations that completed before anybody waited for them, and when.
     done: Vec<(Handle, u64)>,
     /// Receives posted, in order.
@@ -48,17 +55,20 @@ impl RankState {
             clock: 0,
             waiting: Waiting::Step(Event::Start),
             next_handle: 0,
-            done: Vec::new(),
-            receives: Vec::new(),
-            unexpected: Vec::new(),
+            matching: None,
         }
+    }
+
+    fn matching(&mut self) -> &mut Matching {
+        self.matching.get_or_insert_default()
     }
 }
 
 /// LIDs and service levels of ranks.
 pub(crate) struct Addressing {
     lids: Vec<u32>,
-    rows: Vec<usize>,
+    /// Rows of the path SL table; empty where every path has the same.
+    rows: Vec<u32>,
     path_sl: PathSl,
     adapter_lanes: [VirtualLane; 16],
 }
@@ -79,14 +89,14 @@ impl Addressing {
                         .clone()
                         .map(|r| lid(r).map_or(0, |(lid, _)| lid.value().into()))
                         .collect(),
-                    rows: ranks.map(|rank| row(rank).unwrap_or(0)).collect(),
+                    rows: ranks.map(|rank| row(rank).unwrap_or(0) as u32).collect(),
                     path_sl: subnet.path_sl.clone(),
                     adapter_lanes: subnet.sl_to_vl.adapter,
                 }
             }
             Forwarding::DimensionOrder(_) => Addressing {
                 lids: ranks.clone().collect(),
-                rows: vec![0; ranks.len()],
+                rows: Vec::new(),
                 path_sl: PathSl::Uniform(ServiceLevel::default()),
                 adapter_lanes: [VirtualLane::default(); 16],
             },
@@ -106,7 +116,8 @@ impl Addressing {
     }
 
     fn sl(&self, source: u32, destination: u32) -> u8 {
-        self.path_sl.level(self.rows[source as usize], self.rows[destination as usize]).value()
+        let row = |rank: u32| self.rows.get(rank as usize).map_or(0, |row| *row as usize);
+        self.path_sl.level(row(source), row(destination)).value()
     }
 }
 
@@ -137,9 +148,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 Op::Recv { src, tag } => event = Event::Posted(self.receive(rank, src.0, tag)),
                 Op::Wait(handle) => {
                     let state = &mut self.ranks[rank as usize];
-                    match state.done.iter().position(|done| done.0 == handle) {
+                    let done = &mut state.matching().done;
+                    match done.iter().position(|done| done.0 == handle) {
                         Some(index) => {
-                            let (_, time) = state.done.swap_remove(index);
+                            let (_, time) = done.swap_remove(index);
                             event = Event::Completed(handle);
                             if time > clock {
                                 return self.step_at(rank, time, event);
@@ -213,6 +225,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             handle,
             bytes: bytes.max(1),
             sent: 0,
+            ready: born + self.parameters.send_overhead.0,
             born,
             dlid: self.addressing.lid(destination),
             group,
@@ -228,7 +241,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         }
         let id = match self.free_messages.pop() {
             Some(id) => {
-                self.messages[id as usize] = message;
+                self.messages[id] = message;
                 id
             }
             None => {
@@ -237,12 +250,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             }
         };
         let port = self.hosts_at + rank;
-        let ready = born + self.parameters.send_overhead.0;
+        let ready = message.ready;
         if ready <= self.now {
             self.enqueue(id);
             self.dirty.push(port);
         } else {
-            self.adapters[rank as usize].posted.push_back((ready, id));
+            self.adapters[rank].posted.push_back(&mut self.messages, id);
             self.wake(port, ready);
         }
     }
@@ -250,26 +263,28 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     fn receive(&mut self, rank: u32, source: u32, tag: u32) -> Handle {
         let handle = self.handle(rank);
         let state = &mut self.ranks[rank as usize];
-        match state.unexpected.iter().position(|m| *m == (source, tag)) {
+        let clock = state.clock;
+        let matching = state.matching();
+        match matching.unexpected.iter().position(|m| *m == (source, tag)) {
             Some(index) => {
-                state.unexpected.remove(index);
-                state.done.push((handle, state.clock));
+                matching.unexpected.remove(index);
+                matching.done.push((handle, clock));
             }
-            None => state.receives.push((source, tag, handle)),
+            None => matching.receives.push((source, tag, handle)),
         }
         handle
     }
 
     /// A two-sided message is complete at `rank`: it meets its receive or waits for it.
     pub(crate) fn arrived(&mut self, rank: u32, source: u32, tag: u32) {
-        let state = &mut self.ranks[rank as usize];
-        match state.receives.iter().position(|r| (r.0, r.1) == (source, tag)) {
+        let matching = self.ranks[rank as usize].matching();
+        match matching.receives.iter().position(|r| (r.0, r.1) == (source, tag)) {
             Some(index) => {
-                let (_, _, handle) = state.receives.remove(index);
+                let (_, _, handle) = matching.receives.remove(index);
                 let told = self.now + self.parameters.receive_overhead.0;
                 self.finish_operation(rank, handle, told);
             }
-            None => state.unexpected.push((source, tag)),
+            None => matching.unexpected.push((source, tag)),
         }
     }
 
@@ -279,7 +294,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         if state.waiting == Waiting::Operation(handle) {
             self.step_at(rank, time, Event::Completed(handle));
         } else {
-            state.done.push((handle, time));
+            state.matching().done.push((handle, time));
         }
     }
 

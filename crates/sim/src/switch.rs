@@ -309,7 +309,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let done = match self.drain {
             None => tail,
             Some(rate) => {
-                let adapter = &mut self.adapters[rank as usize];
+                let adapter = &mut self.adapters[rank];
                 let done = tail.max(adapter.drained_at) + rate.serialisation(packet.bytes.into());
                 adapter.drained_at = done;
                 done

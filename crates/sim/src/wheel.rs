@@ -1,6 +1,8 @@
 //! The event queue: a wheel of narrow windows, each sorted when its turn comes, and a heap for what
 //! lies beyond the wheel. The width of a window has no influence on the order events come out in.
 
+use crate::network::NIL;
+use crate::records::Records;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -30,8 +32,26 @@ const fn unpack(packed: Packed) -> Event {
 /// Ends the current window, so that looking at the next event needs no test for the end.
 const END: Packed = u128::MAX;
 
-const SLOTS: u64 = 4096;
+const SLOTS: u64 = 8192;
 const WORDS: usize = (SLOTS / 64) as usize;
+
+/// Events in a block of a later window.
+const BLOCK: usize = 16;
+
+/// Part of a window's events.
+#[derive(Clone, Copy)]
+struct Block {
+    events: [Packed; BLOCK],
+    /// The block filled before this one.
+    before: u32,
+}
+
+/// The events of a later window: its newest block and how many events there are in all.
+#[derive(Clone, Copy)]
+struct Slot {
+    block: u32,
+    count: u32,
+}
 
 /// Events in the order of (time, key).
 pub(crate) struct Wheel {
@@ -41,11 +61,13 @@ pub(crate) struct Wheel {
     /// Its events in order, then `END`; those before `cursor` are gone.
     current: Vec<Packed>,
     cursor: usize,
-    /// Later windows, unsorted, by window number modulo `SLOTS`.
-    slots: Box<[Vec<Packed>; SLOTS as usize]>,
+    /// Later windows by window number modulo `SLOTS`.
+    slots: Box<[Slot; SLOTS as usize]>,
     occupied: [u64; WORDS],
-    /// Lists of served windows: as many are allocated as windows are occupied at once.
-    spare: Vec<Vec<Packed>>,
+    /// Blocks of all later windows: memory follows the events under way, not the busiest window.
+    blocks: Records<Block>,
+    /// Blocks in no window, linked by `before`.
+    free: u32,
     /// Beyond the last slot.
     far: BinaryHeap<Reverse<Packed>>,
 }
@@ -58,9 +80,10 @@ impl Wheel {
             window: 0,
             current: vec![END],
             cursor: 0,
-            slots: Box::new([const { Vec::new() }; SLOTS as usize]),
+            slots: Box::new([Slot { block: NIL, count: 0 }; SLOTS as usize]),
             occupied: [0; WORDS],
-            spare: Vec::new(),
+            blocks: Records::default(),
+            free: NIL,
             far: BinaryHeap::new(),
         }
     }
@@ -77,15 +100,31 @@ impl Wheel {
     }
 
     #[inline(always)]
-    fn push_near(&mut self, slot: usize, packed: Packed) {
-        let (word, bit) = (&mut self.occupied[slot / 64], 1 << (slot % 64));
-        if *word & bit == 0 {
-            *word |= bit;
-            if let Some(list) = self.spare.pop() {
-                self.slots[slot] = list;
-            }
+    fn push_near(&mut self, at: usize, packed: Packed) {
+        let Slot { block, count } = self.slots[at];
+        let place = count as usize % BLOCK;
+        if place == 0 {
+            return self.push_block(at, packed);
         }
-        self.slots[slot].push(packed);
+        self.blocks[block].events[place] = packed;
+        self.slots[at].count = count + 1;
+    }
+
+    /// Adds an event to a window whose newest block is full, or that has none.
+    #[inline(never)]
+    fn push_block(&mut self, at: usize, packed: Packed) {
+        let slot = &mut self.slots[at];
+        let before = std::mem::replace(&mut slot.block, self.free);
+        if self.free == NIL {
+            slot.block = self.blocks.len() as u32;
+            self.blocks.push(Block { events: [packed; BLOCK], before });
+        } else {
+            let record = &mut self.blocks[slot.block];
+            record.events[0] = packed;
+            self.free = std::mem::replace(&mut record.before, before);
+        }
+        slot.count += 1;
+        self.occupied[at / 64] |= 1 << (at % 64);
     }
 
     #[inline(never)]
@@ -136,13 +175,10 @@ impl Wheel {
             (Some(near), Some(far)) => near.min(far),
         };
         self.window = window;
-        let slot = (window % SLOTS) as usize;
-        let mut served =
-            std::mem::replace(&mut self.current, std::mem::take(&mut self.slots[slot]));
-        served.clear();
-        self.spare.push(served);
+        let at = (window % SLOTS) as usize;
         self.cursor = 0;
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        self.take_slot(at);
+        self.occupied[at / 64] &= !(1 << (at % 64));
         while let Some(Reverse(packed)) = self.far.peek() {
             let at = self.window_of(*packed);
             if at >= window + SLOTS {
@@ -161,6 +197,22 @@ impl Wheel {
         true
     }
 
+    /// Makes the events of a slot the current ones and frees its blocks.
+    fn take_slot(&mut self, at: usize) {
+        let Slot { block, count } =
+            std::mem::replace(&mut self.slots[at], Slot { block: NIL, count: 0 });
+        self.current.clear();
+        let (mut id, mut filled) = (block, (count as usize).wrapping_sub(1) % BLOCK + 1);
+        while id != NIL {
+            let record = &mut self.blocks[id];
+            self.current.extend_from_slice(&record.events[..filled]);
+            filled = BLOCK;
+            let before = std::mem::replace(&mut record.before, self.free);
+            self.free = id;
+            id = before;
+        }
+    }
+
     #[inline(always)]
     fn window_of(&self, packed: Packed) -> u64 {
         (packed >> 64) as u64 >> self.width_log2
@@ -169,8 +221,24 @@ impl Wheel {
     /// What is known so far of the `ahead`th window after the current one, in no particular order.
     #[inline(always)]
     pub(crate) fn coming(&self, ahead: u64) -> impl Iterator<Item = Event> + '_ {
-        let slot = ((self.window + ahead) % SLOTS) as usize;
-        self.slots[slot].iter().map(|packed| unpack(*packed))
+        self.events_in(self.slots[((self.window + ahead) % SLOTS) as usize])
+    }
+
+    #[inline(always)]
+    fn events_in(&self, slot: Slot) -> impl Iterator<Item = Event> + '_ {
+        let mut filled = (slot.count as usize).wrapping_sub(1) % BLOCK + 1;
+        let mut id = slot.block;
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at == filled {
+                (id, at, filled) = (self.blocks[id].before, 0, BLOCK);
+            }
+            if id == NIL {
+                return None;
+            }
+            at += 1;
+            Some(unpack(self.blocks[id].events[at - 1]))
+        })
     }
 
     /// The number of the next window after the current one with an occupied slot.
@@ -197,7 +265,8 @@ impl Wheel {
     pub(crate) fn remaining(&self) -> impl Iterator<Item = Event> + '_ {
         let now = self.current[self.cursor..self.current.len() - 1].iter();
         let far = self.far.iter().map(|Reverse(packed)| packed);
-        now.chain(self.slots.iter().flatten()).chain(far).map(|packed| unpack(*packed))
+        let later = self.slots.iter().flat_map(|slot| self.events_in(*slot));
+        now.chain(far).map(|packed| unpack(*packed)).chain(later)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{Arrivals, Event, FlowGroup, Op, Rank, RankProgram};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{LinkRate, Picoseconds};
+use std::sync::Arc;
 
 /// One rank's share of all open-loop flow groups.
 pub struct OpenLoop {
@@ -11,7 +12,7 @@ pub struct OpenLoop {
 }
 
 struct Source {
-    group: FlowGroup,
+    group: Arc<FlowGroup>,
     index: u16,
     stream: Stream,
     /// Picoseconds per wire byte at the group's load.
@@ -23,18 +24,19 @@ struct Source {
 
 impl OpenLoop {
     /// The program of `rank` in these groups, whose position in `groups` is the index messages are
-    /// accounted to. `rate` is the rank's link, `mtu` the path MTU and `header(group)` the bytes a
+    /// accounted to; give them as `Arc` where there are many ranks. `rate` is the rank's link, `mtu` the path MTU and `header(group)` the bytes a
     /// packet has besides payload. A rank that sends in no group is done at once.
-    pub fn new(
+    pub fn new<G: Clone + Into<Arc<FlowGroup>>>(
         rank: Rank,
-        groups: &[FlowGroup],
+        groups: &[G],
         rate: LinkRate,
         mtu: u32,
         header: impl Fn(&FlowGroup) -> u32,
         seed: u64,
     ) -> Self {
-        let mut sources = Vec::new();
+        let mut sources = Vec::with_capacity(1);
         for (index, group) in groups.iter().enumerate() {
+            let group: Arc<FlowGroup> = group.clone().into();
             let weight = group.destinations.weight(rank);
             if weight <= 0.0 || group.senders.binary_search(&rank).is_err() {
                 continue;
@@ -48,7 +50,7 @@ impl OpenLoop {
                 pace,
                 next: group.start.0,
                 mtu,
-                header: header(group),
+                header: header(&group),
             };
             source.next = source.next.saturating_add(source.first_gap());
             sources.push(source);
