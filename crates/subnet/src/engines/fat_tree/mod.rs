@@ -6,15 +6,18 @@
 //! the up ports); up and down paths for irregular graphs: Schroeder et al., "Autonet", IEEE JSAC
 //! 9(8), 1991.
 //! What we do differently: levels and digits come from the cables alone (`order`, `slots`), so a
-//! damaged or irregular tree is routed, not refused. An entry whose cable is missing goes to the
-//! shortest remaining up path, chosen so that it meets the fewest other flows in any shift
-//! permutation (`rehome`). Where hosts lack a common ancestor a switch is lifted to be one, so all
+//! damaged or irregular tree is routed, not refused. Each switch gives the positions of a missing
+//! cable to others of its cables, and flows to a host follow the cable its own leaf takes (`slots`).
+//! An entry for which that does not do goes to the shortest remaining up path, chosen so that it
+//! meets the fewest other flows in any shift permutation (`rehome`); then links that carry too much
+//! in some shift are relieved one by one (`relief`). Where hosts lack a common ancestor a switch is lifted to be one, so all
 //! host pairs keep to up-then-down paths, which is what makes one VL enough. LIDs of switches may
 //! be reached by other paths: management does not wait for data credits.
 //! Parameters: lmc 0 to 7 (LID offset o takes the route of position j + o: consecutive up ports),
 //! lanes 1 to 15, adaptive (all shortest up-then-down paths).
 
 mod rehome;
+mod relief;
 mod slots;
 
 use super::order::Order;
@@ -226,7 +229,7 @@ impl<'a> Fill<'a> {
     /// The number whose digits choose the path.
     fn position(&self, target: &Target) -> u32 {
         let base = self.positions.get(&target.owner.end).copied().unwrap_or(target.row);
-        base.wrapping_add(u32::from(target.owner.offset))
+        self.slots.home(target.row as usize, base.wrapping_add(u32::from(target.owner.offset)))
     }
 
     /// Distances to a switch along down paths and along up-then-down paths.

@@ -4,6 +4,7 @@
 //! in each of the shifts j - i of its hosts i. With the load of every link in every shift at hand,
 //! an entry goes where the sum over its shifts of 4^(worst link of the path) grows least.
 
+use super::relief::Relief;
 use super::{FAR, Fill, NO_PORT};
 use crate::graph::{Host, Peer, SwitchGraph, Target};
 use clearlane_fabric::{Endpoint, Fabric};
@@ -25,13 +26,13 @@ const LOADS_MAX: usize = 64 << 20;
 
 /// Ranks, and the load of every link in every shift permutation.
 pub(super) struct Shifts {
-    hosts: Vec<Host>,
+    pub(super) hosts: Vec<Host>,
     ranks: BTreeMap<Endpoint, u32>,
     /// Ranks on each switch.
-    on_switch: Vec<Vec<u32>>,
-    channels: usize,
+    pub(super) on_switch: Vec<Vec<u32>>,
+    pub(super) channels: usize,
     /// At `channel * hosts + shift`; empty until needed.
-    loads: Vec<u8>,
+    pub(super) loads: Vec<u8>,
 }
 
 impl Shifts {
@@ -56,8 +57,13 @@ impl Shifts {
         target.owner.offset == 0 && target.exit != 0 && self.ranks.contains_key(&target.owner.end)
     }
 
+    /// The rank of a target that takes part.
+    pub(super) fn rank(&self, target: &Target) -> u32 {
+        self.ranks[&target.owner.end]
+    }
+
     /// The shift in which rank `from` sends to rank `to`.
-    fn shift(&self, from: u32, to: u32) -> usize {
+    pub(super) fn shift(&self, from: u32, to: u32) -> usize {
         let count = self.hosts.len();
         (to as usize + count - from as usize) % count
     }
@@ -90,7 +96,7 @@ impl Shifts {
 impl Fill<'_> {
     /// Chooses all pending entries, those of targets with the most of them first.
     pub(super) fn rehome(&mut self, targets: &[Target]) {
-        if self.pending.is_empty() {
+        if self.slots.missing == 0 && self.pending.is_empty() {
             return;
         }
         let Some(mut shifts) = self.shifts.take() else { return };
@@ -112,6 +118,10 @@ impl Fill<'_> {
                 surveyed = Some(target.row);
             }
             self.rehome_target(&mut shifts, target, &rows);
+        }
+        // Elsewhere than in trees no link is meant to carry less than it does.
+        if self.slots.irregular == 0 && self.order.lifted.is_empty() {
+            Relief::new(self, &mut shifts, targets).relieve();
         }
     }
 

@@ -3,7 +3,8 @@
 //! In an extended generalised fat tree every switch of level l has copy digits b1..bl, and its
 //! parents differ in b(l+1) alone. Digits are recovered from the cables: the first leaf's parents
 //! are numbered in port order, theirs likewise, and what is below a numbered switch shares its
-//! digits; a switch not yet reached takes a digit its siblings leave free. Any numbering that holds
+//! digits; a switch not yet reached takes a digit its siblings leave free. The positions of a
+//! missing cable go to other cables of the switch, an equal number to each. Any numbering that holds
 //! for all cables will do, so names, GUIDs and port conventions do not matter.
 
 use super::super::order::Order;
@@ -11,13 +12,15 @@ use crate::graph::SwitchGraph;
 use clearlane_fabric::Endpoint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Up ports of every switch in the order of the closed form; gaps where a cable is missing.
+/// Up ports of every switch in the order of the closed form.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     starts: Vec<u32>,
-    /// 0 for a gap.
+    /// 0 where all are missing.
     ports: Vec<u8>,
     peers: Vec<u32>,
+    /// By slot: the slot of the same switch whose cable it has, itself where none is missing.
+    cable_of: Vec<u16>,
     /// By row: j is divided by this before it chooses the slot.
     divisors: Vec<u32>,
     /// Switches whose cables do not follow the digits.
@@ -25,6 +28,9 @@ pub(super) struct Slots {
     /// Cables that a whole tree of this shape has and this one has not.
     pub(super) missing: usize,
 }
+
+/// Turns that are told apart where a cable is missing.
+const TURNS_MAX: usize = 16;
 
 impl Slots {
     /// The slots of all switches.
@@ -46,6 +52,7 @@ impl Slots {
             starts: vec![0],
             ports: Vec::new(),
             peers: Vec::new(),
+            cable_of: Vec::new(),
             divisors: Vec::with_capacity(graph.rows()),
             irregular: 0,
             missing: 0,
@@ -92,6 +99,10 @@ impl Slots {
                     self.missing -= 1;
                 }
             }
+            let slots = (width * parallel).saturating_mul(self.divisors[row] as usize);
+            let gapped = self.ports[first..].contains(&0);
+            let hosts = if gapped { hosts_below(graph, order, row) } else { 0 };
+            self.fill_gaps(first, hosts.div_ceil(slots).min(TURNS_MAX));
         } else {
             for (port, peer, _) in graph.switch_peers(row) {
                 if order.is_up(row, peer) {
@@ -100,12 +111,64 @@ impl Slots {
                 }
             }
             self.irregular += usize::from(self.ports.len() > first);
+            self.cable_of.extend(0..(self.ports.len() - first) as u16);
         }
         self.starts.push(self.ports.len() as u32);
     }
 
-    /// Port and peer row that the closed form gives to position `j` at `row`; nothing at the top
-    /// and in a gap.
+    /// Gives every gap of a switch another of its cables, the one half way round or the next that
+    /// has the fewest. A switch that has lost up to half of its up cables then loads none with more
+    /// than two of any run of positions as long as it has slots; and what two switches lack alike,
+    /// they replace alike. A switch with more hosts below it than slots meets each slot in several
+    /// turns, and another cable may stand in at each.
+    fn fill_gaps(&mut self, first: usize, turns: usize) {
+        let count = self.ports.len() - first;
+        let gaps: Vec<usize> = (0..count).filter(|slot| self.ports[first + slot] == 0).collect();
+        let turns = if gaps.is_empty() || gaps.len() == count { 1 } else { turns.max(1) };
+        self.cable_of.extend(0..(count * turns) as u16);
+        for _ in 1..turns {
+            self.ports.extend_from_within(first..first + count);
+            self.peers.extend_from_within(first..first + count);
+        }
+        if gaps.len() == count {
+            return;
+        }
+        let mut taken = vec![0; count];
+        for gap in (0..turns).flat_map(|turn| gaps.iter().map(move |gap| turn * count + gap)) {
+            let others = (0..count).map(|step| (gap + count.div_ceil(2) + step) % count);
+            let whole = others.filter(|other| !gaps.contains(other));
+            let Some(other) = whole.min_by_key(|other| taken[*other]) else { return };
+            taken[other] += 1;
+            self.ports[first + gap] = self.ports[first + other];
+            self.peers[first + gap] = self.peers[first + other];
+            self.cable_of[first + gap] = (gap - gap % count + other) as u16;
+        }
+    }
+
+    /// The position that everybody uses for a host on a leaf: its own, but for digits whose cable
+    /// is missing on the way up from there. These are replaced as the switches on that way replace
+    /// them, so that all flows to the host come down by one cable of its leaf.
+    pub(super) fn home(&self, leaf: usize, mut j: u32) -> u32 {
+        let mut row = leaf;
+        loop {
+            let (first, end) = (self.starts[row], self.starts[row + 1]);
+            if first == end {
+                return j;
+            }
+            let divisor = self.divisors[row];
+            let slot = j / divisor % (end - first);
+            let other = u32::from(self.cable_of[(first + slot) as usize]);
+            j = j - slot * divisor + other * divisor;
+            let next = self.peers[(first + slot) as usize];
+            if next == u32::MAX {
+                return j;
+            }
+            row = next as usize;
+        }
+    }
+
+    /// Port and peer row that the closed form gives to position `j` at `row`, another cable in
+    /// place of a missing one; nothing at the top.
     #[inline]
     pub(super) fn choose(&self, row: usize, j: u32) -> Option<(u8, usize)> {
         let (first, end) = (self.starts[row], self.starts[row + 1]);
@@ -115,6 +178,19 @@ impl Slots {
         let at = (first + j / self.divisors[row] % (end - first)) as usize;
         (self.ports[at] != 0).then(|| (self.ports[at], self.peers[at] as usize))
     }
+}
+
+/// How many hosts are on a switch and the switches below it.
+fn hosts_below(graph: &SwitchGraph, order: &Order, row: usize) -> usize {
+    let mut seen = BTreeSet::from([row]);
+    let mut stack = vec![row];
+    let mut hosts = 0;
+    while let Some(row) = stack.pop() {
+        hosts += graph.adapters(row).count();
+        let below = graph.switch_peers(row).filter(|(_, peer, _)| order.is_up(*peer, row));
+        stack.extend(below.filter(|(_, peer, _)| seen.insert(*peer)).map(|(_, peer, _)| peer));
+    }
+    hosts
 }
 
 /// Parents one level up with the ports that lead to them, in port order.
