@@ -3,12 +3,12 @@
 //! Source: OpenSM's MINHOP engine as its documentation describes it.
 //! What we do differently: destinations are visited by switch and port, not by switch load, and
 //! parallel or equal ports are told apart by load, then by port number; so the tables do not depend
-//! on GUIDs or names. The LIDs of one port (LMC > 0) first use different neighbours, then
-//! different cables; each takes the port that carries the fewest LIDs of its own offset and, of
-//! equals, the one after its predecessor's. So the base LIDs alone are spread as evenly as all
-//! LIDs together, and so are those of every other offset.
-//! Parameters: lmc 0 to 7, lanes 1 to 15, adaptive (all shortest paths; whether they close a loop is
-//! for the checker to say).
+//! on GUIDs or names. The LIDs of one port (LMC > 0) first use different neighbours, then different
+//! cables; each takes the port that carries the fewest LIDs of its own offset and, of equals, the
+//! one after its predecessor's. So the base LIDs alone are spread as evenly as all LIDs together,
+//! and so are those of every other offset.
+//! Parameters: lmc 0 to 7, lanes 1 to 15, adaptive (all shortest paths; whether they close a loop
+//! is for the checker to say).
 
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::graph::{SwitchGraph, Target};

@@ -7,12 +7,13 @@
 //! 9(8), 1991.
 //! What we do differently: levels and digits come from the cables alone (`order`, `slots`), so a
 //! damaged or irregular tree is routed, not refused. Each switch gives the positions of a missing
-//! cable to others of its cables, and flows to a host follow the cable its own leaf takes (`slots`).
-//! An entry for which that does not do goes to the shortest remaining up path, chosen so that it
-//! meets the fewest other flows in any shift permutation (`rehome`); then links that carry too much
-//! in some shift are relieved one by one (`relief`). Where hosts lack a common ancestor a switch is lifted to be one, so all
-//! host pairs keep to up-then-down paths, which is what makes one VL enough. LIDs of switches may
-//! be reached by other paths: management does not wait for data credits.
+//! cable to others of its cables, and flows to a host follow the cable its own leaf takes
+//! (`slots`). An entry for which that does not do goes to the shortest remaining up path, chosen so
+//! that it meets the fewest other flows in any shift permutation (`rehome`); then links that carry
+//! too much in some shift are relieved one by one (`relief`). Where hosts lack a common ancestor a
+//! switch is lifted to be one, so all host pairs keep to up-then-down paths, which is what makes
+//! one VL enough. LIDs of switches may be reached by other paths: management does not wait for data
+//! credits.
 //! Parameters: lmc 0 to 7 (LID offset o takes the route of position j + o: consecutive up ports),
 //! lanes 1 to 15, adaptive (all shortest up-then-down paths).
 

@@ -1,9 +1,9 @@
 //! What it is: shortest paths on any fabric, freed from deadlock by laying pairs of switches into
 //! lanes; where lanes are too few, up*/down* paths for some destinations. Never fails.
 //!
-//! Source: layers of switch pairs with acyclic dependencies: Skeie, Lysne, Theiss, "Layered shortest
-//! path (LASH) routing in irregular system area networks", IPDPS 2002; shortest-path trees balanced
-//! over all flows: Domke, Hoefler, Nagel, "Deadlock-free oblivious routing for arbitrary
+//! Source: layers of switch pairs with acyclic dependencies: Skeie, Lysne, Theiss, "Layered
+//! shortest path (LASH) routing in irregular system area networks", IPDPS 2002; shortest-path trees
+//! balanced over all flows: Domke, Hoefler, Nagel, "Deadlock-free oblivious routing for arbitrary
 //! topologies", IPDPS 2011 (DFSSSP); a budget of lanes that always suffices: Domke, Hoefler,
 //! Matsuoka, "Routing on the dependency graph: a new approach to deadlock-free high-performance
 //! routing", HPDC 2016 (Nue).
@@ -14,8 +14,8 @@
 //! to up. Pairs with long paths are laid first. If no rule fits the lanes, VL 0 is reserved for
 //! up-then-down paths, all destinations begin with these, and one by one get shortest paths while
 //! all their pairs fit. Last, pairs move to lanes that carry less.
-//! Parameters: lmc 0 to 7 (the LIDs of a switch's hosts take different trees where these fit), lanes
-//! 1 to 15: as many as may be used; SL = VL.
+//! Parameters: lmc 0 to 7 (the LIDs of a switch's hosts take different trees where these fit),
+//! lanes 1 to 15: as many as may be used; SL = VL.
 
 mod lanes;
 mod pairs;
