@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style bench fixtures
+.PHONY: help demo test style bench docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -22,6 +22,7 @@ help:
 	@echo "                ibdmchk and Chromium"
 	@echo "make style      cargo fmt --check and clippy"
 	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop"
+	@echo "make docs       remake docs/reference from the program's own registries"
 	@echo "make fixtures   remake fixtures/site with the real tools"
 
 demo:
@@ -58,6 +59,10 @@ bench:
 	@command -v valgrind >/dev/null || scripts/setup test
 	@cargo run --release --quiet -p clearlane-bench -- --instructions \
 		--out $(CARGO_TARGET_DIR)/bench.json
+
+docs:
+	@scripts/setup build
+	@cargo run --quiet -p clearlane -- docs --output docs/reference --force
 
 fixtures:
 	@scripts/setup test

@@ -1,27 +1,28 @@
 //! The command line, and its errors as one line.
 
 use crate::commands::Command;
+use crate::exit_codes;
 use crate::failure::Failure;
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 
-const EXAMPLES_AND_CODES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   clearlane fabric show site.topo
   clearlane check site.topo --lft site.lft
   clearlane run experiments/demo-hot-spot.toml --out runs/demo --fabric site.topo --lft site.lft
   clearlane compare experiments/demo-hot-spot.toml --out runs/engines
+  clearlane sweep experiments/latency-load-torus8.toml --out runs/latency-load
   clearlane route fat-tree:648 --engine fat-tree -o deploy
   clearlane list engines
 
 Results go to stdout, progress and remarks to stderr. Exit codes:
-  0  done; for `check`: sane
-  1  the answer is bad news: `check` found a fault
-  2  bad command line, file or value
-  3  a simulated deadlock
-  4  interrupted; partial results are marked so
-  5  the machine refused: disk full, output not writable";
+";
+
+fn examples_and_codes() -> String {
+    format!("{EXAMPLES}{}", exit_codes::lines())
+}
 
 /// Finds, reproduces and removes congestion in InfiniBand fabrics.
 #[derive(Parser)]
@@ -30,7 +31,7 @@ Results go to stdout, progress and remarks to stderr. Exit codes:
     bin_name = "clearlane",
     version,
     disable_help_subcommand = true,
-    after_help = EXAMPLES_AND_CODES
+    after_help = examples_and_codes()
 )]
 struct CommandLine {
     /// Print one JSON document with a "schema" instead of text
@@ -38,6 +39,11 @@ struct CommandLine {
     json: bool,
     #[command(subcommand)]
     command: Command,
+}
+
+/// The command line's definition: what completions, man pages and the reference are made from.
+pub fn definition() -> clap::Command {
+    CommandLine::command()
 }
 
 /// What a command line asks for.
@@ -120,7 +126,6 @@ fn failed_command(error: &clap::Error, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn error(words: &str) -> String {
         match parse(words.split_whitespace().map(OsString::from)) {

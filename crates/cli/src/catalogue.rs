@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clearlane_fabric::{formats, topologies};
 use clearlane_lab::measure::measures;
+use clearlane_lab::reference;
 use clearlane_sim::preset;
 use clearlane_subnet::engines;
 use clearlane_subnet::formats as dumps;
@@ -35,6 +36,9 @@ pub enum Kind {
     /// What results are measured by
     #[value(alias = "measure")]
     Measures,
+    /// Keys of experiment files
+    #[value(alias = "key")]
+    Keys,
 }
 
 impl Kind {
@@ -48,6 +52,7 @@ impl Kind {
             Kind::Patterns => "patterns",
             Kind::Presets => "presets",
             Kind::Measures => "measures",
+            Kind::Keys => "keys",
         }
     }
 
@@ -61,6 +66,7 @@ impl Kind {
             Kind::Patterns => "traffic pattern",
             Kind::Presets => "preset",
             Kind::Measures => "measure",
+            Kind::Keys => "experiment key",
         }
     }
 
@@ -100,6 +106,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
         Kind::Measures => measures::ALL.iter().map(measure).collect(),
+        Kind::Keys => reference::KEYS.iter().map(key).collect(),
     }
 }
 
@@ -110,11 +117,8 @@ pub fn all() -> Vec<Entry> {
 
 /// The name that resembles `wanted` most, if any does.
 pub fn nearest(wanted: &str) -> Option<String> {
-    const LIKENESS_MIN: f64 = 0.6;
-    let wanted: String = wanted.chars().take(60).collect();
-    let scored = all().into_iter().map(|e| (strsim::jaro_winkler(&wanted, &e.name), e.name));
-    let likely = scored.filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
-    likely.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+    let all = all();
+    clearlane_ib::nearest(wanted, all.iter().map(|entry| entry.name.as_str())).map(str::to_owned)
 }
 
 fn entry(kind: Kind, name: &str, summary: &str, facts: &[(&str, &str)]) -> Entry {
@@ -171,6 +175,11 @@ fn dump(of: &dumps::Entry) -> Entry {
 fn measure(of: &measures::Entry) -> Entry {
     let facts = [("unit", of.unit), ("parameters", of.parameters)];
     entry(Kind::Measures, of.name, of.summary, &facts)
+}
+
+fn key(of: &reference::Key) -> Entry {
+    let facts = [("type", of.kind), ("range", of.range), ("default", of.default)];
+    entry(Kind::Keys, &of.dotted(), of.summary, &facts)
 }
 
 fn pattern(of: &patterns::Entry) -> Entry {

@@ -7,6 +7,8 @@ mod commands {
     mod fabric;
     mod names;
     mod overwriting;
+    mod reference;
+    mod robustness;
     mod site_files;
     mod tables;
 }

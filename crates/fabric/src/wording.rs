@@ -16,17 +16,8 @@ pub(crate) fn clean(name: &str) -> String {
 /// The known name that resembles `wanted` most, as the end of a sentence: `; did you mean "…"?`.
 /// Empty where nothing resembles it.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
-    const LIKENESS_MIN: f64 = 0.6;
-    // A name from outside may be a megabyte long; likeness is quadratic, so look at its beginning.
-    let wanted: String = wanted.chars().take(60).collect();
-    let mut best: Option<(f64, &str)> = None;
-    for name in known {
-        let likeness = strsim::jaro_winkler(&wanted, name);
-        if likeness >= LIKENESS_MIN && best.is_none_or(|(most, _)| likeness > most) {
-            best = Some((likeness, name));
-        }
-    }
-    best.map(|(_, name)| format!("; did you mean {}?", quote(name))).unwrap_or_default()
+    let near = clearlane_ib::nearest(wanted, known);
+    near.map(|name| format!("; did you mean {}?", quote(name))).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What can go wrong between an experiment file and its report, each in one line.
 
+use clearlane_ib::Picoseconds;
 use std::io;
 use std::path::PathBuf;
 
@@ -43,6 +44,19 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// More waits to be sent than memory holds.
+    #[error(
+        "variant {variant}: {waiting} messages wait at {at} of simulated time and fill the memory: \
+         more is offered than delivered; lower load or duration, or run fewer at a time with --jobs"
+    )]
+    Memory {
+        /// Name of the variant.
+        variant: String,
+        /// Messages posted and not delivered.
+        waiting: u64,
+        /// When.
+        at: Picoseconds,
+    },
     /// The folder for the results is taken.
     #[error("{}: {problem}", path.display())]
     Taken {
@@ -74,7 +88,7 @@ fn plain(error: &io::Error) -> String {
 impl LabError {
     /// True if the machine is at fault (disk full, folder not writable) and not the input.
     pub fn is_machine(&self) -> bool {
-        matches!(self, LabError::Write { .. })
+        matches!(self, LabError::Write { .. } | LabError::Memory { .. })
     }
 
     /// One line whatever a file, a name or a library put into the message.

@@ -9,12 +9,17 @@
 //! experiment.override_seeds(seed, seeds)?;
 //! experiment.keep_variants(&["as-is", "fat-tree"])?;
 //! experiment.resolved();                                     // TOML, for --dry-run
-//! let result = run(&experiment, &RunOptions { jobs, command }, &progress, &cancel)?;
+//! let result = run(&experiment, &RunOptions::new(jobs, command), &progress, &cancel)?;
 //! result.headline_table();                                   // Table, prints aligned
 //! result.published_table();                                  // Option<Table>
 //! result.to_json();                                          // clearlane-summary/1
 //! result.status();                                           // Status
 //! let report = write_run_folder(&result, out, force)?;       // path of report.html
+//!
+//! let sweep = Sweep::read(path, &["traffic.load=0.1..0.9:9".into()])?;
+//! let folder = SweepFolder::claim(&sweep, out, force, false)?;
+//! let result = run_sweep(&sweep, &options, &folder, &progress, &cancel)?;
+//! let report = folder.fill(&result)?;
 //! ```
 //!
 //! `Progress::on_progress(&self, done: f64, packet_hops: u64)` is called from worker threads with
@@ -29,16 +34,19 @@ mod report;
 mod result;
 mod results;
 mod run;
+mod sweep;
 mod table;
 
 pub use error::LabError;
+pub use experiment::reference;
 pub use experiment::{
-    DevicesSpec, Experiment, FabricSource, FabricSpec, Plan, Published, RandomCut, Routing,
+    Axis, DevicesSpec, Experiment, FabricSource, FabricSpec, Plan, Published, RandomCut, Routing,
     Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use prepare::Fact;
 pub use report::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page};
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
-pub use results::{Better, check_run_folder, write_run_folder};
+pub use results::{Better, RunFolder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
+pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table};

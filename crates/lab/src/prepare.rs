@@ -13,7 +13,7 @@ use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidMap, Subnet, check};
 use clearlane_workload::{Arrivals, Class, FlowGroup, Transport};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Most bytes of a fabric, table or matrix file: a subnet's largest LFT dump is below.
 const INPUT_BYTES_MAX: u64 = 1 << 31;
@@ -192,8 +192,8 @@ fn route(
             return Ok(Routed::Rule(grid));
         }
         Routing::Engine(name) => name.as_str(),
-        Routing::File(path) => {
-            options.files = vec![table_file(variant, path)?];
+        Routing::Files(paths) => {
+            options.files = table_files(variant, paths)?;
             options.lids = LidMap::from_fabric(fabric).map_err(|error| fault(&error))?;
             "file"
         }
@@ -206,13 +206,16 @@ fn route(
     Ok(Routed::Tables(Box::new(subnet)))
 }
 
-fn table_file(variant: &Variant, path: &Path) -> Result<TableFile, LabError> {
-    if path.as_os_str().is_empty() {
+fn table_files(variant: &Variant, paths: &[PathBuf]) -> Result<Vec<TableFile>, LabError> {
+    if paths.is_empty() {
         let problem = "engine \"file\" has no tables; write lft = \"site.lft\" in [subnet]";
         return Err(LabError::variant(&variant.name, problem));
     }
-    let text = read_text(path, INPUT_BYTES_MAX)?;
-    Ok(TableFile { name: path.display().to_string(), text })
+    let read = |path: &PathBuf| {
+        let text = read_text(path, INPUT_BYTES_MAX)?;
+        Ok(TableFile { name: path.display().to_string(), text })
+    };
+    paths.iter().map(read).collect()
 }
 
 fn check_routing(

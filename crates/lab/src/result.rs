@@ -3,16 +3,17 @@
 use crate::experiment::{Experiment, Published};
 use crate::measure::{ChannelFigures, Estimate, Figures, History, RunFigures};
 use crate::prepare::Prepared;
+use crate::results::headline;
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
 use clearlane_workload::Class;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How an experiment ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Status {
     /// All runs reached their end and settled.
     #[serde(rename = "complete")]
@@ -23,9 +24,19 @@ pub enum Status {
     /// A run ended in a deadlock of the simulated network.
     #[serde(rename = "deadlock")]
     Deadlock,
-    /// A run was still changing when it ended, or over before its warm-up.
+    /// A figure of the headline was still changing when a run ended, or a run was over before its
+    /// warm-up.
     #[serde(rename = "not converged")]
     NotConverged,
+}
+
+impl Status {
+    /// The one that says most of a whole: partial before deadlock before not converged.
+    pub(crate) fn worst(all: impl IntoIterator<Item = Status>) -> Status {
+        const ORDER: [Status; 3] = [Status::Partial, Status::Deadlock, Status::NotConverged];
+        let all: Vec<Status> = all.into_iter().collect();
+        ORDER.into_iter().find(|status| all.contains(status)).unwrap_or(Status::Complete)
+    }
 }
 
 impl fmt::Display for Status {
@@ -148,20 +159,43 @@ impl VariantResult {
 }
 
 impl RunResult {
-    /// How the experiment ended; the worst of its runs counts.
+    /// How the experiment ended; the worst of its variants counts.
     pub fn status(&self) -> Status {
-        let seeds = self.experiment.plan.seeds as usize;
-        let runs = || self.variants.iter().flat_map(|variant| &variant.runs);
-        let missing = self.variants.iter().any(|variant| variant.runs.len() < seeds);
-        if missing || runs().any(|run| run.interrupted) {
+        let all = headline(self).rows.into_iter().zip(&self.variants);
+        let all = all.map(|((_, figures), variant)| self.status_with(variant, &figures));
+        Status::worst(all)
+    }
+
+    /// How one of the variants ended.
+    pub(crate) fn status_of(&self, variant: &VariantResult) -> Status {
+        let rows = headline(self).rows.into_iter();
+        let figures = rows.filter(|(name, _)| *name == variant.name).flat_map(|(_, row)| row);
+        self.status_with(variant, &figures.collect::<Vec<_>>())
+    }
+
+    fn status_with(&self, variant: &VariantResult, figures: &[Option<Estimate>]) -> Status {
+        let missing = variant.runs.len() < self.experiment.plan.seeds as usize;
+        if missing || variant.runs.iter().any(|run| run.interrupted) {
             Status::Partial
-        } else if runs().any(SeedResult::is_deadlock) {
+        } else if variant.runs.iter().any(SeedResult::is_deadlock) {
             Status::Deadlock
-        } else if runs().any(|run| !run.figures.warm_up.converged) {
+        } else if variant.runs.iter().any(|run| !run.figures.warm_up.converged)
+            || figures.iter().flatten().any(|figure| !figure.converged)
+        {
             Status::NotConverged
         } else {
             Status::Complete
         }
+    }
+
+    /// The columns of the headline that had not settled in some variant.
+    pub fn not_converged(&self) -> Vec<&'static str> {
+        let table = headline(self);
+        let moving = |index: &usize| {
+            let mut cells = table.rows.iter().filter_map(|(_, row)| row.get(*index)?.as_ref());
+            cells.any(|figure| !figure.converged)
+        };
+        (0..table.columns.len()).filter(moving).map(|index| table.columns[index].label).collect()
     }
 
     /// The published numbers with what was obtained.
@@ -257,7 +291,8 @@ fn remarks(run: &SeedResult) -> Vec<String> {
         );
     } else if !run.figures.warm_up.converged && ended_well {
         all.push(
-            "throughput was still changing in the second half of the run (MSER-5); raise duration"
+            "not converged: throughput was still changing in the second half of the run; raise \
+             duration"
                 .into(),
         );
     }
@@ -296,13 +331,24 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         let offered = of(|figures| figures.offered_load);
         let delivered = of(|figures| figures.delivered_load);
         let (Some(offered), Some(delivered)) = (offered, delivered) else { continue };
+        let latency = |run: &SeedResult| {
+            let figures = run.figures.groups.get(index);
+            figures.is_none_or(|f| f.latency_converged || !f.throughput_converged)
+        };
+        let mut ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
         if delivered.mean < 0.95 * offered.mean {
             all.push(format!(
                 "{} is saturated: offers {} of its senders' links, is delivered {}; its latencies \
-                 grow with the length of the run",
+                 are not converged but grow with the length of the run",
                 group.name,
                 significant(offered.mean),
                 significant(delivered.mean)
+            ));
+        } else if !ended.all(latency) {
+            all.push(format!(
+                "{}: latencies not converged: they were still changing in the second half of the \
+                 run; raise duration",
+                group.name
             ));
         }
     }

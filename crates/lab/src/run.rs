@@ -21,6 +21,16 @@ pub struct RunOptions {
     pub jobs: usize,
     /// The command line that makes the same results again, for the report.
     pub command: String,
+    /// Memory that messages waiting for their turn may fill, all runs together, in bytes; nothing
+    /// for all there is. An open loop that offers more than is delivered fills any.
+    pub memory_bytes: Option<u64>,
+}
+
+impl RunOptions {
+    /// So many runs at a time, without a limit of memory.
+    pub fn new(jobs: usize, command: impl Into<String>) -> Self {
+        RunOptions { jobs, command: command.into(), memory_bytes: None }
+    }
 }
 
 /// Told how far an experiment is. Called from the threads that run.
@@ -40,6 +50,9 @@ impl Progress for Quiet {
 /// A run's simulated time is advanced in so many steps, between which progress is told and an
 /// interruption is noticed.
 const STEPS: u64 = 200;
+/// What a waiting message takes: some 80 bytes in a list that doubles when it is full, and is
+/// copied then.
+const MESSAGE_BYTES: u64 = 240;
 /// Flows are recorded one by one as long as their slices take no more than this.
 const FLOW_BYTES_MAX: u64 = 64 << 20;
 
@@ -71,6 +84,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
     cancel: &'a AtomicBool,
+    /// Most messages that may wait in one run.
+    waiting_max: u64,
     /// Steps done of all jobs, and how many there are.
     steps: AtomicU64,
     steps_all: u64,
@@ -95,6 +110,9 @@ pub fn run(
         plan,
         progress,
         cancel,
+        waiting_max: options.memory_bytes.map_or(u64::MAX, |bytes| {
+            bytes / MESSAGE_BYTES / options.jobs.clamp(1, jobs.len().max(1)) as u64
+        }),
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
         packet_hops: AtomicU64::new(0),
@@ -218,7 +236,8 @@ fn simulate(
     for step in 1..=STEPS {
         let until = u128::from(plan.duration.0) * u128::from(step) / u128::from(STEPS);
         let status = simulation.run_until(Picoseconds(until as u64));
-        let now = simulation.totals().packet_hops;
+        let totals = simulation.totals();
+        let now = totals.packet_hops;
         let all = shared.packet_hops.fetch_add(now - hops, Ordering::Relaxed) + (now - hops);
         hops = now;
         let ended = status != SimStatus::Running;
@@ -227,6 +246,11 @@ fn simulate(
         shared.progress.on_progress(steps as f64 / shared.steps_all as f64, all);
         if ended {
             break;
+        }
+        let waiting = totals.messages_posted.saturating_sub(totals.messages_delivered);
+        if waiting > shared.waiting_max {
+            let at = Picoseconds(until as u64);
+            return Err(LabError::Memory { variant: name.to_owned(), waiting, at });
         }
         if step < STEPS && shared.cancel.load(Ordering::Relaxed) {
             interrupted = true;

@@ -73,7 +73,7 @@ fn hosts_that_are_not_there_are_named_with_the_line_of_the_group() {
     use clearlane_lab::{Quiet, RunOptions, run};
     let text = SOUND.replacen("kind = \"shift\", by = 1", "kind = \"incast\", to = \"host-3x\"", 1);
     let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
-    let options = RunOptions { jobs: 1, command: String::new() };
+    let options = RunOptions::new(1, "");
     let error = run(&experiment, &options, &Quiet, &false.into()).unwrap_err().to_string();
     assert!(
         error.starts_with("variant first: x.toml:12: traffic.all: pattern `incast`: "),
@@ -89,7 +89,7 @@ fn files_that_cannot_be_read_are_told_in_plain_words() {
     let after = |from: &str, to: &str| {
         let text = SOUND.replacen(from, to, 1);
         let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
-        let options = RunOptions { jobs: 1, command: String::new() };
+        let options = RunOptions::new(1, "");
         run(&experiment, &options, &Quiet, &false.into()).unwrap_err().to_string()
     };
     let matrix = after("kind = \"shift\", by = 1", "kind = \"matrix\", file = \".\"");
@@ -130,8 +130,8 @@ fn requests_of_the_command_line_are_checked() {
         "the experiment has no variant `frist`; the nearest is `first`"
     );
     assert_eq!(line(experiment().override_seeds(None, Some(0))), "seeds = 0 is outside 1 to 1000");
-    let lft = Some("a.lft".into());
-    assert!(line(experiment().override_site(None, lft)).starts_with("no variant reads forwarding"));
+    let refused = line(experiment().override_site(None, vec!["a.lft".into()]));
+    assert!(refused.starts_with("no variant reads forwarding"), "{refused}");
     let mut kept = experiment();
     kept.keep_variants(&["second"]).unwrap();
     assert_eq!((kept.variants.len(), kept.published.len()), (1, 0));

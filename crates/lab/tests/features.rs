@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 fn result(text: &str, folder: &Path) -> RunResult {
     let experiment = Experiment::parse(text, &folder.join("features.toml")).unwrap();
-    let options = RunOptions { jobs: 2, command: "clearlane run features.toml".into() };
+    let options = RunOptions::new(2, "clearlane run features.toml");
     run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
 }
 
@@ -97,7 +97,7 @@ fn the_rule_forwards_where_tables_cannot() {
         &text(fabric, "engine = \"dor\"\nlanes = 2", UNIFORM),
         Path::new("features.toml"),
     );
-    let options = RunOptions { jobs: 1, command: String::new() };
+    let options = RunOptions::new(1, "");
     let refused = run(&tables.unwrap(), &options, &Quiet, &AtomicBool::new(false));
     assert!(refused.unwrap_err().to_string().contains("5 dimensions wrap"));
 }

@@ -2,7 +2,7 @@
 //! and what a folder may hold.
 
 use clearlane_lab::{
-    Experiment, LabError, Progress, Quiet, RunOptions, RunResult, Status, check_run_folder, run,
+    Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult, Status, run,
     write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -72,7 +72,7 @@ fn shipped(name: &str) -> Experiment {
 }
 
 fn result(experiment: &Experiment, jobs: usize) -> RunResult {
-    let options = RunOptions { jobs, command: "clearlane run small.toml".into() };
+    let options = RunOptions::new(jobs, "clearlane run small.toml");
     run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
 }
 
@@ -142,7 +142,9 @@ fn the_parking_lot_gives_the_published_shares() {
     for (row, expected) in obtained(&result).iter().zip(expected) {
         assert!((row - expected).abs() < 0.003, "{row} is not {expected}");
     }
-    assert_eq!(result.status(), Status::Complete);
+    // The senders offer four times what the link carries: their queues grow, the shares stand.
+    assert_eq!(result.status(), Status::NotConverged);
+    assert_eq!(result.not_converged(), ["latency mean", "p50", "p99"]);
 }
 
 #[test]
@@ -154,7 +156,7 @@ fn the_headline_reads_as_people_expect_it() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(
         lines[0],
-        "variant  offered  delivered  accepted  latency mean   p50    p99   Jain  worst link  \
+        "variant  offered  delivered  accepted  latency mean    p50     p99   Jain  worst link  \
          held back"
     );
     assert_eq!(words(lines[1]), ["µs", "µs", "µs"]);
@@ -162,7 +164,8 @@ fn the_headline_reads_as_people_expect_it() {
     // Four senders share one link: a quarter each, 2048 of 2074 bytes of it payload.
     assert_eq!((row[0].as_str(), row[2].as_str(), row[3].as_str()), ("as-is", "0.250", "0.247"));
     assert_eq!((row[7].as_str(), row[8].as_str()), ("0.900", "1.00"));
-    let latencies: Vec<f64> = row[4..7].iter().map(|cell| cell.parse().unwrap()).collect();
+    let latencies = row[4..7].iter().map(|cell| cell.trim_end_matches('*').parse().unwrap());
+    let latencies: Vec<f64> = latencies.collect();
     // Queues grow from the start to the end of 20 ms, so medians are milliseconds.
     assert!(latencies[0] > 1e3 && latencies[1] > 1e3 && latencies[2] > latencies[1], "{row:?}");
 }
@@ -264,10 +267,10 @@ fn on_another_site_the_first_host_stands_in_for_one_that_is_missing() {
     fs::write(&path, clearlane_fabric::formats::ibnetdiscover::write(&fabric)).unwrap();
     let mut experiment = shipped("demo-hot-spot.toml");
     experiment.override_seeds(None, Some(1)).unwrap();
-    let refused = experiment.clone().override_site(Some(path.clone()), None);
+    let refused = experiment.clone().override_site(Some(path.clone()), vec![]);
     assert!(refused.unwrap_err().to_string().contains("--lft"));
     experiment.keep_variants(&["fat-tree"]).unwrap();
-    experiment.override_site(Some(path), None).unwrap();
+    experiment.override_site(Some(path), vec![]).unwrap();
     let result = result(&experiment, 1);
     // It changes what was simulated, so it is what is said first.
     assert!(result.oddities()[0].contains("no host storage01 here"), "{:?}", result.oddities());
@@ -278,7 +281,7 @@ fn demo_on(fabric: PathBuf, lft: PathBuf) -> RunResult {
     let mut experiment = shipped("demo-hot-spot.toml");
     experiment.keep_variants(&["as-is"]).unwrap();
     experiment.override_seeds(None, Some(1)).unwrap();
-    experiment.override_site(Some(fabric), Some(lft)).unwrap();
+    experiment.override_site(Some(fabric), vec![lft]).unwrap();
     result(&experiment, 2)
 }
 
@@ -310,7 +313,10 @@ fn needs_shared_the_demo_runs_on_a_site_of_others() {
     let site = shared.join("data/fabrics/hwloc-avakas");
     let result =
         demo_on(site.join("ib-subnet.ibnetdiscover-p.txt"), site.join("all-ibroutes.lft.txt"));
-    assert_eq!(result.status(), Status::Complete, "{:?}", result.oddities());
+    // The victims are delivered less than they offer; what they are delivered has settled.
+    let moving = result.not_converged();
+    assert!(moving.iter().all(|label| label.starts_with("victim")));
+    assert!(!moving.contains(&"victim payload"), "{:?}", result.oddities());
     assert!(result.to_json().contains("all 78680 paths"));
     let slowdown = result.variants[0].runs[0].slowdown.unwrap();
     assert!(slowdown > 1.2, "{slowdown}");
@@ -331,7 +337,7 @@ impl Progress for CancelAt<'_> {
 #[test]
 fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
     let cancel = AtomicBool::new(false);
-    let options = RunOptions { jobs: 1, command: String::new() };
+    let options = RunOptions::new(1, "");
     // Four runs, each with one of the victims alone: the third is under way at 0.55.
     let result = run(&small(), &options, &CancelAt(0.55, &cancel), &cancel).unwrap();
     assert_eq!(result.status(), Status::Partial);
@@ -374,7 +380,7 @@ fn a_folder_is_overwritten_only_if_it_is_a_run_and_only_when_forced() {
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     let file = scratch.0.join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(check_run_folder(&file, true), Err(LabError::Taken { .. })));
+    assert!(matches!(RunFolder::claim(&file, true), Err(LabError::Taken { .. })));
     // What was refused left nothing behind.
     let left: Vec<_> = fs::read_dir(out.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1);

@@ -57,10 +57,10 @@ impl Ranks {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let distance = |known: &&String| strsim::levenshtein(known, name);
-        match self.names.iter().min_by_key(distance) {
+        let near = clearlane_ib::nearest(name, self.names.iter().map(String::as_str));
+        match near {
             Some(near) => format!("there is no host `{name}`; the nearest name is `{near}`"),
-            None => format!("there is no host `{name}`; the fabric has no hosts"),
+            None => format!("there is no host `{name}`; the fabric has {} hosts", self.count()),
         }
     }
 }

@@ -26,5 +26,6 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    format!("{}\n{}", experiment::title(result), narrow::headline(&result.headline_table()))
+    let table = narrow::headline(&result.headline_table(), 1);
+    format!("{}\n{table}{}", experiment::title(result), experiment::marks(&table))
 }

@@ -1,49 +1,48 @@
-//! What `run` and `compare` share: reading an experiment, running it and writing its folder.
+//! What `run`, `compare` and `sweep` share: reading an experiment, running it, writing its folder.
 
 use crate::answer::{self, Answer, Verdict};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::memory;
 use crate::progress::Progress;
 use crate::table::count;
 use crate::terminal;
 use crate::writing;
 use clap::Args;
-use clearlane_lab::{
-    Experiment, LabError, RunOptions, RunResult, Status, check_run_folder, run, write_run_folder,
-};
+use clearlane_lab::{Experiment, LabError, RunFolder, RunOptions, RunResult, Status, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Flags of both commands.
+/// Flags of all three commands.
 #[derive(Args, Debug)]
 pub struct Shared {
     /// Experiment file
     #[arg(value_name = "EXPERIMENT")]
-    experiment: PathBuf,
+    pub experiment: PathBuf,
     /// Folder for summary, tables and report [default: runs/ and the experiment's name]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Run on this fabric file instead of the experiment's
     #[arg(long, value_name = "FILE")]
-    fabric: Option<PathBuf>,
-    /// Forwarding tables of that fabric
+    pub fabric: Option<PathBuf>,
+    /// Forwarding tables of that fabric; with further --lft its SL2VL and the SLs of its paths
     #[arg(long, value_name = "FILE")]
-    lft: Option<PathBuf>,
+    pub lft: Vec<PathBuf>,
     /// First seed
     #[arg(long, value_name = "S")]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    seeds: Option<u32>,
+    pub seeds: Option<u32>,
     /// Runs at a time, without influence on results [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Replace the run that is in the folder
     #[arg(long)]
-    force: bool,
+    pub force: bool,
     /// Print the experiment with every default spelt out and run nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
 /// Runs the variants, those of these names if there are any, and writes the folder.
@@ -65,23 +64,18 @@ pub fn answer(
     }
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
-    check_run_folder(&out, shared.force).map_err(failure)?;
-    let inputs = [Some(&shared.experiment), shared.fabric.as_ref(), shared.lft.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
-    writing::spare(&out, &inputs)?;
+    let folder = RunFolder::claim(&out, shared.force).map_err(failure)?;
+    writing::spare(&out, &shared.inputs())?;
     let result = run_watched(command, shared, variants, &experiment)?;
-    let report = write_run_folder(&result, &out, shared.force).map_err(failure)?;
-    let verdict = match result.status() {
-        Status::Complete | Status::NotConverged => Verdict::Done,
-        Status::Partial => Verdict::Interrupted,
-        Status::Deadlock => Verdict::Deadlock,
-    };
+    let report = folder.fill(&result).map_err(failure)?;
+    let verdict = verdict(result.status());
     let report = format!("report: {}", report.display());
     if json {
         terminal::remark(&report);
         return Ok(Answer::text(result.to_json()).with(verdict));
     }
-    let text = format!("{}{}{report}\n", text(&result), oddities(&result));
+    let text =
+        format!("{}{}{report}\n", text(&result), oddities(&result.oddities(), "summary.json"));
     Ok(Answer::text(text).with(verdict))
 }
 
@@ -92,15 +86,38 @@ fn run_watched(
     experiment: &Experiment,
 ) -> Result<RunResult, Failure> {
     let interrupted = interrupt::watch()?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = shared.jobs.map_or_else(cores, usize::from);
-    let options = RunOptions { jobs, command: again(command, shared, variants) };
+    let options = shared.options(again(command, shared, variants));
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::start(&format!("running {names}"));
     run(experiment, &options, &progress, &interrupted).map_err(failure)
 }
 
-fn failure(error: LabError) -> Failure {
+/// The exit code's reason.
+pub fn verdict(status: Status) -> Verdict {
+    match status {
+        Status::Complete | Status::NotConverged => Verdict::Done,
+        Status::Partial => Verdict::Interrupted,
+        Status::Deadlock => Verdict::Deadlock,
+    }
+}
+
+impl Shared {
+    /// The files the command line names.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let all = [&self.experiment].into_iter().chain(&self.fabric).chain(&self.lft);
+        all.map(PathBuf::as_path).collect()
+    }
+
+    /// How to run: on all cores unless told otherwise, and in the memory that is free.
+    pub fn options(&self, command: String) -> RunOptions {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.map_or_else(cores, usize::from);
+        RunOptions { jobs, command, memory_bytes: memory::free_bytes() }
+    }
+}
+
+/// Input or machine, as the exit code has it.
+pub fn failure(error: LabError) -> Failure {
     if error.is_machine() {
         Failure::Machine(error.to_string())
     } else {
@@ -127,6 +144,8 @@ pub fn title(result: &RunResult) -> String {
     let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
     let status = match result.status() {
         Status::Complete => String::new(),
+        // Where the rest is steady, the table says so figure by figure.
+        Status::NotConverged => format!("  [not converged: {}]", moving(result)),
         status => format!("  [{status}]"),
     };
     let summary = match experiment.summary.as_str() {
@@ -139,10 +158,26 @@ pub fn title(result: &RunResult) -> String {
     )
 }
 
+/// What had not converged, in few words.
+fn moving(result: &RunResult) -> String {
+    match result.not_converged().as_slice() {
+        [] => "the run is too short".into(),
+        few if few.len() <= 4 => few.join(", "),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+/// What the marks in a table mean, if it has any.
+pub fn marks(table: &str) -> &'static str {
+    match table.contains('*') {
+        true => "* not converged: still changing when the run ended\n",
+        false => "",
+    }
+}
+
 /// What a careful reader should know, the first few.
-fn oddities(result: &RunResult) -> String {
+pub fn oddities(all: &[String], file: &str) -> String {
     const SHOWN: usize = 8;
-    let all = result.oddities();
     if all.is_empty() {
         return String::new();
     }
@@ -151,21 +186,20 @@ fn oddities(result: &RunResult) -> String {
         text.push_str(&format!("  {oddity}\n"));
     }
     if all.len() > SHOWN {
-        text.push_str(&format!("  and {} more in summary.json\n", all.len() - SHOWN));
+        text.push_str(&format!("  and {} more in {file}\n", all.len() - SHOWN));
     }
     text
 }
 
 /// The command line that gives the same results, without what has no influence on them.
-fn again(command: &str, shared: &Shared, variants: &[String]) -> String {
+pub fn again(command: &str, shared: &Shared, variants: &[String]) -> String {
     let mut line = format!("clearlane {command} {}", quoted(&shared.experiment.to_string_lossy()));
     if !variants.is_empty() {
         line.push_str(&format!(" --variants {}", quoted(&variants.join(","))));
     }
-    for (flag, path) in [("--fabric", &shared.fabric), ("--lft", &shared.lft)] {
-        if let Some(path) = path {
-            line.push_str(&format!(" {flag} {}", quoted(&path.to_string_lossy())));
-        }
+    let fabric = shared.fabric.iter().map(|path| ("--fabric", path));
+    for (flag, path) in fabric.chain(shared.lft.iter().map(|path| ("--lft", path))) {
+        line.push_str(&format!(" {flag} {}", quoted(&path.to_string_lossy())));
     }
     if let Some(seed) = shared.seed {
         line.push_str(&format!(" --seed {seed}"));
@@ -177,7 +211,7 @@ fn again(command: &str, shared: &Shared, variants: &[String]) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./,:=+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

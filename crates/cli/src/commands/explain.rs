@@ -1,7 +1,7 @@
 //! `clearlane explain`: what a name means.
 
 use crate::answer::{self, Answer};
-use crate::catalogue::{self, Entry};
+use crate::catalogue::{self, Entry, Kind};
 use crate::failure::Failure;
 use crate::table;
 use clap::Args;
@@ -9,16 +9,23 @@ use serde_json::json;
 
 /// What to explain.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  clearlane explain fat-tree\n  clearlane explain qdr")]
+#[command(after_help = "Examples:\n  clearlane explain fat-tree\n  clearlane explain qdr\n  \
+    clearlane explain traffic.load")]
 pub struct Arguments {
-    /// A topology, engine, pattern, preset or format
+    /// A topology, engine, pattern, preset, format, measure or experiment key
     name: String,
 }
 
 /// Explains every entry of that name.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let wanted = arguments.name.as_str();
-    let found: Vec<_> = catalogue::all().into_iter().filter(|e| e.name == wanted).collect();
+    let all = catalogue::all();
+    let mut found: Vec<_> = all.iter().filter(|entry| entry.name == wanted).collect();
+    if found.is_empty() {
+        // `buffer` means `sim.buffer`.
+        let last = |entry: &&Entry| entry.name.rsplit('.').next() == Some(wanted);
+        found = all.iter().filter(|entry| entry.kind == Kind::Keys).filter(last).collect();
+    }
     if found.is_empty() {
         let remedy = catalogue::nearest(wanted)
             .map_or("see `clearlane list`".to_owned(), |name| format!("did you mean `{name}`?"));
@@ -28,7 +35,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         let fields = json!({ "entries": answer::value(&found)? });
         return Ok(Answer::json("clearlane-explain/1", fields));
     }
-    let texts: Vec<_> = found.iter().map(paragraph).collect();
+    let texts: Vec<_> = found.into_iter().map(paragraph).collect();
     Ok(Answer::text(texts.join("\n")))
 }
 

@@ -2,6 +2,8 @@
 
 mod check;
 mod compare;
+mod completions;
+mod docs;
 mod experiment;
 mod explain;
 mod fabric;
@@ -9,6 +11,7 @@ mod list;
 mod narrow;
 mod route;
 mod run;
+mod sweep;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -22,6 +25,8 @@ pub enum Command {
     Run(run::Arguments),
     /// Run one workload over several variants and put them into one table
     Compare(compare::Arguments),
+    /// Run an experiment at every point of a grid of values, such as loads
+    Sweep(sweep::Arguments),
     /// Prove forwarding tables sane, or show the loop or dead end; measure their balance
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
@@ -33,21 +38,31 @@ pub enum Command {
     List(list::Arguments),
     /// Explain anything with a name: what it is, its parameters, where it comes from
     Explain(explain::Arguments),
+    /// Print what a shell needs to complete commands and flags
+    Completions(completions::Arguments),
+    /// Write the reference: a page of Markdown per noun, the commands, the exit codes
+    Docs(docs::Arguments),
+    /// Write the man pages
+    Man(docs::Arguments),
 }
 
 /// Runs a command.
 pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
     // Experiments watch for themselves, to hand over what is finished.
-    if !matches!(command, Command::Run(_) | Command::Compare(_)) {
+    if !matches!(command, Command::Run(_) | Command::Compare(_) | Command::Sweep(_)) {
         interrupt::end_at_once()?;
     }
     match command {
         Command::Run(arguments) => run::run(arguments, json),
         Command::Compare(arguments) => compare::run(arguments, json),
+        Command::Sweep(arguments) => sweep::run(arguments, json),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),
+        Command::Completions(arguments) => completions::run(arguments),
+        Command::Docs(arguments) => docs::reference(arguments, json),
+        Command::Man(arguments) => docs::man(arguments, json),
         Command::Fabric(command) => fabric::run(command, json),
     }
 }

@@ -11,15 +11,15 @@ const SIDE_BY_SIDE: usize = 5;
 const SENTENCE_MIN: usize = 32;
 
 /// A row per variant if that fits; else a column per variant if they are few; else the columns in
-/// several tables below each other, each beginning with the names.
-pub fn headline(table: &lab::Table) -> String {
+/// several tables below each other, each beginning with the first `names` columns.
+pub fn headline(table: &lab::Table, names: usize) -> String {
     if width(table) <= COLUMNS {
         return table.to_string();
     }
-    if table.rows.len() <= SIDE_BY_SIDE {
+    if names == 1 && table.rows.len() <= SIDE_BY_SIDE {
         return turned(table);
     }
-    let blocks: Vec<_> = blocks(table).iter().map(ToString::to_string).collect();
+    let blocks: Vec<_> = blocks(table, names).iter().map(ToString::to_string).collect();
     blocks.join("\n")
 }
 
@@ -64,8 +64,8 @@ fn turned(table: &lab::Table) -> String {
     turned.render()
 }
 
-/// The first column and as many of the others as fit, as often as needed.
-fn blocks(table: &lab::Table) -> Vec<lab::Table> {
+/// The first `names` columns and as many of the others as fit, as often as needed.
+fn blocks(table: &lab::Table, names: usize) -> Vec<lab::Table> {
     let part = |columns: &[usize]| lab::Table {
         columns: columns.iter().map(|index| table.columns[*index].clone()).collect(),
         rows: table
@@ -75,13 +75,13 @@ fn blocks(table: &lab::Table) -> Vec<lab::Table> {
             .collect(),
     };
     let mut blocks = Vec::new();
-    let mut taken = vec![0];
-    for index in 1..table.columns.len() {
+    let mut taken: Vec<usize> = (0..names).collect();
+    for index in names..table.columns.len() {
         taken.push(index);
-        if taken.len() > 2 && width(&part(&taken)) > COLUMNS {
+        if taken.len() > names + 1 && width(&part(&taken)) > COLUMNS {
             taken.pop();
             blocks.push(part(&taken));
-            taken = vec![0, index];
+            taken = (0..names).chain([index]).collect();
         }
     }
     blocks.push(part(&taken));
@@ -107,19 +107,19 @@ mod tests {
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        assert_eq!(headline(&table(4, 3)), table(4, 3).to_string());
+        assert_eq!(headline(&table(4, 3), 1), table(4, 3).to_string());
         assert_eq!(with_sentences(&table(4, 3)), table(4, 3).to_string());
     }
 
     #[test]
     fn few_rows_become_columns_and_many_are_cut_into_blocks() {
-        let turned = headline(&table(12, 2));
+        let turned = headline(&table(12, 2), 1);
         assert!(turned.lines().next().unwrap().starts_with("column 0 "), "{turned}");
         assert_eq!(turned.lines().count(), 12);
-        let cut = headline(&table(12, 9));
+        let cut = headline(&table(12, 9), 1);
         assert!(cut.lines().all(|line| line.chars().count() <= COLUMNS), "{cut}");
         for cell in (0..9).flat_map(|row| (0..12).map(move |index| format!("{row}.{index} ±"))) {
-            assert!(cut.contains(&cell) && headline(&table(12, 2)).contains("1.11 ±"), "{cell}");
+            assert!(cut.contains(&cell) && headline(&table(12, 2), 1).contains("1.11 ±"), "{cell}");
         }
     }
 

@@ -26,8 +26,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 }
 
 fn text(result: &RunResult) -> String {
-    let mut text =
-        format!("{}\n{}", experiment::title(result), narrow::headline(&result.headline_table()));
+    let table = narrow::headline(&result.headline_table(), 1);
+    let mut text = format!("{}\n{table}{}", experiment::title(result), experiment::marks(&table));
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }

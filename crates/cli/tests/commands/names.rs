@@ -48,3 +48,12 @@ fn unknown_names_are_answered_with_the_nearest() {
     let line = scratch.call("list engnies");
     assert!(line.failure(2).contains("'engines'"), "{line:?}");
 }
+
+#[test]
+fn a_key_of_experiments_is_explained_by_its_last_word_too() {
+    let scratch = Scratch::new("keys");
+    let text = scratch.call("explain buffer").text().to_owned();
+    assert!(text.starts_with("sim.buffer, experiment key\n"), "{text}");
+    assert!(text.contains("range    320 B to 4 MiB\n"), "{text}");
+    assert_eq!(scratch.call("explain sim.buffer").text(), text);
+}

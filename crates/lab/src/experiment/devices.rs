@@ -27,7 +27,7 @@ const ARBITRATION: &[(&str, InputArbitration)] = &[
     ("oldest-first", InputArbitration::OldestFirst),
     ("flow-fair", InputArbitration::FlowFair),
 ];
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "preset",
     "mtu",
     "header",

@@ -5,6 +5,9 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Where a value of the command line stands: in no line of the file.
+pub(crate) const COMMAND_LINE: usize = usize::MAX;
+
 /// A file's name and the places of its lines, for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
@@ -61,6 +64,9 @@ impl Document {
 
     /// An error at this offset.
     pub(crate) fn error(&self, at: usize, problem: &str) -> LabError {
+        if at == COMMAND_LINE {
+            return LabError::Request(LabError::one_line(&format!("--over: {problem}")));
+        }
         LabError::Experiment {
             file: LabError::one_line(&self.file),
             line: self.line(at),
@@ -70,6 +76,9 @@ impl Document {
 
     /// `file:line` of an offset.
     pub(crate) fn place(&self, at: usize) -> String {
+        if at == COMMAND_LINE {
+            return "--over".into();
+        }
         format!("{}:{}", LabError::one_line(&self.file), self.line(at))
     }
 
@@ -142,6 +151,19 @@ impl Node {
                 let pairs = entries.iter().map(|entry| (entry.key.clone(), entry.node.plain()));
                 toml::Value::Table(pairs.collect())
             }
+        }
+    }
+
+    /// Says that the value and all within it stand there.
+    pub(crate) fn place_at(&mut self, at: usize) {
+        self.at = at;
+        match &mut self.value {
+            Value::Array(items) => items.iter_mut().for_each(|item| item.place_at(at)),
+            Value::Table(entries) => entries.iter_mut().for_each(|entry| {
+                entry.at = at;
+                entry.node.place_at(at);
+            }),
+            _ => {}
         }
     }
 

@@ -36,10 +36,13 @@ pub struct FabricSpec {
     pub cut_random: Option<RandomCut>,
 }
 
+/// The keys of the table.
+pub(crate) const KEYS: &[&str] = &["file", "build", "cut", "cut_random"];
+
 impl FabricSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
     pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
-        keys.only(&["file", "build", "cut", "cut_random"])?;
+        keys.only(KEYS)?;
         let (file, build) = (keys.optional("file"), keys.optional("build"));
         let source = match (file, build) {
             (Some(file), None) => FabricSource::File(path(folder, file.text()?)),

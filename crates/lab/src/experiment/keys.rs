@@ -21,14 +21,10 @@ pub(crate) struct Field<'a> {
     pub(crate) node: &'a Node,
 }
 
-/// The name closest to `word`, as the end of an error message.
+/// The name closest to `word`, as the end of an error message; empty if none is close.
 pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> String {
-    // Levenshtein distance on attacker-sized words is quadratic; names are short.
-    let word: String = word.chars().take(80).collect();
-    match names.min_by_key(|name| strsim::damerau_levenshtein(name, &word)) {
-        Some(name) => format!("; the nearest is `{name}`"),
-        None => String::new(),
-    }
+    let near = clearlane_ib::nearest(word, names);
+    near.map(|name| format!("; the nearest is `{name}`")).unwrap_or_default()
 }
 
 /// A word of a file, fit to be quoted in one line.

@@ -32,7 +32,8 @@ pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<No
     Ok(Node { at: over.at, value: Value::Table(entries) })
 }
 
-fn section(name: &str, base: &Node, over: &Node) -> Node {
+/// A table with changes laid over it; `name` is the section's, for keys that exclude each other.
+pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
     let (Value::Table(under), Value::Table(changes)) = (&base.value, &over.value) else {
         // A fault of type is found where the section is read.
         return over.clone();

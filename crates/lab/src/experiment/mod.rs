@@ -1,16 +1,20 @@
 //! The experiment file: read, checked, laid over by variants, and written down resolved.
 
+mod axis;
 mod devices;
 mod document;
 mod fabric;
 mod keys;
 mod merge;
+mod overlay;
 mod pattern;
 mod plan;
 mod published;
+pub mod reference;
 mod subnet;
 mod traffic;
 
+pub use axis::Axis;
 pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
 pub use plan::{Plan, WarmUp};
@@ -25,6 +29,7 @@ pub(crate) use traffic::in_words;
 use crate::LabError;
 use document::{Document, Node, Value};
 use keys::{Field, Keys, quote};
+use overlay::Overlay;
 use std::path::{Path, PathBuf};
 
 /// One alternative of an experiment, complete.
@@ -62,8 +67,26 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// Published numbers to compare with.
     pub published: Vec<Published>,
+    /// What `clearlane sweep` varies, if the file says so.
+    pub sweep: Vec<Axis>,
 }
 
+/// The keys of a file.
+pub(crate) const KEYS: &[&str] = &[
+    "schema",
+    "name",
+    "summary",
+    "run",
+    "fabric",
+    "subnet",
+    "sim",
+    "traffic",
+    "variant",
+    "published",
+    "sweep",
+];
+/// The keys of a variant.
+pub(crate) const VARIANT_KEYS: &[&str] = &["name", "summary", "fabric", "subnet", "sim", "traffic"];
 /// The name of the only variant of an experiment without `[[variant]]`.
 const AS_IS: &str = "as-is";
 /// Most bytes of an experiment file: it is written by hand.
@@ -76,27 +99,32 @@ const VARIANTS_MAX: usize = 1000;
 impl Experiment {
     /// Reads and checks a file. Files it names are not opened yet.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = read_text(path, FILE_BYTES_MAX)?;
-        Self::parse(&text, path)
+        Self::parse(&Self::text(path)?, path)
+    }
+
+    /// Reads the text of a file of at most 4 MiB.
+    pub(crate) fn text(path: &Path) -> Result<String, LabError> {
+        read_text(path, FILE_BYTES_MAX)
     }
 
     /// Reads and checks the text of a file called `path`; paths in it are relative to its folder.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
-        let (document, root) = Document::parse(text, path)?;
+        Self::parse_with(text, path, &[])
+    }
+
+    /// The same with values in place of the file's, in every variant.
+    pub(crate) fn parse_with(
+        text: &str,
+        path: &Path,
+        overlays: &[Overlay],
+    ) -> Result<Self, LabError> {
+        let (document, mut root) = Document::parse(text, path)?;
+        for overlay in overlays.iter().filter(|overlay| overlay.is_of_plan()) {
+            root = overlay.laid_over(&document, &root)?;
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut keys = Keys::of(&document, "", &root)?;
-        keys.only(&[
-            "schema",
-            "name",
-            "summary",
-            "run",
-            "fabric",
-            "subnet",
-            "sim",
-            "traffic",
-            "variant",
-            "published",
-        ])?;
+        keys.only(KEYS)?;
         keys.required("schema", "1")?.integer(1, 1)?;
         let name = keys.required("name", "\"my-experiment\"")?.name()?;
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
@@ -109,10 +137,13 @@ impl Experiment {
                 rows.iter().map(Published::read).collect::<Result<Vec<_>, _>>()?
             }
         };
-        let reading = Reading { document: &document, folder, plan: &plan };
+        let sweep = keys.optional("sweep").map(|field| axis::of_file(&field)).transpose()?;
+        let reading = Reading { document: &document, folder, plan: &plan, overlays };
         reading.count_groups(&root)?;
         let variants = match keys.optional("variant") {
-            None => vec![variant(&reading, &root, AS_IS.into(), String::new())?],
+            None => {
+                vec![variant(&reading, &reading.overlaid(&root)?, AS_IS.into(), String::new())?]
+            }
             Some(field) => variants(&reading, &root, &field)?,
         };
         let groups = variants.iter().map(|variant| variant.traffic.len()).max().unwrap_or(0);
@@ -123,7 +154,8 @@ impl Experiment {
         }
         let summary = LabError::one_line(summary.unwrap_or_default());
         let path = path.to_owned();
-        let experiment = Experiment { path, name, summary, plan, variants, published };
+        let sweep = sweep.unwrap_or_default();
+        let experiment = Experiment { path, name, summary, plan, variants, published, sweep };
         experiment.check_published().map_err(LabError::Request)?;
         Ok(experiment)
     }
@@ -135,14 +167,14 @@ impl Experiment {
         self.published.iter().try_for_each(|row| row.check(&names, &groups))
     }
 
-    /// Replaces the fabric of every variant by a file, and the tables of those that read tables.
+    /// Replaces the fabric of every variant by a file, and the table files of those that read any.
     /// Where traffic names a host that the new fabric lacks, one of its first ranks stands in; the
     /// result says so.
     /// Fails if a variant reads tables and only the fabric was given, or none reads the tables.
     pub fn override_site(
         &mut self,
         fabric: Option<PathBuf>,
-        lft: Option<PathBuf>,
+        lft: Vec<PathBuf>,
     ) -> Result<(), LabError> {
         let mut reads = false;
         for variant in &mut self.variants {
@@ -150,12 +182,12 @@ impl Experiment {
                 variant.fabric.source = FabricSource::File(fabric.clone());
                 variant.foreign_site = true;
             }
-            if let Routing::File(tables) = &mut variant.subnet.routing {
+            if let Routing::Files(tables) = &mut variant.subnet.routing {
                 reads = true;
-                match (&lft, &fabric) {
-                    (Some(lft), _) => tables.clone_from(lft),
-                    (None, None) => {}
-                    (None, Some(_)) => {
+                match (lft.as_slice(), &fabric) {
+                    ([_, ..], _) => tables.clone_from(&lft),
+                    ([], None) => {}
+                    ([], Some(_)) => {
                         let problem = "routes by the tables of its own fabric; name those of the \
                             new one too (--lft) or leave the variant out";
                         return Err(LabError::variant(&variant.name, problem));
@@ -163,7 +195,7 @@ impl Experiment {
                 }
             }
         }
-        if lft.is_some() && !reads {
+        if !lft.is_empty() && !reads {
             let problem = "no variant reads forwarding tables; write engine = \"file\" in [subnet] \
                 or leave --lft out";
             return Err(LabError::Request(problem.into()));
@@ -251,6 +283,9 @@ impl Experiment {
         if !rows.is_empty() {
             table.insert("published".into(), rows.into());
         }
+        if !self.sweep.is_empty() {
+            table.insert("sweep".into(), axis::resolved(&self.sweep).into());
+        }
         table
     }
 }
@@ -261,9 +296,17 @@ struct Reading<'a> {
     /// What paths are relative to.
     folder: &'a Path,
     plan: &'a Plan,
+    /// What a point of a sweep has in place of the file's values.
+    overlays: &'a [Overlay],
 }
 
 impl Reading<'_> {
+    /// What a variant sees at a point of a sweep.
+    fn overlaid(&self, root: &Node) -> Result<Node, LabError> {
+        let overlays = self.overlays.iter().filter(|overlay| !overlay.is_of_plan());
+        overlays.into_iter().try_fold(root.clone(), |root, o| o.laid_over(self.document, &root))
+    }
+
     /// Fails if a table lists too many flow groups, before anything is done with each of them.
     fn count_groups(&self, table: &Node) -> Result<(), LabError> {
         match table.get("traffic").map(|groups| &groups.value) {
@@ -291,7 +334,7 @@ fn variants(
     }
     let mut variants: Vec<Variant> = Vec::new();
     for item in items {
-        let keys = item.keys(&["name", "summary", "fabric", "subnet", "sim", "traffic"])?;
+        let keys = item.keys(VARIANT_KEYS)?;
         let name = keys.required("name", "\"fat-tree\"")?;
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
         if variants.iter().any(|known| Some(known.name.as_str()) == name.text().ok()) {
@@ -300,6 +343,7 @@ fn variants(
         reading.count_groups(item.node)?;
         let root = merge::merged(reading.document, root, item.node)?;
         reading.count_groups(&root)?;
+        let root = reading.overlaid(&root)?;
         let summary = LabError::one_line(summary.unwrap_or_default());
         variants.push(variant(reading, &root, name.name()?, summary)?);
     }
@@ -312,7 +356,7 @@ fn variant(
     name: String,
     summary: String,
 ) -> Result<Variant, LabError> {
-    let Reading { document, folder, plan } = *reading;
+    let Reading { document, folder, plan, .. } = *reading;
     let section = |name| fabric::section(document, root, name);
     let fabric = FabricSpec::read(section("fabric")?, folder)?;
     let subnet = SubnetSpec::read(section("subnet")?, folder)?;

@@ -35,10 +35,13 @@ pub(crate) const SEED_MAX: u64 = (i64::MAX as u64) - 1000;
 /// The most seeds of an experiment.
 pub(crate) const SEEDS_MAX: u32 = 1000;
 
+/// The keys of the table.
+pub(crate) const KEYS: &[&str] = &["duration", "warm_up", "seeds", "seed", "slices"];
+
 impl Plan {
     /// Reads the table.
     pub(crate) fn read(field: &Field<'_>) -> Result<Self, LabError> {
-        let keys = field.keys(&["duration", "warm_up", "seeds", "seed", "slices"])?;
+        let keys = field.keys(KEYS)?;
         let field = keys.required("duration", "\"2 ms\"")?;
         let duration = field.quantity(Picoseconds(1_000_000), Picoseconds::MAX_RUN)?;
         let warm_up = match keys.optional("warm_up") {

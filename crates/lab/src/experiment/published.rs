@@ -25,7 +25,7 @@ pub struct Published {
     written: toml::Value,
 }
 
-const KEYS: &[&str] = &["name", "measure", "variant", "published", "unit", "note"];
+pub(crate) const KEYS: &[&str] = &["name", "measure", "variant", "published", "unit", "note"];
 /// Those of any measure; each takes some of them.
 const MEASURE_KEYS: &[&str] = &["kind", "from", "to", "variants", "group", "class", "of", "over"];
 

@@ -1,5 +1,6 @@
 //! `[subnet]`: who fills the forwarding tables, LMC, lanes and VL arbitration.
 
+use super::document::Value;
 use super::fabric::{path, text_of};
 use super::keys::{Field, Keys, nearest};
 use crate::LabError;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 pub enum Routing {
     /// A routing engine of the registry fills tables.
     Engine(String),
-    /// The site's own tables.
-    File(PathBuf),
+    /// The site's own tables, with its SL2VL and SLs of paths if there are such files; none until
+    /// the command line names them.
+    Files(Vec<PathBuf>),
     /// Dimension order by rule; nothing a subnet manager could deploy.
     DimensionOrderRule,
 }
@@ -35,10 +37,13 @@ pub struct SubnetSpec {
 const FILE: &str = "file";
 const RULE: &str = "dimension-order";
 
+/// The keys of the table.
+pub(crate) const KEYS: &[&str] = &["engine", "lft", "forwarding", "lmc", "lanes", "vl_arbitration"];
+
 impl SubnetSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
     pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
-        keys.only(&["engine", "lft", "forwarding", "lmc", "lanes", "vl_arbitration"])?;
+        keys.only(KEYS)?;
         let (engine, lft) = (keys.optional("engine"), keys.optional("lft"));
         let routing = match (engine, keys.optional("forwarding")) {
             (Some(engine), None) => self::engine(&engine)?,
@@ -53,7 +58,7 @@ impl SubnetSpec {
             }
         };
         let routing = match (routing, lft) {
-            (Routing::File(_), Some(lft)) => Routing::File(path(folder, lft.text()?)),
+            (Routing::Files(_), Some(lft)) => Routing::Files(files(&lft, folder)?),
             // The command line may still name the tables.
             (routing, None) => routing,
             (_, Some(lft)) => {
@@ -77,9 +82,13 @@ impl SubnetSpec {
         match &self.routing {
             Routing::Engine(name) => table.insert("engine".into(), name.clone().into()),
             Routing::DimensionOrderRule => table.insert("forwarding".into(), RULE.into()),
-            Routing::File(path) => {
+            Routing::Files(paths) => {
+                let lft = match paths.as_slice() {
+                    [one] => text_of(one),
+                    several => several.iter().map(|path| text_of(path)).collect::<Vec<_>>().into(),
+                };
                 table.insert("engine".into(), FILE.into());
-                table.insert("lft".into(), text_of(path))
+                table.insert("lft".into(), lft)
             }
         };
         table.insert("lmc".into(), i64::from(self.lmc.value()).into());
@@ -102,7 +111,7 @@ impl SubnetSpec {
 fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
     let name = field.text()?;
     if name == FILE {
-        return Ok(Routing::File(PathBuf::new()));
+        return Ok(Routing::Files(Vec::new()));
     }
     match engines::ALL.iter().find(|entry| entry.name == name) {
         Some(entry) => Ok(Routing::Engine(entry.name.to_owned())),
@@ -111,6 +120,17 @@ fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
             Err(field.error(&format!("is no routing engine{}", nearest(name, names))))
         }
     }
+}
+
+/// `"site.lft"` or `["lfts.txt", "sl2vl.dump", "psl.txt"]`.
+fn files(field: &Field<'_>, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    if matches!(field.node.value, Value::Text(_)) {
+        return Ok(vec![path(folder, field.text()?)]);
+    }
+    let Ok(items) = field.items() else {
+        return Err(field.error("is neither a path nor a list of paths"));
+    };
+    items.iter().map(|item| Ok(path(folder, item.text()?))).collect()
 }
 
 /// `{ high = [[vl, weight], …], low = […], high_limit = 0 }`.

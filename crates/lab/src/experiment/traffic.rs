@@ -83,7 +83,7 @@ const TRANSPORTS: &[(&str, Transport)] = &[("rc", Transport::Rc), ("ud", Transpo
 const ARRIVALS: &[(&str, Arrivals)] =
     &[("poisson", Arrivals::Poisson), ("periodic", Arrivals::Periodic)];
 
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "name",
     "class",
     "pattern",

@@ -1,5 +1,6 @@
 //! The figures of one run of one seed.
 
+use super::settled::Settled;
 use super::warm_up::mser5;
 use crate::experiment::{Plan, WarmUp};
 use crate::prepare::Prepared;
@@ -16,6 +17,8 @@ pub(crate) struct Window {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) slice: Picoseconds,
+    /// From here on figures must not change any more.
+    pub(crate) level_from: usize,
     pub(crate) converged: bool,
 }
 
@@ -26,8 +29,7 @@ pub struct WarmUpFound {
     pub from_us: f64,
     /// End of the measured part, µs.
     pub to_us: f64,
-    /// False if nothing is left to measure, or the warm-up was to be detected and throughput was
-    /// still moving at the end.
+    /// False if nothing is left to measure, or throughput was still moving at the end.
     pub converged: bool,
 }
 
@@ -55,6 +57,10 @@ pub struct Figures {
     /// Jain's index over the senders' delivered bytes, each relative to what its group's load has
     /// it offer; nothing if more flows were seen than are recorded one by one.
     pub jain: Option<f64>,
+    /// Whether throughput was level in the second half of the measured part.
+    pub throughput_converged: bool,
+    /// Whether latencies were too, and no queue grew.
+    pub latency_converged: bool,
 }
 
 /// A flow over the measured part.
@@ -153,21 +159,28 @@ impl Window {
         let whole = end >= plan.duration;
         let slices = if whole { plan.duration.0.div_ceil(slice.0) } else { end.0 / slice.0 };
         let to = (slices as usize).min(plan.slices as usize);
+        let total = |slice| {
+            let bytes = |group: &Vec<GroupSlice>| -> u64 {
+                group.get(slice).map_or(0, |s: &GroupSlice| s.delivered_payload_bytes)
+            };
+            outcome.groups.iter().map(bytes).sum()
+        };
+        let series: Vec<u64> = (0..to).map(total).collect();
         let (from, converged) = match plan.warm_up {
-            WarmUp::Until(time) => ((time.0.div_ceil(slice.0) as usize).min(to), true),
+            WarmUp::Until(time) => {
+                let from = (time.0.div_ceil(slice.0) as usize).min(to);
+                (from, mser5(&series[from..]).converged)
+            }
             WarmUp::Auto => {
-                let total = |slice| {
-                    let bytes = |group: &Vec<GroupSlice>| -> u64 {
-                        group.get(slice).map_or(0, |s: &GroupSlice| s.delivered_payload_bytes)
-                    };
-                    outcome.groups.iter().map(bytes).sum()
-                };
-                let series: Vec<u64> = (0..to).map(total).collect();
                 let found = mser5(&series);
                 (found.drop, found.converged)
             }
         };
-        Window { from, to, slice, converged: converged && from < to }
+        let level_from = match plan.warm_up {
+            WarmUp::Until(_) => from + (to - from) / 2,
+            WarmUp::Auto => to / 2,
+        };
+        Window { from, to, slice, level_from, converged: converged && from < to }
     }
 
     fn span(&self) -> Picoseconds {
@@ -222,8 +235,17 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
     let of = |wanted: &dyn Fn(Class) -> bool| {
         let parts = prepared.groups.iter().zip(&sums).filter(|(group, _)| wanted(group.class));
         let parts: Vec<&Sums> = parts.map(|(_, sums)| sums).collect();
-        (!parts.is_empty()).then(|| total(&parts, window.span()))
+        let members = (0..prepared.groups.len()).filter(|i| wanted(prepared.groups[*i].class));
+        let settled = || Settled::of(outcome, &window, &prepared.groups, members, senders(&parts));
+        (!parts.is_empty()).then(|| total(&parts, window.span(), settled()))
     };
+    let one = |(index, sums): (usize, &Sums)| {
+        let settled =
+            Settled::of(outcome, &window, &prepared.groups, [index].into_iter(), sums.senders);
+        total(&[sums], window.span(), settled)
+    };
+    let parts: Vec<&Sums> = sums.iter().collect();
+    let settled = Settled::of(outcome, &window, &prepared.groups, 0..sums.len(), senders(&parts));
     let classes = [Class::Hot, Class::Victim, Class::Background];
     RunFigures {
         warm_up: WarmUpFound {
@@ -232,9 +254,9 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
             converged: window.converged,
         },
         measured: window.from..window.to,
-        groups: sums.iter().map(|sums| total(&[sums], window.span())).collect(),
+        groups: sums.iter().enumerate().map(one).collect(),
         classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
-        all: total(&sums.iter().collect::<Vec<_>>(), window.span()),
+        all: total(&parts, window.span(), settled),
         sender_shares: sums.iter().filter_map(|sums| sums.shares.clone()).collect(),
         flows,
         flows_dropped: outcome.flows_dropped,
@@ -313,7 +335,11 @@ fn add(sum: &mut Option<Histogram<u64>>, slice: &Histogram<u64>) {
     }
 }
 
-fn total(parts: &[&Sums], span: Picoseconds) -> Figures {
+fn senders(parts: &[&Sums]) -> usize {
+    parts.iter().map(|sums| sums.senders).sum()
+}
+
+fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
     let sum = |of: fn(&Sums) -> u64| parts.iter().map(|sums| of(sums)).sum::<u64>();
     let capacity: f64 = parts.iter().map(|sums| sums.capacity).sum();
     let over = |bytes: u64| if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
@@ -333,7 +359,7 @@ fn total(parts: &[&Sums], span: Picoseconds) -> Figures {
     let payload = sum(|sums| sums.payload);
     let seconds = span.as_seconds();
     Figures {
-        senders: parts.iter().map(|sums| sums.senders).sum(),
+        senders: senders(parts),
         offered_load: over(sum(|sums| sums.offered)),
         delivered_load: over(sum(|sums| sums.wire)),
         accepted_load: over(payload),
@@ -343,6 +369,8 @@ fn total(parts: &[&Sums], span: Picoseconds) -> Figures {
         latency_p50_us: quantile(0.5),
         latency_p99_us: quantile(0.99),
         jain: shares.and_then(|shares| jain(&shares)),
+        throughput_converged: settled.throughput,
+        latency_converged: settled.latency,
     }
 }
 

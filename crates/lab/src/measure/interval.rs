@@ -1,17 +1,25 @@
 //! A mean over seeds with its 95 % confidence interval.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Mean of a figure over the seeds, and how certain it is.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Mean.
+    /// Mean; JSON has no infinity and writes null.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub mean: f64,
     /// Half-width of the 95 % confidence interval (Student's t); nothing with one seed or an
     /// infinite mean.
     pub half_width: Option<f64>,
     /// How many seeds it is over.
     pub seeds: usize,
+    /// False if the figure was still changing when one of the runs ended, or a run was cut short:
+    /// it then says how long the run was and not what the network does.
+    pub converged: bool,
+}
+
+fn null_is_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// Student's t for 95 % two-sided by degrees of freedom from 1; the last holds from 100 on within
@@ -25,7 +33,7 @@ const T_975: &[f64] = &[
 const T_975_BEYOND: &[(usize, f64)] = &[(31, 2.042), (40, 2.021), (60, 2.000), (100, 1.984)];
 
 impl Estimate {
-    /// Over the seeds that have the figure; nothing if none has.
+    /// Over the seeds that have the figure, all of them settled; nothing if none has.
     pub fn over(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().flatten().collect();
         let n = values.len();
@@ -37,7 +45,12 @@ impl Estimate {
             let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
             student_t(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt()
         });
-        Some(Estimate { mean, half_width, seeds: n })
+        Some(Estimate { mean, half_width, seeds: n, converged: true })
+    }
+
+    /// The same of a figure that had settled only if so.
+    pub fn with_converged(self, converged: bool) -> Self {
+        Estimate { converged: self.converged && converged, ..self }
     }
 }
 

@@ -197,10 +197,30 @@ impl Measure {
                     let (above, below) = (of.of_run(variant, above)?, of.of_run(below, same)?);
                     Some(above / below).filter(|ratio| below != 0.0 && !ratio.is_nan())
                 };
-                Estimate::over(variant.runs.iter().map(ratio))
+                let settled = of.is_settled(variant) && of.is_settled(below);
+                Some(Estimate::over(variant.runs.iter().map(ratio))?.with_converged(settled))
             }
-            _ => Estimate::over(variant.runs.iter().map(|run| self.of_run(variant, run))),
+            _ => {
+                let estimate =
+                    Estimate::over(variant.runs.iter().map(|run| self.of_run(variant, run)))?;
+                Some(estimate.with_converged(self.is_settled(variant)))
+            }
         }
+    }
+
+    /// Whether every run that has the figure had settled in it.
+    fn is_settled(&self, variant: &VariantResult) -> bool {
+        let settled = |run: &SeedResult| match self {
+            Measure::Value { quantity, scope } => is_settled(*quantity, scope, variant, run),
+            _ => run.figures.all.throughput_converged,
+        };
+        let whether_deadlocked =
+            matches!(self, Measure::Value { quantity: Quantity::Deadlocks, .. });
+        let ended = |run: &SeedResult| !run.interrupted && !run.is_deadlock();
+        let mut runs = variant.runs.iter().filter(|run| self.of_run(variant, run).is_some());
+        runs.all(
+            |run| if whether_deadlocked { !run.interrupted } else { ended(run) && settled(run) },
+        )
     }
 
     fn of_run(&self, variant: &VariantResult, run: &SeedResult) -> Option<f64> {
@@ -245,6 +265,28 @@ fn value(
         Quantity::WorstLoad => variant.switch_channels(run).map(|c| c.load).reduce(f64::max),
         Quantity::HeldBack => variant.switch_channels(run).map(|c| c.wait).reduce(f64::max),
         Quantity::Deadlocks => Some(f64::from(u8::from(run.is_deadlock()))),
+    }
+}
+
+/// Whether a figure of a run that ended is one of a steady state.
+fn is_settled(
+    quantity: Quantity,
+    scope: &Scope,
+    variant: &VariantResult,
+    run: &SeedResult,
+) -> bool {
+    let scope = match quantity {
+        Quantity::Slowdown => &Scope::Class(Class::Victim),
+        _ => scope,
+    };
+    let Some(figures) = scoped(scope, variant, run) else { return true };
+    match quantity {
+        // What is offered is drawn and depends on no network.
+        Quantity::OfferedLoad | Quantity::Deadlocks => true,
+        Quantity::LatencyMean | Quantity::LatencyP50 | Quantity::LatencyP99 => {
+            figures.latency_converged
+        }
+        _ => figures.throughput_converged,
     }
 }
 

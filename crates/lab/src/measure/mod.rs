@@ -5,6 +5,7 @@ mod figures;
 mod history;
 mod interval;
 pub mod measures;
+mod settled;
 mod warm_up;
 
 pub use figures::{

@@ -1,17 +1,34 @@
-//! Where a series settles: MSER-5.
+//! Where a series settles, by MSER-5, and whether it does at all.
 //!
 //! Source: White, Cobb, Spratt, "A comparison of five steady-state truncation heuristics for
 //! simulation", WSC 2000: of the means of batches of five, drop the first d such that the marginal
 //! standard error of the rest, Σ (z − mean)² / (n − d)², is smallest. What we do differently: d is
-//! at most half of the batches. And because MSER-5 finds a minimum in anything, a series counts as
-//! converged only if its two last quarters agree within [`DRIFT_MAX`], or within three standard
-//! errors where its noise is larger.
+//! at most half of the batches.
+//!
+//! MSER-5 finds a minimum in anything, steady growth included, so whether a series settled is asked
+//! of its second half by itself: a straight line through the means of ten batches must be level,
+//! within a tolerance or within what its residuals let one say at 99 to 99.9 % (batch means and
+//! regression on time: Law, "Simulation Modeling and Analysis", 5th ed., 9.5), and so must the
+//! halves of them. Residuals and not deviations from the mean: growth is not its own noise.
 
 /// How many observations make a batch.
 const BATCH: usize = 5;
 
-/// How far the means of the two last quarters may lie apart, relative to the larger.
-const DRIFT_MAX: f64 = 0.02;
+/// How many batches the second half is cut into.
+const TREND_BATCHES: usize = 10;
+
+/// How far the halves of a level series may lie apart, relative to their mean: throughput.
+pub(crate) const THROUGHPUT_DRIFT_MAX: f64 = 0.02;
+/// The same for mean latencies.
+pub(crate) const LATENCY_DRIFT_MAX: f64 = 0.05;
+
+/// Student's t for 99.9 % two-sided by degrees of freedom from 1: of a thousand steady runs one
+/// says otherwise. Source: Fisher and Yates, "Statistical Tables", 6th ed., table III.
+const T_9995: [f64; TREND_BATCHES - 2] =
+    [636.619, 31.599, 12.924, 8.610, 6.869, 5.959, 5.408, 5.041];
+/// The same for 99 %, enough where the change is a quarter of the mean: chance makes few of those.
+const T_995: [f64; TREND_BATCHES - 2] = [63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355];
+const LARGE: f64 = 0.25;
 
 /// What MSER-5 says of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +49,8 @@ pub(crate) fn mser5(series: &[u64]) -> Truncation {
     if n < 4 {
         return Truncation { drop: 0, converged: false };
     }
+    let half: Vec<f64> = series[series.len() / 2..].iter().map(|value| *value as f64).collect();
+    let converged = is_level(&batch_means(&half), THROUGHPUT_DRIFT_MAX);
     let last = n / 2;
     let mut best = (0, f64::INFINITY);
     for d in 0..=last {
@@ -44,23 +63,55 @@ pub(crate) fn mser5(series: &[u64]) -> Truncation {
             best = (d, error);
         }
     }
-    Truncation { drop: best.0 * BATCH, converged: settled(&batches) }
+    Truncation { drop: best.0 * BATCH, converged }
 }
 
-/// Whether the two last quarters have the same mean, as far as their noise lets one say so.
-fn settled(batches: &[f64]) -> bool {
-    let n = batches.len();
-    let (third, fourth) = (&batches[n / 2..n * 3 / 4], &batches[n * 3 / 4..]);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    // Square of the standard error of a quarter's mean.
-    let error = |part: &[f64]| {
-        let m = mean(part);
-        let squares: f64 = part.iter().map(|value| (value - m) * (value - m)).sum();
-        if part.len() > 1 { squares / (part.len() - 1) as f64 / part.len() as f64 } else { 0.0 }
+/// Means of ten batches of a series, of fewer if it is shorter.
+pub(crate) fn batch_means(series: &[f64]) -> Vec<f64> {
+    batches(series.len()).map(|batch| mean(&series[batch])).collect()
+}
+
+/// Ten ranges of equal length, or as many as there are observations; what is left over is at the
+/// front.
+pub(crate) fn batches(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let size = (count / TREND_BATCHES).max(1);
+    let number = (count / size).min(TREND_BATCHES);
+    let first = count - number * size;
+    (0..number).map(move |batch| first + batch * size..first + (batch + 1) * size)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Whether these means of batches lie on a level line: neither the slope of a line through them nor
+/// a step from one half to the other is more than `drift_max` of their mean and more than chance
+/// explains. A line finds growth, which is its own noise within the halves; the halves find a step,
+/// which no line fits. Less than four batches tell nothing and are not level.
+pub(crate) fn is_level(means: &[f64], drift_max: f64) -> bool {
+    let n = means.len();
+    if n < 4 {
+        return false;
+    }
+    let (centre, middle) = (mean(means), (n - 1) as f64 / 2.0);
+    let across = |i: usize| i as f64 - middle;
+    let spread: f64 = (0..n).map(|i| across(i) * across(i)).sum();
+    let slope = means.iter().enumerate().map(|(i, value)| across(i) * value).sum::<f64>() / spread;
+    let residual = |(i, value): (usize, &f64)| value - centre - slope * across(i);
+    let about_line: f64 = means.iter().enumerate().map(|pair| residual(pair).powi(2)).sum();
+    let (first, last) = means.split_at(n / 2);
+    let about = |half: &[f64]| half.iter().map(|v| (v - mean(half)).powi(2)).sum::<f64>();
+    let about_halves = about(first) + about(last);
+    let freedom = (n - 2) as f64;
+    let of = |table: &[f64]| table.get(n - 3).or(table.last()).copied().unwrap_or(f64::INFINITY);
+    let (sizes, half) = (1.0 / first.len() as f64 + 1.0 / last.len() as f64, n as f64 / 2.0);
+    let level = |drift: f64, error: f64| {
+        let (drift, scale) = (drift.abs(), centre.abs());
+        let t = of(if drift > LARGE * scale { &T_995 } else { &T_9995 });
+        drift <= (drift_max * scale).max(t * error)
     };
-    let (a, b) = (mean(third), mean(fourth));
-    let noise = 3.0 * (error(third) + error(fourth)).sqrt();
-    (a - b).abs() <= (DRIFT_MAX * a.abs().max(b.abs())).max(noise)
+    level(slope * half, (about_line / freedom / spread).sqrt() * half)
+        && level(mean(last) - mean(first), (about_halves / freedom * sizes).sqrt())
 }
 
 #[cfg(test)]
@@ -93,5 +144,32 @@ mod tests {
         let series: Vec<u64> = (0..100).map(|i| 100 + i).collect();
         assert!(!mser5(&series).converged);
         assert!(!mser5(&[1; 19]).converged);
+    }
+
+    #[test]
+    fn steady_growth_is_not_taken_for_noise() {
+        // However few the slices: the quarters of 40 have two batches of five each.
+        for slices in [20, 40, 59, 100, 2000] {
+            let step = 2000 / slices;
+            let ramp: Vec<u64> = (0..slices).map(|i| 1000 + i * step).collect();
+            assert!(!mser5(&ramp).converged, "{slices}");
+            let mut stream = clearlane_ib::random::Stream::new(1, "noise", slices);
+            let noisy: Vec<u64> = ramp.iter().map(|value| value + stream.below(100)).collect();
+            assert!(!mser5(&noisy).converged, "{slices} with noise");
+        }
+    }
+
+    #[test]
+    fn a_line_is_level_within_its_tolerance_or_its_noise() {
+        let ramp = |step: f64| (0..10).map(|i| 100.0 + step * f64::from(i)).collect::<Vec<_>>();
+        assert!(is_level(&ramp(0.3), 0.02) && !is_level(&ramp(0.5), 0.02));
+        assert!(!is_level(&[1.0, 1.0, 1.0], 0.02));
+        // A step in the middle: a line through it has a tenth of it as noise.
+        let step = [1.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 9.0];
+        assert!(!is_level(&step, 0.02));
+        let late = [0.0, 0.0, 0.0, 0.2, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        assert!(!is_level(&late, 0.02));
+        let zigzag = [100.0, 160.0, 90.0, 170.0, 95.0, 150.0, 130.0, 120.0, 110.0, 140.0];
+        assert!(is_level(&zigzag, 0.02));
     }
 }

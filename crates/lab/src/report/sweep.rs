@@ -4,7 +4,7 @@
 use crate::prepare::Fact;
 use crate::result::Status;
 use crate::results::Better;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A value of an axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -30,7 +30,7 @@ pub struct SweepAxis {
 }
 
 /// A quantity that was measured at every point.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SweepFigure {
     /// Unique among the figures.
     pub key: String,

@@ -1,5 +1,6 @@
 //! The folder of a run: written aside and renamed, so that nothing looks whole that is not.
 
+use super::claim::Claim;
 use super::tables;
 use crate::result::RunResult;
 use crate::{LabError, report};
@@ -17,44 +18,65 @@ const FILES: &[&str] = &[
     "report.html",
 ];
 
-/// Writes the folder `out` and hands out the path of the report. A folder that is there is refused
-/// unless it is empty, or holds a run and `force` is set.
-pub fn write_run_folder(result: &RunResult, out: &Path, force: bool) -> Result<PathBuf, LabError> {
-    check_run_folder(out, force)?;
-    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(|source| refused(parent, source))?;
-    let aside = Aside::beside(out)?;
-    for (name, bytes) in contents(result)? {
-        // The folder aside is nobody's business: it is `out` that cannot be written.
-        write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
+/// A folder claimed for the results of a run: to be had before the run, so that nobody waits in
+/// vain, and to be filled after it.
+#[derive(Debug)]
+pub struct RunFolder {
+    out: PathBuf,
+    force: bool,
+    /// Free once the results are in their place.
+    claim: Claim,
+}
+
+impl RunFolder {
+    /// Claims `out`. A folder that is there is refused unless it is empty, or holds a run and
+    /// `force` is set; so is one that another process writes to.
+    pub fn claim(out: &Path, force: bool) -> Result<Self, LabError> {
+        check(out, force)?;
+        let claim = Claim::of(out)?;
+        // Somebody may have finished a run there meanwhile.
+        check(out, force)?;
+        clear_aside(out);
+        Ok(RunFolder { out: out.to_owned(), force, claim })
     }
-    // A folder cannot be replaced in one step: the old run goes first, file by file, so that
-    // nothing foreign is ever deleted.
-    if out.exists() {
+
+    /// Puts a result into the folder, all of it or nothing, and hands out the path of the report.
+    pub fn fill(self, result: &RunResult) -> Result<PathBuf, LabError> {
+        let RunFolder { out, force, claim } = self;
+        check(&out, force)?;
+        let aside = Aside::beside(&out)?;
+        for (name, bytes) in contents(result)? {
+            // The folder aside is nobody's business: it is `out` that cannot be written.
+            write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
+        }
+        // A folder cannot be replaced in one step: the old run goes first, file by file, so that
+        // nothing foreign is ever deleted. A folder that is a link stays one.
+        let place = fs::canonicalize(&out).map_err(|source| refused(&out, source))?;
         for name in FILES {
-            match fs::remove_file(out.join(name)) {
+            match fs::remove_file(place.join(name)) {
                 Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                     return Err(refused(&out.join(name), source));
                 }
                 _ => {}
             }
         }
-        fs::remove_dir(out).map_err(|source| refused(out, source))?;
+        fs::rename(&aside.path, &place).map_err(|source| refused(&out, source))?;
+        drop(claim);
+        Ok(out.join("report.html"))
     }
-    fs::rename(&aside.path, out).map_err(|source| refused(out, source))?;
-    Ok(out.join("report.html"))
 }
 
-/// Fails if results may not be written to `out`: to be asked before a long run.
-pub fn check_run_folder(out: &Path, force: bool) -> Result<(), LabError> {
+/// Claims a folder and fills it at once.
+pub fn write_run_folder(result: &RunResult, out: &Path, force: bool) -> Result<PathBuf, LabError> {
+    RunFolder::claim(out, force)?.fill(result)
+}
+
+fn check(out: &Path, force: bool) -> Result<(), LabError> {
     let taken = |problem| Err(LabError::Taken { path: out.to_owned(), problem });
     let entries = match fs::read_dir(out) {
         Ok(entries) => entries,
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(_) if fs::metadata(out).is_ok_and(|metadata| !metadata.is_dir()) => {
-            return taken("is a file; choose another folder");
-        }
+        // What is no folder is told where one is made.
+        Err(_) if !out.is_dir() => return Ok(()),
         Err(source) => return Err(refused(out, source)),
     };
     let (mut files, mut foreign) = (0, 0);
@@ -86,13 +108,32 @@ fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError
     ])
 }
 
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes a file through to the disk.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = fs::File::create(path)?;
     file.write_all(bytes).and_then(|()| file.sync_all())
 }
 
-fn refused(path: &Path, source: std::io::Error) -> LabError {
+/// The machine would not have it.
+pub(crate) fn refused(path: &Path, source: std::io::Error) -> LabError {
     LabError::Write { path: path.to_owned(), source }
+}
+
+/// Takes away what killed processes left beside a folder that is ours now.
+fn clear_aside(out: &Path) {
+    let (Some(name), parent) = (out.file_name(), out.parent()) else { return };
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    let begin = format!(".{}.", name.to_string_lossy());
+    let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let middle = name.to_str().and_then(|name| name.strip_prefix(&begin));
+        let process = middle.and_then(|middle| middle.strip_suffix(".unfinished"));
+        if process.is_some_and(|id| !id.is_empty() && id.bytes().all(|c| c.is_ascii_digit())) {
+            // Tidiness, no more: what cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// A temporary folder that is gone if writing fails half-way.
@@ -101,16 +142,11 @@ struct Aside {
 }
 
 impl Aside {
+    /// Beside the folder itself, not beside a link to it: renaming must not cross disks.
     fn beside(out: &Path) -> Result<Self, LabError> {
-        let name = out.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned());
-        let path = out.with_file_name(format!(".{name}.{}.unfinished", std::process::id()));
-        // Whatever an earlier process of this number left is not whole.
-        match fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(refused(out, source));
-            }
-            _ => {}
-        }
+        let place = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
+        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let path = place.with_file_name(format!(".{name}.{}.unfinished", std::process::id()));
         fs::create_dir(&path).map_err(|source| refused(out, source))?;
         Ok(Aside { path })
     }

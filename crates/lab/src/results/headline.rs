@@ -1,13 +1,13 @@
 //! The table of results: a row per variant, a column per quantity.
 
 use crate::measure::{Estimate, Measure, Quantity, Scope};
-use crate::result::{RunResult, VariantResult};
+use crate::result::{PublishedRow, RunResult, VariantResult};
 use crate::table::{Align, Table, with_interval};
 use clearlane_workload::Class;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which end of a scale is better.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Much is good.
@@ -96,49 +96,78 @@ pub(crate) fn headline(result: &RunResult) -> Headline {
 }
 
 impl RunResult {
-    /// The headline for a terminal: a row per variant, ± 95 % intervals over seeds.
+    /// The headline for a terminal: a row per variant, ± 95 % intervals over seeds, a `*` at what
+    /// had not converged.
     pub fn headline_table(&self) -> Table {
         let Headline { columns, rows } = headline(self);
         let heads = columns.iter().map(|column| (column.label, column.unit, Align::Right));
         let mut table = Table::new([("variant", "", Align::Left)].into_iter().chain(heads));
         for (name, cells) in rows {
-            let cell = |estimate: &Option<Estimate>| match estimate {
-                Some(estimate) => with_interval(estimate.mean, estimate.half_width),
-                None => "–".to_owned(),
-            };
-            table.rows.push([name].into_iter().chain(cells.iter().map(cell)).collect());
+            let cells = cells.iter().map(|cell| cell_text(cell.as_ref()));
+            table.rows.push([name].into_iter().chain(cells).collect());
         }
+        align_marks(&mut table);
         table
     }
 
     /// Published numbers beside ours; nothing if the experiment has none.
     pub fn published_table(&self) -> Option<Table> {
-        let rows = self.published();
-        if rows.is_empty() {
-            return None;
-        }
-        let mut table = Table::new([
-            ("", "", Align::Left),
-            ("published", "", Align::Right),
-            ("obtained", "", Align::Right),
-            ("unit", "", Align::Left),
-            ("source, and why they differ", "", Align::Left),
-        ]);
-        for row in rows {
-            let published = row.published.clone().unwrap_or_else(|| "–".into());
-            let obtained = row.obtained_text();
-            table.rows.push(vec![row.name, published, obtained, row.unit, row.note]);
-        }
-        Some(table)
+        published_table(&self.published())
     }
 }
 
-impl crate::result::PublishedRow {
+/// Published numbers beside ours; nothing without any.
+pub(crate) fn published_table(rows: &[PublishedRow]) -> Option<Table> {
+    if rows.is_empty() {
+        return None;
+    }
+    let mut table = Table::new([
+        ("", "", Align::Left),
+        ("published", "", Align::Right),
+        ("obtained", "", Align::Right),
+        ("unit", "", Align::Left),
+        ("source, and why they differ", "", Align::Left),
+    ]);
+    for row in rows {
+        let published = row.published.clone().unwrap_or_else(|| "–".into());
+        let (name, unit, note) = (row.name.clone(), row.unit.clone(), row.note.clone());
+        table.rows.push(vec![name, published, row.obtained_text(), unit, note]);
+    }
+    Some(table)
+}
+
+/// Behind what had not converged.
+pub(crate) const MARK: char = '*';
+
+/// A figure as a table shows it.
+pub(crate) fn cell_text(figure: Option<&Estimate>) -> String {
+    match figure {
+        None => "–".to_owned(),
+        Some(figure) => {
+            let mut text = with_interval(figure.mean, figure.half_width);
+            text.extend((!figure.converged).then_some(MARK));
+            text
+        }
+    }
+}
+
+/// Makes room for the marks of a column at the cells that have none, so that digits line up.
+pub(crate) fn align_marks(table: &mut Table) {
+    for index in 0..table.columns.len() {
+        let marked = |row: &Vec<String>| row.get(index).is_some_and(|cell| cell.ends_with(MARK));
+        if table.columns[index].align == Align::Right && table.rows.iter().any(marked) {
+            for cell in table.rows.iter_mut().filter_map(|row| row.get_mut(index)) {
+                if !cell.ends_with(MARK) {
+                    cell.push(' ');
+                }
+            }
+        }
+    }
+}
+
+impl PublishedRow {
     /// The obtained number as a table shows it.
     pub(crate) fn obtained_text(&self) -> String {
-        match &self.obtained {
-            Some(estimate) => with_interval(estimate.mean, estimate.half_width),
-            None => "–".to_owned(),
-        }
+        cell_text(self.obtained.as_ref())
     }
 }

@@ -1,11 +1,15 @@
 //! What a run's folder holds: the headline table, the summary as JSON, tables as Parquet.
 
+mod claim;
 mod folder;
 mod headline;
 mod summary;
 mod tables;
 
-pub use folder::{check_run_folder, write_run_folder};
+pub use folder::{RunFolder, write_run_folder};
 pub use headline::Better;
 
-pub(crate) use headline::{HeadlineColumn, headline};
+pub(crate) use claim::Claim;
+pub(crate) use folder::{refused, write};
+pub(crate) use headline::{HeadlineColumn, align_marks, cell_text, headline, published_table};
+pub(crate) use tables::parquet_of_points;

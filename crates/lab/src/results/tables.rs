@@ -1,12 +1,15 @@
 //! Flows, links and time series as Parquet, which pandas, polars and DuckDB read. One row group a
 //! run; units are part of a column's name.
 
+use crate::measure::Estimate;
+use crate::report::AxisValue;
 use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::sweep::{SweepResult, VariantPoint};
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_workload::Rank;
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -16,12 +19,18 @@ use std::sync::Arc;
 
 /// The schema of the tables, in the metadata of each file.
 const SCHEMA: &str = "clearlane-tables/1";
+/// The same for the points of a sweep.
+const SWEEP_SCHEMA: &str = "clearlane-points/1";
 
 /// One column of one run.
 enum Column {
     Text(&'static str, Vec<ByteArray>),
     Count(&'static str, Vec<i64>),
     Real(&'static str, Vec<f64>),
+    /// Texts, and numbers that may be missing, of columns whose names come from the experiment.
+    TextOf(String, Vec<ByteArray>),
+    RealOf(String, Vec<Option<f64>>),
+    YesNo(String, Vec<Option<bool>>),
 }
 
 impl Column {
@@ -30,6 +39,9 @@ impl Column {
             Column::Text(name, _) => format!("REQUIRED BYTE_ARRAY {name} (UTF8);"),
             Column::Count(name, _) => format!("REQUIRED INT64 {name};"),
             Column::Real(name, _) => format!("REQUIRED DOUBLE {name};"),
+            Column::TextOf(name, _) => format!("REQUIRED BYTE_ARRAY {name} (UTF8);"),
+            Column::RealOf(name, _) => format!("OPTIONAL DOUBLE {name};"),
+            Column::YesNo(name, _) => format!("OPTIONAL BOOLEAN {name};"),
         }
     }
 }
@@ -53,7 +65,22 @@ pub(super) fn series(result: &RunResult) -> Result<Vec<u8>, ParquetError> {
 
 fn parquet(result: &RunResult, columns: Columns) -> Result<Vec<u8>, ParquetError> {
     let runs = result.variants.iter().flat_map(|v| v.runs.iter().map(move |run| (v, run)));
-    let mut runs = runs.map(|(variant, run)| columns(variant, run)).peekable();
+    let runs = runs.map(|(variant, run)| columns(variant, run));
+    written(runs, SCHEMA)
+}
+
+/// The points of a sweep: axes, variant, and for every figure mean, half-width and whether it had
+/// converged; a figure that was not measured is null.
+pub(crate) fn parquet_of_points(sweep: &SweepResult) -> Result<Vec<u8>, ParquetError> {
+    written(std::iter::once(point_columns(sweep)), SWEEP_SCHEMA)
+}
+
+/// One row group for each set of columns; all have the same.
+fn written(
+    groups: impl Iterator<Item = Vec<Column>>,
+    schema_name: &str,
+) -> Result<Vec<u8>, ParquetError> {
+    let mut runs = groups.peekable();
     let fields: Vec<String> =
         runs.peek().map_or(Vec::new(), |columns| columns.iter().map(Column::field).collect());
     let schema = match fields.is_empty() {
@@ -62,7 +89,7 @@ fn parquet(result: &RunResult, columns: Columns) -> Result<Vec<u8>, ParquetError
         false => format!("message clearlane {{ {} }}", fields.join(" ")),
     };
     let schema = Arc::new(parse_message_type(&schema)?);
-    let metadata = vec![KeyValue::new("schema".into(), SCHEMA.to_owned())];
+    let metadata = vec![KeyValue::new("schema".into(), schema_name.to_owned())];
     let properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_created_by(format!("clearlane {}", env!("CARGO_PKG_VERSION")))
@@ -84,6 +111,17 @@ fn parquet(result: &RunResult, columns: Columns) -> Result<Vec<u8>, ParquetError
                 Column::Real(_, values) => {
                     writer.typed::<DoubleType>().write_batch(&values, None, None)?
                 }
+                Column::TextOf(_, values) => {
+                    writer.typed::<ByteArrayType>().write_batch(&values, None, None)?
+                }
+                Column::RealOf(_, values) => {
+                    let (there, values) = present(values);
+                    writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?
+                }
+                Column::YesNo(_, values) => {
+                    let (there, values) = present(values);
+                    writer.typed::<BoolType>().write_batch(&values, Some(&there), None)?
+                }
             };
             writer.close()?;
         }
@@ -91,6 +129,58 @@ fn parquet(result: &RunResult, columns: Columns) -> Result<Vec<u8>, ParquetError
     }
     file.close()?;
     Ok(bytes)
+}
+
+/// Definition levels of a column that may have nulls, and the values that are there.
+fn present<T>(values: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
+    let there = values.iter().map(|value| i16::from(value.is_some())).collect();
+    (there, values.into_iter().flatten().collect())
+}
+
+/// A column's name: letters, digits and `_`; `traffic.hot.load` becomes `traffic_hot_load`.
+fn column_name(parts: &[&str]) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| part.replace('µ', "u").replace('/', "p").chars().map(plain).collect())
+        .collect();
+    parts.join("_")
+}
+
+fn point_columns(sweep: &SweepResult) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for (index, axis) in sweep.axes.iter().enumerate() {
+        let value = |point: &VariantPoint| axis.values.get(*point.at.get(index)?).cloned();
+        let values: Vec<_> = sweep.points.iter().map(value).collect();
+        let name = column_name(&[&axis.key, &axis.unit]);
+        let number = |value: &Option<AxisValue>| match value {
+            Some(AxisValue::Number(number)) => Some(*number),
+            _ => None,
+        };
+        let text = |value: &Option<AxisValue>| match value {
+            Some(AxisValue::Text(text)) => ByteArray::from(text.as_str()),
+            _ => ByteArray::new(),
+        };
+        columns.push(match axis.values.iter().all(|v| matches!(v, AxisValue::Number(_))) {
+            true => Column::RealOf(name, values.iter().map(number).collect()),
+            false => Column::TextOf(name, values.iter().map(text).collect()),
+        });
+    }
+    columns.push(text("variant", sweep.points.iter().map(|point| point.variant.clone())));
+    columns.push(text("status", sweep.points.iter().map(|point| point.status.to_string())));
+    for (index, figure) in sweep.figures.iter().enumerate() {
+        let of = |point: &VariantPoint| *point.figures.get(index)?;
+        let of: Vec<Option<Estimate>> = sweep.points.iter().map(of).collect();
+        let name = |what: &str| column_name(&[&figure.key, &figure.unit, what]);
+        let mean = of.iter().map(|estimate| estimate.map(|e| e.mean)).collect();
+        columns.push(Column::RealOf(name(""), mean));
+        let half = of.iter().map(|estimate| estimate.and_then(|e| e.half_width)).collect();
+        columns.push(Column::RealOf(name("half_width"), half));
+        let converged = of.iter().map(|estimate| estimate.map(|e| e.converged)).collect();
+        columns.push(Column::YesNo(column_name(&[&figure.key, "converged"]), converged));
+    }
+    columns
 }
 
 fn text(name: &'static str, values: impl Iterator<Item = String>) -> Column {

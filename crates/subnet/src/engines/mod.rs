@@ -187,16 +187,10 @@ pub enum RoutingError {
 /// The engine of this name; an unknown name is answered with the nearest one.
 pub fn engine(name: &str) -> Result<&'static Entry, RoutingError> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        const LIKENESS_MIN: f64 = 0.6;
-        let name: String = name.chars().take(60).collect();
-        let likeness = |entry: &Entry| strsim::jaro_winkler(&name, entry.name);
-        let nearest = ALL
-            .iter()
-            .map(|entry| (likeness(entry), entry.name))
-            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| format!("; did you mean {name:?}?"))
+        let nearest = clearlane_ib::nearest(name, ALL.iter().map(|entry| entry.name))
+            .map(|name| format!("; did you mean {name:?}?"))
             .unwrap_or_default();
+        let name = name.chars().take(60).collect();
         let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         RoutingError::UnknownEngine { name, nearest, known }
     })

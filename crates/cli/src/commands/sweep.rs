@@ -1,0 +1,146 @@
+//! `clearlane sweep`: one experiment at every point of a grid of values.
+
+use super::experiment::{self, Shared, failure};
+use super::narrow;
+use crate::answer::{self, Answer};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::table::count;
+use crate::terminal;
+use crate::writing;
+use clap::Args;
+use clearlane_lab::{Status, Sweep, SweepFolder, SweepResult, run_sweep};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// What to sweep.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Keys are those of experiment files: see `clearlane list keys`. traffic.load \
+    means every\ngroup, traffic.NAME.load one. A sweep that was stopped goes on where it was when \
+    it is called\nagain with the same folder.\n\n\
+    Examples:\n  clearlane sweep experiments/latency-load-torus8.toml --out runs/latency-load\n  \
+    clearlane sweep FILE --over traffic.load=0.05..0.6:12 --seeds 5\n  \
+    clearlane sweep FILE --over sim.buffer=\"4 KiB,64 KiB\" --over subnet.engine=min-hop,fat-tree"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    shared: Shared,
+    /// A key and its values, or COUNT values FROM..TO; several make a grid. Without it, what the
+    /// experiment's [sweep] says
+    #[arg(long, value_name = "KEY=V1,V2|FROM..TO:COUNT")]
+    over: Vec<String>,
+    /// These variants, in this order; without it, all of the experiment
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    variants: Vec<String>,
+    /// Keep the folder of every point's own run, with its report
+    #[arg(long)]
+    keep_runs: bool,
+}
+
+/// Sweeps.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let shared = &arguments.shared;
+    let mut sweep = Sweep::read(&shared.experiment, &arguments.over).map_err(failure)?;
+    if !arguments.variants.is_empty() {
+        sweep.keep_variants(&arguments.variants).map_err(failure)?;
+    }
+    sweep.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(failure)?;
+    sweep.override_seeds(shared.seed, shared.seeds).map_err(failure)?;
+    if shared.dry_run {
+        return planned(&sweep, json);
+    }
+    let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
+    let out: PathBuf = shared.out.clone().unwrap_or_else(default);
+    let keep = arguments.keep_runs;
+    let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(failure)?;
+    writing::spare(&out, &shared.inputs())?;
+    let result = run_watched(arguments, &sweep, &folder)?;
+    let report = format!("report: {}", folder.fill(&result).map_err(failure)?.display());
+    let verdict = experiment::verdict(result.status());
+    if json {
+        terminal::remark(&report);
+        return Ok(Answer::text(result.to_json()).with(verdict));
+    }
+    let oddities = experiment::oddities(result.oddities(), "sweep.json");
+    Ok(Answer::text(format!("{}{oddities}{report}\n", text(&result))).with(verdict))
+}
+
+fn run_watched(
+    arguments: &Arguments,
+    sweep: &Sweep,
+    folder: &SweepFolder,
+) -> Result<SweepResult, Failure> {
+    let interrupted = interrupt::watch()?;
+    let options = arguments.shared.options(again(arguments));
+    let names = count(sweep.points.len(), "point", "points");
+    let progress = Progress::start(&format!("sweeping {names}"));
+    run_sweep(sweep, &options, folder, &progress, &interrupted).map_err(failure)
+}
+
+fn again(arguments: &Arguments) -> String {
+    let mut line = experiment::again("sweep", &arguments.shared, &arguments.variants);
+    for over in &arguments.over {
+        line.push_str(&format!(" --over {}", experiment::quoted(over)));
+    }
+    line
+}
+
+fn text(result: &SweepResult) -> String {
+    let experiment = &result.experiment;
+    let plan = &experiment.plan;
+    let status = match result.status() {
+        Status::Complete => String::new(),
+        status => format!("  [{status}]"),
+    };
+    let summary = match experiment.summary.as_str() {
+        "" => String::new(),
+        summary => format!(": {summary}"),
+    };
+    let known = match result.known {
+        0 => String::new(),
+        known => format!(", {known} of them from before"),
+    };
+    let points = match result.finished == result.asked {
+        true => count(result.asked, "point", "points"),
+        false => format!("{} of {}", result.finished, count(result.asked, "point", "points")),
+    };
+    let seeds = count(plan.seeds as usize, "seed", "seeds");
+    let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
+    let (table, names) = result.table();
+    let table = narrow::headline(&table, names);
+    let marks = experiment::marks(&table);
+    let name = &experiment.name;
+    let mut text = format!(
+        "{name}{summary}{status}\n{points}{known}, {} per run, {seeds}{interval}\n\n{table}{marks}",
+        plan.duration
+    );
+    if let Some(published) = result.published_table() {
+        text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
+    }
+    text
+}
+
+/// The points, and the experiment with every default spelt out.
+fn planned(sweep: &Sweep, json: bool) -> Result<Answer, Failure> {
+    let values: Vec<_> = sweep.axes.iter().map(|axis| (axis.key(), axis.texts())).collect();
+    if json {
+        let axes: Vec<_> =
+            values.iter().map(|(key, values)| json!({ "key": key, "values": values })).collect();
+        let resolved: toml::Value = toml::from_str(&sweep.base.resolved())
+            .map_err(|error| Failure::Internal(error.to_string()))?;
+        let fields = json!({
+            "axes": axes,
+            "points": sweep.points.len(),
+            "resolved": answer::value(&resolved)?,
+        });
+        return Ok(Answer::json("clearlane-experiment/1", fields));
+    }
+    let mut text = String::new();
+    for (key, values) in values {
+        text.push_str(&format!("# {key} = {}\n", values.join(", ")));
+    }
+    let points = count(sweep.points.len(), "point", "points");
+    Ok(Answer::text(format!("{text}# {points}\n{}", sweep.base.resolved())))
+}

@@ -1,0 +1,500 @@
+//! Every key of an experiment file in one list: what `explain` and `docs/reference` say of it. That
+//! it says what the readers do is tested below.
+
+/// A key of an experiment file.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// The table it belongs to, `sim` or `traffic.senders`; empty at the top.
+    pub table: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What kind of value it takes, with the unit.
+    pub kind: &'static str,
+    /// Which values, as error messages say it; empty where any will do.
+    pub range: &'static str,
+    /// What holds without it; `required` where nothing does.
+    pub default: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+}
+
+impl Key {
+    /// `sim.buffer`.
+    pub fn dotted(&self) -> String {
+        if self.table.is_empty() {
+            self.name.to_owned()
+        } else {
+            format!("{}.{}", self.table, self.name)
+        }
+    }
+}
+
+/// The keys below the top: those that `--over` and `[sweep]` take.
+pub(crate) fn keys() -> impl Iterator<Item = &'static Key> {
+    const NOT_SWEPT: [&str; 4] = ["", "variant", "published", "published.measure"];
+    KEYS.iter().filter(|key| !NOT_SWEPT.contains(&key.table))
+}
+
+const fn key(
+    table: &'static str,
+    name: &'static str,
+    [kind, range, default]: [&'static str; 3],
+    summary: &'static str,
+) -> Key {
+    Key { table, name, kind, range, default, summary }
+}
+
+const REQUIRED: &str = "required";
+const PRESET: &str = "the preset's";
+const DELAY: &str = "0 ps to 1 ms";
+const RATE: &str = "0.002 Gb/s to 8000 Gb/s";
+
+/// All keys, by table in the order of a file.
+pub const KEYS: &[Key] = &[
+    key("", "schema", ["whole number", "1 to 1", REQUIRED], "version of the file's form"),
+    key(
+        "",
+        "name",
+        ["text", "1 to 80 printable characters", REQUIRED],
+        "name in tables and of the folder",
+    ),
+    key("", "summary", ["text", "", "none"], "what the experiment asks, in one line"),
+    key("", "run", ["table", "", REQUIRED], "how long, from when on it counts, how often"),
+    key("", "fabric", ["table", "", REQUIRED], "the cables: a file or a builder, and what is cut"),
+    key("", "subnet", ["table", "", REQUIRED], "who fills the tables; LMC, lanes, VL arbitration"),
+    key(
+        "",
+        "sim",
+        ["table", "", REQUIRED],
+        "switches and adapters: a preset and what differs from it",
+    ),
+    key("", "traffic", ["list of tables", "1 to 1000 groups", REQUIRED], "the flow groups"),
+    key(
+        "",
+        "variant",
+        ["list of tables", "1 to 1000 variants", "one, as-is"],
+        "alternatives: each says what it changes",
+    ),
+    key(
+        "",
+        "published",
+        ["list of tables", "", "none"],
+        "published numbers and what to measure beside each",
+    ),
+    key("", "sweep", ["table", "", "none"], "keys and the values `clearlane sweep` gives them"),
+    key("run", "duration", ["time", "1 us to 281.475 s", REQUIRED], "simulated time of a run"),
+    key(
+        "run",
+        "warm_up",
+        ["time or \"auto\"", "0 ps to 281.475 s", "auto"],
+        "when measuring begins; auto finds it by MSER-5",
+    ),
+    key(
+        "run",
+        "seeds",
+        ["whole number", "1 to 1000", "1"],
+        "runs of each variant, each with another seed",
+    ),
+    key(
+        "run",
+        "seed",
+        ["whole number", "0 to 9223372036854774807", "1"],
+        "the first seed; the others follow",
+    ),
+    key("run", "slices", ["whole number", "20 to 2000", "100"], "slices of the time series"),
+    key(
+        "fabric",
+        "file",
+        ["path", "", "or build"],
+        "a file in one of the formats, from the experiment's folder",
+    ),
+    key(
+        "fabric",
+        "build",
+        ["text", "1 to 80 printable characters", "or file"],
+        "a topology to build, such as fat-tree:648",
+    ),
+    key(
+        "fabric",
+        "cut",
+        ["list of texts", "", "none"],
+        "cables taken out, by the name of a port or of both",
+    ),
+    key(
+        "fabric",
+        "cut_random",
+        ["table", "", "none"],
+        "cables between switches taken out at random",
+    ),
+    key(
+        "fabric.cut_random",
+        "links",
+        ["whole number", "1 to 1000000", REQUIRED],
+        "how many cables",
+    ),
+    key(
+        "fabric.cut_random",
+        "seed",
+        ["whole number", "0 to 9223372036854775807", "1"],
+        "which ones, apart from the run's seed",
+    ),
+    key(
+        "fabric.cut_random",
+        "keep_uplinks",
+        ["whole number", "0 to 254", "1"],
+        "cables to other switches that every leaf keeps",
+    ),
+    key(
+        "subnet",
+        "engine",
+        ["text", "a routing engine", "or forwarding"],
+        "who fills the tables; file reads those of lft",
+    ),
+    key(
+        "subnet",
+        "lft",
+        ["path or list of paths", "", "--lft"],
+        "the site's tables, SL2VL and SLs of paths, in any order",
+    ),
+    key(
+        "subnet",
+        "forwarding",
+        ["text", "dimension-order", "or engine"],
+        "forwarding by rule, for fabrics no subnet can address",
+    ),
+    key(
+        "subnet",
+        "lmc",
+        ["whole number", "0 to 7", "0"],
+        "LID mask control: a port has 2^LMC LIDs",
+    ),
+    key(
+        "subnet",
+        "lanes",
+        ["whole number", "1 to 15", "1"],
+        "data lanes of engines that leave the choice",
+    ),
+    key(
+        "subnet",
+        "vl_arbitration",
+        ["table", "", "the engine's"],
+        "VL arbitration of every output",
+    ),
+    key(
+        "subnet.vl_arbitration",
+        "high",
+        ["list of [vl, weight]", "0 to 64 entries", "none"],
+        "the high-priority table",
+    ),
+    key(
+        "subnet.vl_arbitration",
+        "low",
+        ["list of [vl, weight]", "0 to 64 entries", REQUIRED],
+        "the low-priority table; a weight counts 64 B",
+    ),
+    key(
+        "subnet.vl_arbitration",
+        "high_limit",
+        ["whole number", "0 to 255", "0"],
+        "limit of high priority, in 4 KiB; 255 is none",
+    ),
+    key(
+        "sim",
+        "preset",
+        ["text", "a preset", REQUIRED],
+        "where the numbers come from; explain names every source",
+    ),
+    key(
+        "sim",
+        "mtu",
+        ["size", "256 B, 512 B, 1 KiB, 2 KiB, 4 KiB", PRESET],
+        "payload of a full packet",
+    ),
+    key(
+        "sim",
+        "header",
+        ["size or \"transport\"", "0 B to 256 B", PRESET],
+        "bytes of headers and CRCs of a packet",
+    ),
+    key("sim", "link_rate", ["rate or \"cable\"", RATE, PRESET], "data rate of every link"),
+    key("sim", "switch_delay", ["time", DELAY, PRESET], "head in to head out of an idle switch"),
+    key(
+        "sim",
+        "cable_delay",
+        ["time", "1 ps to 1 ms", PRESET],
+        "propagation from one end of a cable to the other",
+    ),
+    key(
+        "sim",
+        "credit_delay",
+        ["time", DELAY, PRESET],
+        "buffer freed to credit usable, besides the cable",
+    ),
+    key(
+        "sim",
+        "buffer",
+        ["size", "320 B to 4 MiB", PRESET],
+        "receive buffer of every lane of every port",
+    ),
+    key("sim", "send_overhead", ["time", DELAY, PRESET], "post of a message to its first packet"),
+    key(
+        "sim",
+        "receive_overhead",
+        ["time", DELAY, PRESET],
+        "last packet of a message to its completion",
+    ),
+    key(
+        "sim",
+        "dma_rate",
+        ["rate or \"unlimited\"", RATE, PRESET],
+        "how fast an adapter fetches from memory",
+    ),
+    key(
+        "sim",
+        "drain_rate",
+        ["rate or \"unlimited\"", RATE, PRESET],
+        "how fast an adapter stores what arrives",
+    ),
+    key(
+        "sim",
+        "injection_engines",
+        ["whole number or \"all\"", "1 to 65536", PRESET],
+        "queue pairs an adapter serves at a time",
+    ),
+    key(
+        "sim",
+        "outstanding",
+        ["whole number", "1 to 32767", PRESET],
+        "RC packets of a queue pair without an ACK",
+    ),
+    key(
+        "sim",
+        "ack_coalescing",
+        ["whole number", "1 to 32767", PRESET],
+        "RC packets per ACK, at most those outstanding",
+    ),
+    key(
+        "sim",
+        "queueing",
+        ["text", "per-destination, single-fifo", PRESET],
+        "order in which an adapter sends",
+    ),
+    key(
+        "sim",
+        "arbitration",
+        ["text", "round-robin, oldest-first, flow-fair", PRESET],
+        "which input an output takes next",
+    ),
+    key(
+        "traffic",
+        "name",
+        ["text", "1 to 80 printable characters", REQUIRED],
+        "name of the flow group",
+    ),
+    key(
+        "traffic",
+        "class",
+        ["text", "hot, victim, background", REQUIRED],
+        "its part in the question",
+    ),
+    key(
+        "traffic",
+        "pattern",
+        ["table", "kind = a pattern", REQUIRED],
+        "who sends to whom; explain names a pattern's keys",
+    ),
+    key("traffic", "senders", ["\"all\" or a table", "", "all"], "who sends"),
+    key(
+        "traffic",
+        "load",
+        ["number", "0.000001 to 4", REQUIRED],
+        "offered share of a sender's link, headers included",
+    ),
+    key(
+        "traffic",
+        "size",
+        ["size or a table", "1 B to 1 GiB", REQUIRED],
+        "message size, a range or a mix",
+    ),
+    key(
+        "traffic",
+        "arrivals",
+        ["text", "poisson, periodic", "poisson"],
+        "when messages are posted",
+    ),
+    key(
+        "traffic",
+        "start",
+        ["time", "0 ps to 281.475 s", "0 ps"],
+        "first instant of posting, before the run's end",
+    ),
+    key(
+        "traffic",
+        "stop",
+        ["time", "0 ps to 281.475 s", "the run's end"],
+        "no message is posted from here on",
+    ),
+    key(
+        "traffic",
+        "transport",
+        ["text", "rc, ud", "rc"],
+        "reliable connection or unreliable datagram",
+    ),
+    key(
+        "traffic",
+        "sl",
+        ["whole number", "0 to 15", "the subnet's"],
+        "service level of the group's packets",
+    ),
+    key("traffic.senders", "hosts", ["list of names or ranks", "", "one of four"], "these send"),
+    key(
+        "traffic.senders",
+        "except",
+        ["list of names or ranks", "", "one of four"],
+        "all but these send",
+    ),
+    key(
+        "traffic.senders",
+        "every",
+        ["whole number", "1 to 1048576", "one of four"],
+        "one host in so many sends",
+    ),
+    key("traffic.senders", "offset", ["whole number", "0 to 1048576", "0"], "first rank of every"),
+    key(
+        "traffic.senders",
+        "share",
+        ["number", "0.000001 to 1", "one of four"],
+        "this share of the hosts, drawn once, sends",
+    ),
+    key(
+        "traffic.senders",
+        "seed",
+        ["whole number", "0 to 9223372036854775807", "1"],
+        "which ones share draws, apart from the run's seed",
+    ),
+    key(
+        "traffic.size",
+        "min",
+        ["size", "1 B to 1 GiB", "with max"],
+        "smallest of sizes drawn evenly",
+    ),
+    key(
+        "traffic.size",
+        "max",
+        ["size", "1 B to 1 GiB", "with min"],
+        "largest of sizes drawn evenly",
+    ),
+    key(
+        "traffic.size",
+        "mix",
+        ["list of [size, weight]", "1 B to 1 GiB", "or min, max"],
+        "sizes and how often each is drawn",
+    ),
+    key("variant", "name", ["text", "1 to 80 printable characters", REQUIRED], "name in tables"),
+    key("variant", "summary", ["text", "", "none"], "what is different, in one line"),
+    key("variant", "fabric", ["table", "", "as above"], "keys of [fabric] that differ"),
+    key("variant", "subnet", ["table", "", "as above"], "keys of [subnet] that differ"),
+    key("variant", "sim", ["table", "", "as above"], "keys of [sim] that differ"),
+    key(
+        "variant",
+        "traffic",
+        ["list of tables", "", "as above"],
+        "groups that differ, by name, or are new",
+    ),
+    key(
+        "published",
+        "name",
+        ["text", "1 to 80 printable characters", REQUIRED],
+        "what the number is",
+    ),
+    key(
+        "published",
+        "measure",
+        ["table", "kind = a measure", REQUIRED],
+        "what is measured beside it; explain names a measure's keys",
+    ),
+    key("published", "variant", ["text", "a variant", "the first"], "where it is measured"),
+    key("published", "published", ["text", "", "none"], "the number as its source prints it"),
+    key("published", "unit", ["text", "", "the measure's"], "unit of both numbers"),
+    key("published", "note", ["text", "", "none"], "where it is published and why the two differ"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    const SOUND: &str = "schema = 1\nname = \"sound\"\nrun = { duration = \"100 us\" }\n\
+        fabric = { build = \"star:4\" }\nsubnet = { engine = \"min-hop\" }\n\
+        sim = { preset = \"qdr\" }\n[[traffic]]\nname = \"all\"\nclass = \"background\"\n\
+        pattern = { kind = \"uniform\" }\nload = 0.5\nsize = \"2 KiB\"\n\
+        [[published]]\nname = \"load\"\nmeasure = { kind = \"accepted-load\" }\n";
+
+    fn error(table: &str, value: &str) -> String {
+        let over = [format!("{table}={value}")];
+        match crate::Sweep::parse(SOUND, Path::new("x.toml"), &over) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn names_are_those_the_readers_know() {
+        // Those of tables within tables have no list: what is none would be answered as such.
+        for key in keys().filter(|key| key.table.contains('.')) {
+            let said = error(&key.dotted(), "1");
+            assert!(!said.contains("has no key"), "{}: {said}", key.dotted());
+        }
+        assert!(error("fabric.cut_random.lniks", "1").contains("has no key"));
+        let names: BTreeSet<_> = KEYS.iter().map(Key::dotted).collect();
+        assert_eq!(names.len(), KEYS.len());
+        let of = |table| KEYS.iter().filter(|k| k.table == table).map(|k| k.name).collect();
+        let of: fn(&'static str) -> BTreeSet<_> = of;
+        assert_eq!(of("sim"), super::super::devices::KEYS.iter().copied().collect());
+        assert_eq!(of("traffic"), super::super::traffic::KEYS.iter().copied().collect());
+        assert_eq!(of("subnet"), super::super::subnet::KEYS.iter().copied().collect());
+        assert_eq!(of("run"), super::super::plan::KEYS.iter().copied().collect());
+        assert_eq!(of("fabric"), super::super::fabric::KEYS.iter().copied().collect());
+        assert_eq!(of("published"), super::super::published::KEYS.iter().copied().collect());
+        assert_eq!(of(""), super::super::KEYS.iter().copied().collect());
+        assert_eq!(of("variant"), super::super::VARIANT_KEYS.iter().copied().collect());
+    }
+
+    #[test]
+    fn ranges_are_those_the_readers_hold() {
+        let mut tried = 0;
+        for key in keys().filter(|key| key.range.contains(" to ") && !key.table.contains('.')) {
+            let value = match key.kind.split(' ').next().unwrap() {
+                "time" => "\"9999 s\"",
+                "size" => "\"99 GiB\"",
+                "rate" => "\"99 Tb/s\"",
+                "number" => "99",
+                "whole" => "-1",
+                _ => continue,
+            };
+            let said = error(&key.dotted(), value);
+            let range = match key.kind {
+                "whole number" => format!("from {}", key.range),
+                _ => key.range.to_owned(),
+            };
+            assert!(said.contains(&range), "{}: {said}", key.dotted());
+            tried += 1;
+        }
+        assert!(tried > 20, "{tried}");
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_resolved_experiment() {
+        let resolved = Experiment::parse(SOUND, Path::new("x.toml")).unwrap().resolved();
+        for key in KEYS.iter().filter(|key| ["run", "traffic"].contains(&key.table)) {
+            if !key.default.chars().next().is_some_and(char::is_numeric) {
+                continue;
+            }
+            let number = format!("{} = {}", key.name, key.default);
+            let text = format!("{} = \"{}\"", key.name, key.default);
+            assert!(resolved.contains(&number) || resolved.contains(&text), "{}", key.dotted());
+        }
+    }
+}

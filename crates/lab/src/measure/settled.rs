@@ -1,0 +1,87 @@
+//! Whether the figures of some flow groups are those of a steady state.
+
+use super::figures::Window;
+use super::warm_up::{LATENCY_DRIFT_MAX, THROUGHPUT_DRIFT_MAX, batch_means, batches, is_level};
+use clearlane_sim::{GroupSlice, Outcome};
+use clearlane_workload::FlowGroup;
+
+/// What was steady in the second half of the measured part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Settled {
+    pub(super) throughput: bool,
+    pub(super) latency: bool,
+}
+
+/// A queue grows if this share of what is offered is not delivered, …
+const GROWTH_MAX: f64 = 0.05;
+/// … and it is more than so many messages a sender: that many may be on their way at any time.
+const MESSAGES_UNDER_WAY: f64 = 2.0;
+
+/// Some groups in a slice of time.
+#[derive(Clone, Copy, Default)]
+struct Slice {
+    offered: u64,
+    delivered: u64,
+    messages: u64,
+    latency_ps: u128,
+}
+
+impl Settled {
+    /// Of the groups of these indices, together, while all of them send; `senders` is how many
+    /// senders they have.
+    pub(super) fn of(
+        outcome: &Outcome,
+        window: &Window,
+        all: &[FlowGroup],
+        groups: impl Iterator<Item = usize> + Clone,
+        senders: usize,
+    ) -> Self {
+        let slice = window.slice.0;
+        let (mut from, mut to) = (window.from, window.to);
+        for group in groups.clone().filter_map(|index| all.get(index)) {
+            from = from.max(group.start.0.div_ceil(slice) as usize);
+            to = to.min((group.stop.0 / slice) as usize);
+        }
+        if from >= to {
+            return Settled { throughput: false, latency: false };
+        }
+        let whole = (from, to) == (window.from, window.to);
+        let from = if whole { window.level_from } else { from + (to - from) / 2 };
+        let add = |sum: Slice, slice: &GroupSlice| Slice {
+            offered: sum.offered + slice.offered_wire_bytes,
+            delivered: sum.delivered + slice.delivered_wire_bytes,
+            messages: sum.messages + slice.messages,
+            latency_ps: sum.latency_ps + slice.latency_sum_ps,
+        };
+        let of = |at: usize| {
+            let slices = groups.clone().filter_map(|group| outcome.groups.get(group)?.get(at));
+            slices.fold(Slice::default(), add)
+        };
+        let half: Vec<Slice> = (from..to).map(of).collect();
+        let delivered: Vec<f64> = half.iter().map(|slice| slice.delivered as f64).collect();
+        let throughput = is_level(&batch_means(&delivered), THROUGHPUT_DRIFT_MAX);
+        let latency = throughput && !grows(&half, senders) && is_level_in_latency(&half);
+        Settled { throughput, latency }
+    }
+}
+
+/// Whether more is offered than delivered: what is posted waits longer and longer.
+fn grows(half: &[Slice], senders: usize) -> bool {
+    let sum = |of: fn(&Slice) -> u64| half.iter().map(of).sum::<u64>() as f64;
+    let (offered, delivered) = (sum(|slice| slice.offered), sum(|slice| slice.delivered));
+    let message = delivered / sum(|slice| slice.messages).max(1.0);
+    let growth = offered - delivered;
+    growth > GROWTH_MAX * offered && growth > MESSAGES_UNDER_WAY * message * senders as f64
+}
+
+/// Whether messages took as long at the end as in the middle; true where there are too few to say.
+fn is_level_in_latency(half: &[Slice]) -> bool {
+    let mean = |batch: std::ops::Range<usize>| {
+        let slices = &half[batch];
+        let messages: u64 = slices.iter().map(|slice| slice.messages).sum();
+        let latency: u128 = slices.iter().map(|slice| slice.latency_ps).sum();
+        (messages > 0).then(|| latency as f64 / messages as f64)
+    };
+    let means: Vec<f64> = batches(half.len()).filter_map(mean).collect();
+    means.len() < 4 || is_level(&means, LATENCY_DRIFT_MAX)
+}

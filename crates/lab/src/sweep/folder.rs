@@ -1,0 +1,184 @@
+//! The folder of a sweep: points as they are finished, the whole when all are.
+
+use super::record::{Record, questions};
+use super::result::SweepResult;
+use super::{Point, Sweep};
+use crate::LabError;
+use crate::result::{RunResult, Status};
+use crate::results::{Claim, refused, write, write_run_folder};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Finished points, a line each, in the order they were finished.
+const POINTS: &str = "points.jsonl";
+/// The runs of single points, if they are kept.
+const RUNS: &str = "runs";
+/// Everything else in the folder.
+const FILES: &[&str] = &["sweep.json", "experiment.toml", "points.parquet", "report.html"];
+
+/// A folder claimed for a sweep.
+#[derive(Debug)]
+pub struct SweepFolder {
+    out: PathBuf,
+    force: bool,
+    /// Whether each point's own run is kept.
+    keep_runs: bool,
+    questions: Vec<String>,
+    points: Mutex<Option<File>>,
+    _claim: Claim,
+}
+
+impl SweepFolder {
+    /// Claims `out` for a sweep. A folder that is there is refused unless it is empty, holds this
+    /// sweep or a part of it, or holds another and `force` is set.
+    pub fn claim(
+        sweep: &Sweep,
+        out: &Path,
+        force: bool,
+        keep_runs: bool,
+    ) -> Result<Self, LabError> {
+        let questions = questions(sweep)?;
+        let claim = Claim::of(out)?;
+        let folder = SweepFolder {
+            out: out.to_owned(),
+            force,
+            keep_runs,
+            questions,
+            points: Mutex::new(None),
+            _claim: claim,
+        };
+        folder.check()?;
+        Ok(folder)
+    }
+
+    fn check(&self) -> Result<(), LabError> {
+        let taken = |problem| Err(LabError::Taken { path: self.out.clone(), problem });
+        let entries = fs::read_dir(&self.out).map_err(|source| refused(&self.out, source))?;
+        for entry in entries {
+            let name = entry.map_err(|source| refused(&self.out, source))?.file_name();
+            let ours = name.to_str().is_some_and(|name| {
+                FILES.contains(&name) || [POINTS, RUNS].contains(&name) || is_part(name)
+            });
+            if !ours {
+                return taken("holds other files than a sweep's; choose another folder");
+            }
+        }
+        let records = self.records()?;
+        let holds_ours = records.iter().any(|record| self.questions.contains(&record.question));
+        let holds_any = !records.is_empty() || self.out.join("sweep.json").exists();
+        match holds_any && !holds_ours && !self.force {
+            true => taken("holds another sweep; choose another folder or add --force"),
+            false => Ok(()),
+        }
+    }
+
+    /// The finished points the folder holds. A line that was cut off when the process was killed is
+    /// no point.
+    fn records(&self) -> Result<Vec<Record>, LabError> {
+        let path = self.out.join(POINTS);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Err(LabError::Read { path, source }),
+        };
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// By point of the sweep, what the folder holds of it already. What it holds of other sweeps
+    /// goes.
+    pub(super) fn known(&self, sweep: &Sweep) -> Result<Vec<Option<Record>>, LabError> {
+        let records = self.records()?;
+        let has_run = |record: &&Record| match &record.run {
+            Some(run) => self.out.join(run).is_file(),
+            None => !self.keep_runs,
+        };
+        let of = |question: &String| {
+            records.iter().find(|r| r.question == *question && has_run(r)).cloned()
+        };
+        let known: Vec<Option<Record>> =
+            self.questions.iter().take(sweep.points.len()).map(of).collect();
+        let mut lines = String::new();
+        for record in known.iter().flatten() {
+            lines.push_str(&line(record));
+        }
+        let path = self.out.join(POINTS);
+        // Not in place: a disk that is full must not take the points that are there.
+        self.replace(POINTS, lines.as_bytes())?;
+        let file = File::options().append(true).open(&path);
+        let file = file.map_err(|source| refused(&path, source))?;
+        *self.points.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
+        Ok(known)
+    }
+
+    /// Keeps a point that is done; nothing of one that was interrupted.
+    pub(super) fn keep(
+        &self,
+        index: usize,
+        point: &Point,
+        result: &RunResult,
+    ) -> Result<Option<Record>, LabError> {
+        if result.status() == Status::Partial {
+            return Ok(None);
+        }
+        let run = match self.keep_runs {
+            false => None,
+            true => {
+                let at: Vec<String> = point.at.iter().map(|i| (i + 1).to_string()).collect();
+                let name = format!("{RUNS}/{}", at.join("-"));
+                write_run_folder(result, &self.out.join(&name), true)?;
+                Some(format!("{name}/report.html"))
+            }
+        };
+        let question = self.questions.get(index).cloned().unwrap_or_default();
+        let record = Record::of(question, result, run);
+        let path = self.out.join(POINTS);
+        let mut file = self.points.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(file) = file.as_mut() {
+            let written = file.write_all(line(&record).as_bytes()).and_then(|()| file.sync_data());
+            written.map_err(|source| refused(&path, source))?;
+        }
+        Ok(Some(record))
+    }
+
+    /// Writes what the sweep came to and hands out the path of the report.
+    pub fn fill(&self, result: &SweepResult) -> Result<PathBuf, LabError> {
+        let parquet = result.parquet();
+        let parquet = parquet.map_err(|e| LabError::Request(LabError::one_line(&e.to_string())))?;
+        self.replace("experiment.toml", result.experiment.resolved().as_bytes())?;
+        self.replace("points.parquet", &parquet)?;
+        self.replace("report.html", result.page().as_bytes())?;
+        // Last: whoever finds it finds the others.
+        self.replace("sweep.json", result.to_json().as_bytes())?;
+        Ok(self.out.join("report.html"))
+    }
+
+    /// A file that is whole or as it was.
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
+        let (path, aside) = (self.out.join(name), self.out.join(part(name)));
+        let written = write(&aside, bytes).and_then(|()| fs::rename(&aside, &path));
+        written.map_err(|source| {
+            // The failure to report is the first one.
+            let _ = fs::remove_file(&aside);
+            refused(&path, source)
+        })
+    }
+}
+
+/// What a file is called until it is whole.
+fn part(name: &str) -> String {
+    format!(".{name}.unfinished")
+}
+
+/// Whether a file of ours was not finished when its process was killed.
+fn is_part(name: &str) -> bool {
+    FILES.iter().chain([&POINTS]).any(|whole| part(whole) == name)
+}
+
+/// A record as a line; numbers are finite or null, so it can be written.
+fn line(record: &Record) -> String {
+    let mut line = serde_json::to_string(record).unwrap_or_default();
+    line.push('\n');
+    line
+}

@@ -1,0 +1,206 @@
+//! Sweeps: one experiment at every point of a grid of values, one table of what came out.
+
+mod folder;
+mod record;
+mod result;
+mod table;
+
+pub use folder::SweepFolder;
+pub use result::{SweepResult, VariantPoint};
+
+use crate::LabError;
+use crate::experiment::{Axis, Experiment};
+use crate::run::{Progress, RunOptions, run};
+use record::Record;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Most points of a grid.
+const POINTS_MAX: usize = 10_000;
+
+/// A point of the grid.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// By axis, the index among its values.
+    pub at: Vec<usize>,
+    /// The experiment with these values.
+    pub experiment: Experiment,
+}
+
+/// An experiment and what is varied in it.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The experiment as its file has it.
+    pub base: Experiment,
+    /// What is varied, at least one key.
+    pub axes: Vec<Axis>,
+    /// All combinations; the last axis varies fastest.
+    pub points: Vec<Point>,
+}
+
+impl Sweep {
+    /// Reads an experiment file and lays `over` (`key=v1,v2` or `key=a..b:n`) over it; without any,
+    /// the file's `[sweep]`. Fails if any point is no experiment.
+    pub fn read(path: &Path, over: &[String]) -> Result<Self, LabError> {
+        Self::parse(&Experiment::text(path)?, path, over)
+    }
+
+    /// The same of the text of a file called `path`.
+    pub fn parse(text: &str, path: &Path, over: &[String]) -> Result<Self, LabError> {
+        let base = Experiment::parse(text, path)?;
+        let axes = match over {
+            [] => base.sweep.clone(),
+            over => over.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>()?,
+        };
+        if axes.is_empty() {
+            let problem = "nothing is varied; name a key and its values with \
+                --over traffic.load=0.1..0.9:9 or in the experiment's [sweep]";
+            return Err(LabError::Request(problem.into()));
+        }
+        let mut keys: Vec<String> = axes.iter().map(Axis::key).collect();
+        keys.sort_unstable();
+        if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(LabError::Request(format!("{} is varied twice; drop one", pair[0])));
+        }
+        let count = axes.iter().fold(1usize, |all, axis| all.saturating_mul(axis.count()));
+        if count > POINTS_MAX {
+            let problem = format!("{count} points are more than {POINTS_MAX}; name fewer values");
+            return Err(LabError::Request(problem));
+        }
+        let point = |index: usize| {
+            let at = at(&axes, index);
+            let overlays: Vec<_> =
+                axes.iter().zip(&at).filter_map(|(axis, at)| axis.overlay(*at)).collect();
+            let experiment = Experiment::parse_with(text, path, &overlays)?;
+            Ok(Point { at, experiment })
+        };
+        let points = (0..count).map(point).collect::<Result<_, LabError>>()?;
+        Ok(Sweep { base, axes, points })
+    }
+
+    /// See [`Experiment::override_site`].
+    pub fn override_site(
+        &mut self,
+        fabric: Option<PathBuf>,
+        lft: Vec<PathBuf>,
+    ) -> Result<(), LabError> {
+        self.each(|experiment| experiment.override_site(fabric.clone(), lft.clone()))
+    }
+
+    /// See [`Experiment::override_seeds`].
+    pub fn override_seeds(
+        &mut self,
+        seed: Option<u64>,
+        seeds: Option<u32>,
+    ) -> Result<(), LabError> {
+        self.each(|experiment| experiment.override_seeds(seed, seeds))
+    }
+
+    /// See [`Experiment::keep_variants`].
+    pub fn keep_variants<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), LabError> {
+        self.each(|experiment| experiment.keep_variants(names))
+    }
+
+    fn each(
+        &mut self,
+        change: impl Fn(&mut Experiment) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        change(&mut self.base)?;
+        self.points.iter_mut().try_for_each(|point| change(&mut point.experiment))
+    }
+}
+
+/// By axis, the place among its values of the point of this number.
+fn at(axes: &[Axis], index: usize) -> Vec<usize> {
+    let mut rest = index;
+    let mut at: Vec<usize> = axes
+        .iter()
+        .rev()
+        .map(|axis| {
+            let own = rest % axis.count();
+            rest /= axis.count();
+            own
+        })
+        .collect();
+    at.reverse();
+    at
+}
+
+/// Runs the points that the folder does not hold yet and keeps each in it as soon as it is done.
+/// Once `cancel` is true the points under way are dropped and the result is partial.
+pub fn run_sweep(
+    sweep: &Sweep,
+    options: &RunOptions,
+    folder: &SweepFolder,
+    progress: &dyn Progress,
+    cancel: &AtomicBool,
+) -> Result<SweepResult, LabError> {
+    let records: Vec<Mutex<Option<Record>>> =
+        folder.known(sweep)?.into_iter().map(Mutex::new).collect();
+    let is_missing = |record: &Mutex<Option<Record>>| record.lock().is_ok_and(|r| r.is_none());
+    let missing: Vec<usize> =
+        records.iter().enumerate().filter(|(_, r)| is_missing(r)).map(|(index, _)| index).collect();
+    let known = records.len() - missing.len();
+    let share = Share { progress, points: Mutex::new(vec![(0.0, 0); missing.len()]) };
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Option<LabError>> = Mutex::new(None);
+    let outer = options.jobs.clamp(1, missing.len().max(1));
+    let worker = |inner: usize| {
+        while !cancel.load(Ordering::Relaxed) {
+            let order = next.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = missing.get(order).copied() else { return };
+            let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
+            let command = options.command.clone();
+            let options = RunOptions { jobs: inner, command, memory_bytes };
+            let told = OfPoint { share: &share, order };
+            let point = &sweep.points[index];
+            let done = run(&point.experiment, &options, &told, cancel)
+                .and_then(|result| folder.keep(index, point, &result));
+            match done {
+                Ok(record) => *records[index].lock().unwrap_or_else(|e| e.into_inner()) = record,
+                Err(error) => {
+                    // Whatever is wrong with one point will be wrong with others.
+                    next.store(missing.len(), Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
+                }
+            }
+        }
+    };
+    // Threads that the points leave over go to the first points' seeds.
+    let inner = |thread: usize| options.jobs / outer + usize::from(thread < options.jobs % outer);
+    std::thread::scope(|scope| {
+        for thread in 1..outer {
+            let worker = &worker;
+            scope.spawn(move || worker(inner(thread)));
+        }
+        worker(inner(0));
+    });
+    if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        return Err(error);
+    }
+    let records = records.into_iter().map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner()));
+    Ok(SweepResult::of(sweep, records.collect(), known, options.command.clone()))
+}
+
+/// What all points together have done: share and packet-hops of each.
+struct Share<'a> {
+    progress: &'a dyn Progress,
+    points: Mutex<Vec<(f64, u64)>>,
+}
+
+struct OfPoint<'a> {
+    share: &'a Share<'a>,
+    order: usize,
+}
+
+impl Progress for OfPoint<'_> {
+    fn on_progress(&self, done: f64, packet_hops: u64) {
+        let mut points = self.share.points.lock().unwrap_or_else(|e| e.into_inner());
+        points[self.order] = (done, packet_hops);
+        let (sum, hops) = points.iter().fold((0.0, 0), |(d, h), (done, hops)| (d + done, h + hops));
+        let all = points.len() as f64;
+        drop(points);
+        self.share.progress.on_progress(sum / all, hops);
+    }
+}

@@ -1,0 +1,333 @@
+//! What a sweep came to: as JSON (`clearlane-sweep/1`), as Parquet, as a page.
+
+use super::Sweep;
+use super::record::{Record, VariantRecord};
+use crate::experiment::{Axis, Experiment};
+use crate::measure::{Estimate, Measure};
+use crate::prepare::Fact;
+use crate::report::{
+    AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page,
+};
+use crate::result::{PublishedRow, Status};
+use crate::results::parquet_of_points;
+use parquet::errors::ParquetError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The schema of `sweep.json`. Fields may be added under the same number; none changes or goes.
+const SCHEMA: &str = "clearlane-sweep/1";
+
+/// One variant at one point.
+#[derive(Clone, Debug)]
+pub struct VariantPoint {
+    /// By axis, the index among its values.
+    pub at: Vec<usize>,
+    /// The variant.
+    pub variant: String,
+    /// How its runs ended.
+    pub status: Status,
+    /// By figure; nothing if it was not measured.
+    pub figures: Vec<Option<Estimate>>,
+    /// The report of the point, relative to the folder.
+    pub run: Option<String>,
+}
+
+/// What a sweep came to.
+#[derive(Clone, Debug)]
+pub struct SweepResult {
+    /// The experiment as its file has it.
+    pub experiment: Experiment,
+    /// The command line that makes the same results again.
+    pub command: String,
+    /// What was varied.
+    pub axes: Vec<SweepAxis>,
+    /// What was measured.
+    pub figures: Vec<SweepFigure>,
+    /// What is finished, in the order of the grid.
+    pub points: Vec<VariantPoint>,
+    /// How many points the grid has.
+    pub asked: usize,
+    /// How many of them are finished.
+    pub finished: usize,
+    /// How many of those were in the folder already.
+    pub known: usize,
+    published: Vec<PublishedRow>,
+    oddities: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    schema: &'static str,
+    name: &'a str,
+    summary: &'a str,
+    version: &'static str,
+    command: &'a str,
+    status: Status,
+    seeds: Vec<u64>,
+    points_asked: usize,
+    points_finished: usize,
+    axes: &'a [SweepAxis],
+    figures: &'a [SweepFigure],
+    points: Vec<PointSummary>,
+    published: &'a [PublishedRow],
+    oddities: &'a [String],
+    experiment: toml::Table,
+}
+
+#[derive(Serialize)]
+struct PointSummary {
+    at: Vec<usize>,
+    values: BTreeMap<String, AxisValue>,
+    variant: String,
+    status: Status,
+    figures: BTreeMap<String, Option<Estimate>>,
+    run: Option<String>,
+}
+
+impl SweepResult {
+    pub(super) fn of(
+        sweep: &Sweep,
+        records: Vec<Option<Record>>,
+        known: usize,
+        command: String,
+    ) -> Self {
+        let done: Vec<&Record> = records.iter().flatten().collect();
+        let figures = figures(&done);
+        let mut points = Vec::new();
+        for (point, record) in sweep.points.iter().zip(&records) {
+            let Some(record) = record else { continue };
+            for variant in &record.variants {
+                points.push(VariantPoint {
+                    at: point.at.clone(),
+                    variant: variant.name.clone(),
+                    status: variant.status,
+                    figures: in_order(&figures, record, variant),
+                    run: record.run.clone(),
+                });
+            }
+        }
+        SweepResult {
+            experiment: sweep.base.clone(),
+            command,
+            axes: sweep.axes.iter().map(axis).collect(),
+            published: published(&sweep.base, &done),
+            oddities: oddities(sweep, &records),
+            asked: sweep.points.len(),
+            finished: done.len(),
+            known,
+            figures,
+            points,
+        }
+    }
+
+    /// How the sweep ended; the worst of its points counts.
+    pub fn status(&self) -> Status {
+        let missing = (self.finished < self.asked).then_some(Status::Partial);
+        Status::worst(self.points.iter().map(|point| point.status).chain(missing))
+    }
+
+    /// Published numbers beside what the points give; only what a whole sweep can answer.
+    pub fn published(&self) -> &[PublishedRow] {
+        &self.published
+    }
+
+    /// What a careful reader should know.
+    pub fn oddities(&self) -> &[String] {
+        &self.oddities
+    }
+
+    /// `sweep.json`, ending in a line feed.
+    pub fn to_json(&self) -> String {
+        let values = |point: &VariantPoint| {
+            let axes = self.axes.iter().zip(&point.at);
+            axes.filter_map(|(axis, at)| Some((axis.key.clone(), axis.values.get(*at)?.clone())))
+                .collect()
+        };
+        let figures = |point: &VariantPoint| {
+            let keys = self.figures.iter().map(|figure| figure.key.clone());
+            keys.zip(point.figures.iter().copied()).collect()
+        };
+        let point = |point: &VariantPoint| PointSummary {
+            at: point.at.clone(),
+            values: values(point),
+            variant: point.variant.clone(),
+            status: point.status,
+            figures: figures(point),
+            run: point.run.clone(),
+        };
+        let summary = Summary {
+            schema: SCHEMA,
+            name: &self.experiment.name,
+            summary: &self.experiment.summary,
+            version: env!("CARGO_PKG_VERSION"),
+            command: &self.command,
+            status: self.status(),
+            seeds: self.experiment.plan.all_seeds().collect(),
+            points_asked: self.asked,
+            points_finished: self.finished,
+            axes: &self.axes,
+            figures: &self.figures,
+            points: self.points.iter().map(point).collect(),
+            published: &self.published,
+            oddities: &self.oddities,
+            experiment: self.experiment.resolved_table(),
+        };
+        // Keys are strings and numbers finite or null, so nothing here can fail to be written.
+        let mut text = serde_json::to_string_pretty(&summary).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// `points.parquet`: a row per point and variant.
+    pub(super) fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
+        parquet_of_points(self)
+    }
+
+    /// The report.
+    pub(super) fn page(&self) -> String {
+        let experiment = &self.experiment;
+        let title = match experiment.summary.is_empty() {
+            true => experiment.name.clone(),
+            false => format!("{}: {}", experiment.name, experiment.summary),
+        };
+        let fact = |label: &str, value: String| Fact { label: label.into(), value };
+        let varied = |axis: &SweepAxis| format!("{} ({} values)", axis.key, axis.values.len());
+        let varied: Vec<String> = self.axes.iter().map(varied).collect();
+        let finished = match self.finished == self.asked {
+            true => format!("{} points", self.asked),
+            false => format!("{} of {} points", self.finished, self.asked),
+        };
+        let duration = crate::experiment::exact_time(experiment.plan.duration);
+        sweep_page(&SweepPage {
+            title,
+            summary: self.finding(),
+            command: self.command.clone(),
+            seeds: experiment.plan.all_seeds().collect(),
+            status: self.status(),
+            facts: vec![
+                fact("varied", varied.join(", ")),
+                fact("finished", finished),
+                fact("simulated time", format!("{duration} per run")),
+            ],
+            oddities: self.oddities.clone(),
+            data: self.data(),
+        })
+    }
+
+    /// The finding in one sentence: how much is delivered at most.
+    fn finding(&self) -> String {
+        let Some(index) = self.figures.iter().position(|figure| figure.key == "delivered") else {
+            return String::new();
+        };
+        let of =
+            |point: &VariantPoint| Some((point.figures.get(index)?.as_ref()?.mean, point.status));
+        let most = self.points.iter().filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0));
+        most.map_or(String::new(), |(most, _)| {
+            let most = crate::table::significant(most);
+            format!("At most {most} of the senders' links' rate is delivered.")
+        })
+    }
+
+    /// What the page draws.
+    pub fn data(&self) -> SweepData {
+        let point = |point: &VariantPoint| SweepPoint {
+            at: point.at.clone(),
+            variant: point.variant.clone(),
+            mean: point.figures.iter().map(|f| f.map(|f| f.mean)).collect(),
+            half_width: point.figures.iter().map(|f| f.and_then(|f| f.half_width)).collect(),
+            converged: point.status == Status::Complete,
+            run: point.run.clone(),
+        };
+        SweepData {
+            axes: self.axes.clone(),
+            figures: self.figures.clone(),
+            points: self.points.iter().map(point).collect(),
+        }
+    }
+}
+
+fn axis(axis: &Axis) -> SweepAxis {
+    let (values, unit) = match axis.numbers() {
+        Some((numbers, unit)) => (numbers.into_iter().map(AxisValue::Number).collect(), unit),
+        None => (axis.texts().into_iter().map(AxisValue::Text).collect(), ""),
+    };
+    let key = axis.key();
+    // `load` says enough; of two axes with the same last word the page has the keys.
+    let label = key.rsplit('.').next().unwrap_or(&key).replace('_', " ");
+    SweepAxis { label, unit: unit.into(), values, key }
+}
+
+/// The figures of all points: those with hot flows and victims have others than those without.
+fn figures(done: &[&Record]) -> Vec<SweepFigure> {
+    let mut all: Vec<SweepFigure> = Vec::new();
+    for figure in done.iter().flat_map(|record| &record.figures) {
+        if !all.iter().any(|known| known.key == figure.key) {
+            all.push(figure.clone());
+        }
+    }
+    all
+}
+
+fn in_order(
+    figures: &[SweepFigure],
+    record: &Record,
+    variant: &VariantRecord,
+) -> Vec<Option<Estimate>> {
+    let of = |figure: &SweepFigure| {
+        let at = record.figures.iter().position(|own| own.key == figure.key)?;
+        *variant.figures.get(at)?
+    };
+    figures.iter().map(of).collect()
+}
+
+/// Of the rows of `[[published]]`, a saturation is the most that any point delivers; what other
+/// rows measure, single runs answer.
+fn published(base: &Experiment, done: &[&Record]) -> Vec<PublishedRow> {
+    let rows = base.published.iter().enumerate();
+    let rows = rows.filter(|(_, row)| matches!(row.measure, Measure::Saturation { .. }));
+    let of = |(index, row): (usize, &crate::experiment::Published)| {
+        let points = done.iter().filter_map(|record| *record.published.get(index)?);
+        PublishedRow {
+            name: row.name.clone(),
+            published: row.published.clone(),
+            obtained: points.max_by(|a, b| a.mean.total_cmp(&b.mean)),
+            unit: row.unit.clone(),
+            note: row.note.clone(),
+        }
+    };
+    rows.map(of).collect()
+}
+
+/// What is odd at single points, said once with the points it is odd at.
+fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        for oddity in record.iter().flat_map(|record| &record.oddities) {
+            match all.iter_mut().find(|(known, _)| known == oddity) {
+                Some((_, points)) => points.push(index),
+                None => all.push((oddity, vec![index])),
+            }
+        }
+    }
+    let missing = records.iter().filter(|record| record.is_none()).count();
+    let finished = records.len() - missing;
+    let mut said = Vec::new();
+    if missing > 0 {
+        said.push(format!("{missing} of {} points are missing; run it again", records.len()));
+    }
+    let place = |index: &usize| {
+        let texts = sweep.axes.iter().zip(&sweep.points[*index].at).filter_map(|(axis, at)| {
+            let text = axis.texts().get(*at)?.clone();
+            Some(format!("{} {text}", axis.key().rsplit('.').next()?))
+        });
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    said.extend(all.into_iter().map(|(oddity, points)| match points.as_slice() {
+        every if every.len() == finished && finished > 1 => oddity.to_owned(),
+        [first, rest @ ..] if !rest.is_empty() => {
+            format!("{} and {} more points: {oddity}", place(first), rest.len())
+        }
+        points => format!("{}: {oddity}", points.first().map(place).unwrap_or_default()),
+    }));
+    said
+}
