@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style bench docs fixtures
+.PHONY: help demo test fuzz style bench docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -19,7 +19,8 @@ help:
 	@echo "make demo       a hot spot and its victims on the shipped fabric with its real tables"
 	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt   the same on your own files"
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
-	@echo "                ibdmchk and Chromium"
+	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
+	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
 	@echo "make style      cargo fmt --check and clippy"
 	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop"
 	@echo "make docs       remake docs/reference from the program's own registries"
@@ -47,11 +48,20 @@ test:
 	@scripts/cargo-test --workspace
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
+	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
+		scripts/fuzz 30
 	@echo "needs_shared tests skipped: $$(cat $(CARGO_TARGET_DIR)/needs-shared-skipped)"
+
+# Long enough to find what half a minute does not; what it learns stays in the target folder.
+FUZZ_SECONDS ?= 600
+fuzz:
+	@scripts/setup test
+	@scripts/fuzz $(FUZZ_SECONDS)
 
 style:
 	@scripts/setup build
 	@cargo fmt --all --check
+	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 bench:
