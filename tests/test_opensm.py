@@ -99,6 +99,8 @@ def test_opensms_own_words_read_back_equal(
         ("fat-tree:648", "min-hop", 0),
         ("torus:4x4x4", "dor", 0),
         ("torus:4x4x4", "min-hop", 1),
+        ("torus:4x4x4", "layered", 0),
+        ("torus:4x4x4", "up-down", 1),
     ],
 )
 def test_opensm_loads_our_tables_unchanged(

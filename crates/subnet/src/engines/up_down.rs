@@ -44,7 +44,8 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let mut tables = ForwardingTables::empty(fabric, lids.table_len());
     super::fill_exits(&graph, &targets, &mut tables);
     let roots: Vec<usize> = options.roots.iter().filter_map(|id| graph.row_of(*id)).collect();
-    let legal = Legal::of(&graph, &targets, Order::around(&graph, &roots));
+    let counts = trees::counts(&graph, &targets);
+    let legal = Legal::of(&graph, &counts, Order::around(&graph, &roots));
     legal.trees.fill(&targets, &mut tables);
     let columns = lids.table_len();
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
@@ -72,11 +73,10 @@ pub(super) struct Legal {
 }
 
 impl Legal {
-    /// Trees for all targets; lifts switches until every two hosts have a common ancestor.
-    pub(super) fn of(graph: &SwitchGraph, targets: &[Target], mut order: Order) -> Self {
-        let counts = trees::counts(graph, targets);
+    /// So many trees to each switch; lifts switches until every two hosts have a common ancestor.
+    pub(super) fn of(graph: &SwitchGraph, counts: &[usize], mut order: Order) -> Self {
         loop {
-            match Search::new(graph, &order).all(&counts) {
+            match Search::new(graph, &order).all(counts) {
                 Ok(trees) => return Legal { order, trees },
                 // After it, no two hosts of that part lack a common ancestor.
                 Err(NoCommonAncestor { row }) => order.lift(graph, row),

@@ -11,9 +11,10 @@
 //! lane that was proven for them; DFSSSP lays each way by itself. Several rules for ties are tried:
 //! on grids the order of dimensions, whose pairs need one lane for each set of datelines at most (8
 //! on a torus of three dimensions), on others the fewest flows and then the fewest turns from down
-//! to up. Pairs with long paths are laid first. If no rule fits the lanes, VL 0 is reserved for
-//! up-then-down paths, all destinations begin with these, and one by one get shortest paths while
-//! all their pairs fit. Last, pairs move to lanes that carry less.
+//! to up. Pairs with long paths are laid first; the few that are left are laid by changing entries
+//! on their way, and where that fails all are laid again with these first. If no rule fits the
+//! lanes, VL 0 is reserved for up-then-down paths, all destinations begin with these, and one by
+//! one get shortest paths while all their pairs fit. Last, pairs move to lanes that carry less.
 //! Parameters: lmc 0 to 7 (the LIDs of a switch's hosts take different trees where these fit),
 //! lanes 1 to 15: as many as may be used; SL = VL.
 
@@ -58,8 +59,7 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let lids = super::lids(fabric, options)?;
     let graph = SwitchGraph::of(fabric);
     let targets = graph.targets(&lids);
-    let legal = Legal::of(&graph, &targets, Order::around(&graph, &[]));
-    let laid = lay(fabric, &graph, &targets, legal, usize::from(options.lanes));
+    let laid = lay(fabric, &graph, &targets, usize::from(options.lanes));
     let mut tables = ForwardingTables::empty(fabric, lids.table_len());
     super::fill_exits(&graph, &targets, &mut tables);
     laid.trees.fill(&targets, &mut tables);
@@ -85,16 +85,10 @@ struct Laid {
 }
 
 /// Finds trees that fit the lanes.
-fn lay(
-    fabric: &Fabric,
-    graph: &SwitchGraph,
-    targets: &[Target],
-    legal: Legal,
-    budget: usize,
-) -> Laid {
-    let Legal { order, trees: up_down } = legal;
+fn lay(fabric: &Fabric, graph: &SwitchGraph, targets: &[Target], budget: usize) -> Laid {
     let ways = dor::of_grid(fabric, graph);
     let (one, many) = (vec![1; graph.rows()], trees::counts(graph, targets));
+    let Legal { order, trees: up_down } = Legal::of(graph, &one, Order::around(graph, &[]));
     let of_grid = ways.as_ref().map(|ways| (Ties::Dimensions(ways), &one));
     let turns = Ties::FewTurns(&order);
     let others: [(Ties<'_>, &Vec<usize>); 3] =
@@ -117,11 +111,11 @@ fn lay(
             pairs.advance(&left);
         }
     }
+    let Legal { order, mut trees } = Legal::of(graph, &many, order);
     let ties = ways.as_ref().map_or(Ties::FewTurns(&order), Ties::Dimensions);
     let mut lanes = Lanes::new(graph, &order, budget);
     lanes.reserve(0, &order);
     let mut spare = shortest(graph, ties, &one);
-    let mut trees = up_down;
     let mut pairs = Pairs::of(graph, &trees, ties);
     let mut fallen_back = 0;
     for destination in by_detour(graph, &trees, &spare) {
