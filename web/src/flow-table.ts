@@ -41,7 +41,8 @@ export function flowTable(flows: Flow[], columns: FlowColumns, label: string): H
   });
   const body = html("tbody", {});
   const show = (most: number) => {
-    body.replaceChildren(...flows.slice(0, most).map((flow) => row(flow, columns, { alone, acks })));
+    const rows = flows.slice(0, most).map((flow) => row(flow, columns, { alone, acks }));
+    body.replaceChildren(...rows);
   };
   show(SHOWN);
   const whole = html("table", { class: "flows" }, html("thead", {}, html("tr", {}, ...head)), body);

@@ -287,7 +287,8 @@ export class Inspector {
     const alone = flow.aloneGbps;
     const slowdown = slowdownOf(flow);
     const than = alone !== null && `, ${rate(alone)} without the hot flows`;
-    const slower = slowdown !== null && `: ${times(slowdown)} slower`;
+    const much = slowdown === null ? "" : times(slowdown);
+    const slower = much && (slowdown === Infinity ? `: ${much}` : `: ${much} slower`);
     const gets = flow.share === null ? "" : percent(flow.share);
     const offers = gets && `; its host gets ${gets} of what it offers`;
     const acks = flow.acksHeld > 0 ? `, its acknowledgements ${percent(flow.acksHeld)}` : "";

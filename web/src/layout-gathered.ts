@@ -3,7 +3,7 @@ import type { Fabric } from "./data";
 import { clamp, forwardIsUp, rowNoun, rowsOfTree, type SwitchLinks } from "./fabric-links";
 import type { Bar, Box, Caption, Layout } from "./fabric-marks";
 
-const BAR = 17;
+const BAR = 22;
 const AXIS = 3;
 
 /** One row of the map: switches, and what the bars above and below the axis gather. */

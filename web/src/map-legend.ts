@@ -64,7 +64,7 @@ function key(kind: "hot" | "stuck" | "tree" | "queue", label: string): HTMLEleme
 export function hotMarks(report: Report, variant: Variant, layout: Layout): SVGElement {
   const group = svg("g", { class: "hot-marks" });
   const hot = new Set(variant.hosts_hot);
-  const named = hot.size <= NAMED_MAX && !layout.gathered;
+  const named = hot.size <= NAMED_MAX;
   for (const bar of layout.bars) {
     const hosts = bar.links.flatMap((link) => {
       const ends = report.fabric.links[link];

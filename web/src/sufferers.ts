@@ -9,6 +9,9 @@ import { historyOf, slowdownOf, type Channel, type Flow, type History } from "./
 
 type Kind = "flows" | "hosts";
 
+/** Flows per host above which hosts are shown first. */
+const FLOWS_OF_HOST_MAX = 4;
+
 /** How badly a flow fares: larger is worse. */
 export function sufferingOf(flow: Flow): number {
   return slowdownOf(flow) ?? (flow.share === null ? 0 : 1 / Math.max(1e-9, flow.share));
@@ -33,7 +36,7 @@ export function whoSuffers(
 ): HTMLElement | null {
   const has = (variant: Variant) => (historyOf(variant)?.flows.length ?? 0) > 0;
   if (!variants.some(has)) return null;
-  let [kind, shown]: [Kind, Variant | undefined] = ["flows", variants[0]];
+  let [kind, shown]: [Kind, Variant | undefined] = [firstKind(variants), variants[0]];
   const body = html("div", {});
   const title = html("p", { class: "note under-title" });
   const fill = () => {
@@ -47,7 +50,7 @@ export function whoSuffers(
       openRoot: (channel: Channel) => views.open(channel),
     };
     const variant = variants.length > 1 ? `Variant ${shown.name}: ` : "";
-    title.textContent = variant + inWords(flows);
+    title.textContent = variant + inWords(kind, flows);
     body.replaceChildren(
       kind === "flows"
         ? flowTable(flows, columns, "Flows that suffer most")
@@ -71,14 +74,28 @@ export function whoSuffers(
   return section("sufferers", "Who suffers", title, controls, body);
 }
 
-function inWords(flows: Flow[]): string {
-  const slowed = flows.filter((flow) => (slowdownOf(flow) ?? 1) >= 1.5).length;
-  const starved = flows.filter((flow) => slowdownOf(flow) === Infinity).length;
-  const known = flows.some((flow) => slowdownOf(flow) !== null);
-  const many = count(flows.length, "flow");
+/** Where a host has many flows, each carries too few messages to be judged by itself. */
+function firstKind(variants: Variant[]): Kind {
+  const crowded = variants.some((variant) => {
+    const flows = historyOf(variant)?.flows ?? [];
+    return flows.length > FLOWS_OF_HOST_MAX * new Set(flows.map(({ from }) => from)).size;
+  });
+  return crowded ? "hosts" : "flows";
+}
+
+function inWords(kind: Kind, flows: Flow[]): string {
+  const hosts = () => hostsOf(flows).map(({ gbps, alone }) => ({ gbps, aloneGbps: alone }));
+  const slowdowns = (kind === "hosts" ? hosts() : flows).map((one) => slowdownOf(one));
+  const slowed = slowdowns.filter((slowdown) => (slowdown ?? 1) >= 1.5).length;
+  const starved = slowdowns.filter((slowdown) => slowdown === Infinity).length;
+  const known = slowdowns.some((slowdown) => slowdown !== null);
+  const noun = kind === "hosts" ? "sending host" : "flow";
+  const many = count(slowdowns.length, noun);
   if (!known) return `${many}, by what they get of what they offer.`;
   const none = starved > 0 ? `, ${starved} of them starved` : "";
-  return `${slowed} of ${many} that are not hot run at least 1.5 times slower than alone${none}.`;
+  const run = kind === "hosts" ? "send" : "run";
+  const innocent = `${slowed} of ${many} that are not hot`;
+  return `${innocent} ${run} at least 1.5 times slower than alone${none}.`;
 }
 
 /** Flows of one sender together. */

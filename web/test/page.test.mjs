@@ -1,47 +1,15 @@
 // The filled page in a real browser: what a reader sees, points at and types.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { large, SAMPLES } from "../sample/make.mjs";
 import { grid } from "../sample/fabrics.mjs";
-import { launch, open } from "./chromium.mjs";
-import { folder } from "./pages.mjs";
+import { settle, textOf, textsOf, useBrowser, withPage } from "./page.mjs";
 
 const DATA = Object.fromEntries(
   Object.entries({ ...SAMPLES, large }).map(([k, make]) => [k, make()]),
 );
 const LOAD_BOUNDS = [0, 0.1, 0.25, 0.5, 0.75, 0.9];
-let browser;
-let pages;
-
-before(async () => {
-  pages = await folder();
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  await pages?.remove();
-});
-
-/** Opens a page for a test, and checks at its end that the page had no problem. */
-async function withPage(data, options, body) {
-  const page = await open(browser, await pages.put("page", data), options);
-  try {
-    await body(page);
-    assert.deepEqual(page.problems, []);
-  } finally {
-    await page.close();
-  }
-}
-
-const settle = (page) => page.run("new Promise((r) => setTimeout(r, 60))");
-const textOf = (page, selector) =>
-  page.run(`(() => {
-    const element = document.querySelector("${selector}");
-    return element.innerText ?? element.textContent;
-  })()`);
-const textsOf = (page, selector) =>
-  page.run(`[...document.querySelectorAll("${selector}")].map((e) => e.innerText.trim())`);
+useBrowser();
 
 for (const [name, data] of Object.entries(DATA)) {
   for (const [scheme, width] of [

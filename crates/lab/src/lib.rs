@@ -44,7 +44,9 @@ pub use experiment::{
     Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use prepare::Fact;
-pub use report::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page};
+pub use report::{
+    AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
+};
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
 pub use results::{Better, RunFolder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};

@@ -6,18 +6,18 @@ use crate::experiment::Variant;
 use crate::result::RunResult;
 use crate::results::{HeadlineColumn, headline};
 
-/// The variants over the load of their traffic; nothing unless two of them are alike in everything
-/// else, and the loads of all groups of a variant are one.
+/// The variants over the load of the traffic in which they differ; nothing unless two of them are
+/// alike in everything else, and that load is one number in each.
 pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
     let specs = &result.experiment.variants;
-    let loads: Vec<f64> = specs.iter().map(load).collect::<Option<_>>()?;
+    let loads = loads(specs)?;
+    let alike = without_loads(result)?;
     let mut values = loads.clone();
     values.sort_by(f64::total_cmp);
     values.dedup();
     let mut lines: Vec<Vec<usize>> = Vec::new();
-    for (index, spec) in specs.iter().enumerate() {
-        let alike = lines.iter_mut().find(|line| same_but_load(&specs[line[0]], spec));
-        match alike {
+    for index in 0..specs.len() {
+        match lines.iter_mut().find(|line| alike[line[0]] == alike[index]) {
             Some(line) => line.push(index),
             None => lines.push(vec![index]),
         }
@@ -80,22 +80,37 @@ fn order(columns: &[HeadlineColumn]) -> Vec<usize> {
     order
 }
 
-/// The load of a variant's groups, if it is one.
-fn load(variant: &Variant) -> Option<f64> {
-    let first = variant.traffic.first()?.load;
-    variant.traffic.iter().all(|group| group.load == first).then_some(first)
+/// By variant, the load of the groups whose loads differ between variants.
+fn loads(specs: &[Variant]) -> Option<Vec<f64>> {
+    let first = specs.first()?;
+    let groups = first.traffic.len();
+    if specs.iter().any(|spec| spec.traffic.len() != groups) {
+        return None;
+    }
+    let load = |spec: &Variant, group: usize| spec.traffic[group].load;
+    let differs =
+        |group: &usize| specs.iter().any(|spec| load(spec, *group) != load(first, *group));
+    let differing: Vec<usize> = (0..groups).filter(differs).collect();
+    let one = |spec: &Variant| {
+        let value = load(spec, *differing.first()?);
+        differing.iter().all(|group| load(spec, *group) == value).then_some(value)
+    };
+    specs.iter().map(one).collect()
 }
 
-fn same_but_load(a: &Variant, b: &Variant) -> bool {
-    let plain = |variant: &Variant| {
-        let mut plain = variant.clone();
-        plain.name.clear();
-        plain.summary.clear();
-        plain.traffic.iter_mut().for_each(|group| group.load = 0.0);
-        // What is derived shows every field.
-        format!("{plain:?}")
+/// By variant, everything the experiment says of it but its name and its loads.
+fn without_loads(result: &RunResult) -> Option<Vec<toml::Value>> {
+    let table = result.experiment.resolved_table();
+    let plain = |variant: &toml::Value| {
+        let mut plain = variant.as_table()?.clone();
+        plain.remove("name");
+        plain.remove("summary");
+        for group in plain.get_mut("traffic")?.as_array_mut()? {
+            group.as_table_mut()?.remove("load");
+        }
+        Some(toml::Value::Table(plain))
     };
-    plain(a) == plain(b)
+    table.get("variant")?.as_array()?.iter().map(plain).collect()
 }
 
 /// The words that the names of a line share; the first and the last of them if there are none.

@@ -11,7 +11,7 @@ use crate::measure::{ChannelFigures, Estimate};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
 use crate::results::{HeadlineColumn, headline};
-use clearlane_fabric::Fabric;
+use clearlane_fabric::{Fabric, NodeId};
 use clearlane_sim::Ending;
 use clearlane_workload::Class;
 use serde::Serialize;
@@ -364,8 +364,13 @@ fn mean_channels(variant: &VariantResult) -> Vec<ChannelFigures> {
     means
 }
 
-/// The receivers of the hot groups, where they are few: drawn as the senders draw them.
 fn hosts_hot(variant: &VariantResult, map: &Map<'_>) -> Vec<u32> {
+    let hot = hot_receivers(variant).into_iter();
+    hot.filter_map(|node| map.node(variant, NodeId(node))).collect()
+}
+
+/// The nodes that the hot groups send to, where they are few: drawn as the senders draw them.
+pub(super) fn hot_receivers(variant: &VariantResult) -> Vec<u32> {
     const SHARE_MIN: u64 = 32;
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut all = 0;
@@ -377,7 +382,7 @@ fn hosts_hot(variant: &VariantResult, map: &Map<'_>) -> Vec<u32> {
     }
     let hot = counts.into_iter().filter(|(_, count)| *count * SHARE_MIN >= all);
     let ends = variant.prepared.hosts.ends();
-    hot.filter_map(|(rank, _)| map.node(variant, ends.get(rank as usize)?.node)).collect()
+    hot.filter_map(|(rank, _)| Some(ends.get(rank as usize)?.node.0)).collect()
 }
 
 /// Throughput over time of the first seed.

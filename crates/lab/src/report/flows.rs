@@ -4,8 +4,10 @@ use super::frames::Frames;
 use super::map::Map;
 use super::over_time::Channels;
 use super::packed::Packed;
+use super::paths::Path;
 use crate::measure::{FlowFigures, History};
 use crate::result::{SeedResult, VariantResult};
+use clearlane_ib::ServiceLevel;
 use clearlane_workload::{Class, Rank, Transport};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,9 +28,9 @@ pub(super) struct Flow {
     /// The same without the hot flows, where it was run.
     alone_bytes: Option<u64>,
     /// Channels it crosses; empty if not known.
-    pub(super) path: Vec<u32>,
+    pub(super) path: Path,
     /// Channels its acknowledgements cross; empty without.
-    acks: Vec<u32>,
+    acks: Path,
     /// How much it counts where causes are looked for.
     pub(super) weight: f64,
 }
@@ -39,7 +41,7 @@ impl Flow {
         group: usize,
         source: Rank,
         destination: Rank,
-        path: Vec<u32>,
+        path: Path,
         weight: f64,
     ) -> Self {
         let (index, alone_bytes) = (None, None);
@@ -51,7 +53,7 @@ impl Flow {
             payload_bytes: 0,
             alone_bytes,
             path,
-            acks: Vec::new(),
+            acks: Path::default(),
             weight,
         }
     }
@@ -98,10 +100,11 @@ impl Default for Packed {
 pub(super) fn known_flows(
     variant: &VariantResult,
     run: &SeedResult,
-    path: impl Fn(Rank, Rank) -> Vec<u32>,
+    path: impl Fn(Rank, Rank, Option<ServiceLevel>) -> Option<Path>,
 ) -> Vec<Flow> {
-    let groups = &variant.prepared.groups;
-    let reliable = |group: usize| groups.get(group).is_some_and(|g| g.transport == Transport::Rc);
+    let group = |key: &(usize, Rank, Rank)| variant.prepared.groups.get(key.0);
+    let reliable = |key: &_| group(key).is_some_and(|group| group.transport == Transport::Rc);
+    let sl = |key: &_| group(key).and_then(|group| group.sl);
     let key = |flow: &FlowFigures| (flow.group, flow.source, flow.destination);
     let alone = run.history.iter().flat_map(|history| &history.alone);
     let mut alone: BTreeMap<_, u64> = alone.map(|flow| (key(flow), flow.payload_bytes)).collect();
@@ -112,8 +115,11 @@ pub(super) fn known_flows(
         index,
         payload_bytes,
         alone_bytes,
-        path: path(key.1, key.2),
-        acks: if reliable(key.0) { path(key.2, key.1) } else { Vec::new() },
+        path: path(key.1, key.2, sl(&key)).unwrap_or_default(),
+        acks: match reliable(&key) {
+            true => path(key.2, key.1, sl(&key)).unwrap_or_default(),
+            false => Path::default(),
+        },
         // A flow that was delivered nothing still stands somewhere.
         weight: (payload_bytes + 1) as f64,
     };
@@ -129,19 +135,19 @@ pub(super) fn known_flows(
 
 /// Share of the measured frames in which something holds a path back; counts the roots.
 fn held_back(
-    path: &[u32],
+    path: &Path,
     frames: &Frames,
     channels: &Channels,
     roots: &mut BTreeMap<u32, usize>,
 ) -> f64 {
     let measured = frames.measured();
+    let queues = channels.onward.queues(path);
     let mut held = 0;
     for frame in measured.clone() {
-        let causes = &channels.causes[frame];
-        let stuck = path.iter().find(|c| causes[**c as usize] != super::congestion::Cause::Free);
-        let Some(stuck) = stuck else { continue };
+        let holder = channels.onward.holder(&queues, &channels.stuck[frame]);
+        let Some(holder) = holder else { continue };
         held += 1;
-        if let Some(root) = channels.roots[frame][*stuck as usize] {
+        if let Some(root) = channels.roots[frame][holder as usize] {
             *roots.entry(root).or_insert(0) += 1;
         }
     }
@@ -212,7 +218,7 @@ pub(super) fn flows_data(
         data.held.push(round(held));
         data.acks_held.push(round(acks_held));
         data.root.push(root.and_then(|(root, _)| code(root)));
-        data.path.push(flow.path.iter().filter_map(|channel| code(*channel)).collect());
+        data.path.push(flow.path.channels.iter().filter_map(|channel| code(*channel)).collect());
         let slices = flow.index.and_then(|index| history.flow_bytes.get(index));
         let sums: Vec<u64> = slices.map_or(Vec::new(), |slices| frames.sums(slices).collect());
         series.extend((0..frames.count()).map(|frame| {

@@ -11,8 +11,10 @@ mod map;
 mod over_time;
 mod packed;
 mod paths;
+mod picture;
 mod sweep;
 
+pub use picture::{Theme, picture};
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
 
 use crate::result::RunResult;

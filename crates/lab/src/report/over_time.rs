@@ -45,12 +45,15 @@ pub(super) struct OverTime {
 
 /// The state of a run's channels.
 pub(super) struct Channels {
+    pub(super) onward: Onward,
     /// By channel, then frame.
     pub(super) busy: Vec<Vec<f64>>,
     /// Likewise.
     pub(super) wait: Vec<Vec<f64>>,
     /// By frame, then channel.
     pub(super) causes: Vec<Vec<Cause>>,
+    /// By frame, then queue: whether it is held back.
+    pub(super) stuck: Vec<Vec<bool>>,
     /// By frame, then channel.
     pub(super) roots: Vec<Vec<Option<u32>>>,
 }
@@ -67,7 +70,7 @@ impl Channels {
             rows.iter().map(|slices| frames.shares(slices).collect()).collect()
         };
         let (busy, wait) = (shares(&history.busy_ps), shares(&history.wait_ps));
-        let weighed = flows.iter().map(|flow| (flow.path.as_slice(), flow.weight));
+        let weighed = flows.iter().map(|flow| (&flow.path, flow.weight));
         let onward = Onward::new(busy.len(), weighed);
         let at = |rows: &[Vec<f64>], frame: usize| -> Vec<f64> {
             rows.iter().map(|row| row.get(frame).copied().unwrap_or(0.0)).collect()
@@ -76,7 +79,8 @@ impl Channels {
             .map(|frame| onward.causes(&at(&busy, frame), &at(&wait, frame)))
             .collect();
         let roots = causes.iter().map(|causes| roots(causes)).collect();
-        Channels { busy, wait, causes, roots }
+        let stuck = causes.iter().map(|causes| onward.stuck(causes)).collect();
+        Channels { onward, busy, wait, causes, stuck, roots }
     }
 }
 
@@ -85,15 +89,15 @@ impl Channels {
 pub(super) fn flows_of(variant: &VariantResult, run: &SeedResult) -> Vec<Flow> {
     let figures = &run.figures;
     let Some(paths) = Paths::new(&variant.prepared, &figures.channels) else {
-        return known_flows(variant, run, |_, _| Vec::new());
+        return known_flows(variant, run, |_, _, _| None);
     };
     if !figures.flows_dropped {
-        return known_flows(variant, run, |from, to| paths.path(from, to).unwrap_or_default());
+        return known_flows(variant, run, |from, to, sl| paths.path(from, to, sl));
     }
     let mut flows = Vec::new();
     for (index, group) in variant.prepared.groups.iter().enumerate() {
         for ((from, to), count) in drawn(group, "paths of a report") {
-            let path = paths.path(from, to).unwrap_or_default();
+            let path = paths.path(from, to, group.sl).unwrap_or_default();
             flows.push(Flow::sampled(index, from, to, path, count as f64));
         }
     }
@@ -135,7 +139,7 @@ pub(super) fn over_time(
         load: rows(&channels.busy),
         wait: rows(&channels.wait),
         cause: Packed::whole(causes),
-        paths: flows.iter().any(|flow| !flow.path.is_empty()),
+        paths: flows.iter().any(|flow| !flow.path.channels.is_empty()),
         switches,
         queue: Packed::scaled(queue.into_iter(), top),
         queue_bytes_max: top,

@@ -3,6 +3,7 @@
 use crate::measure::ChannelFigures;
 use crate::prepare::{Prepared, Routed};
 use clearlane_fabric::Endpoint;
+use clearlane_ib::ServiceLevel;
 use clearlane_ib::random::Stream;
 use clearlane_subnet::Subnet;
 use clearlane_workload::{FlowGroup, Rank};
@@ -10,6 +11,22 @@ use std::collections::BTreeMap;
 
 /// How often a sender draws where its destinations are not recorded.
 const DRAWS: usize = 8;
+
+/// A way through the fabric.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Path {
+    /// Channels by their index in the run's figures.
+    pub(super) channels: Vec<u32>,
+    /// The lane on each.
+    pub(super) lanes: Vec<u8>,
+}
+
+impl Path {
+    /// Channel and lane of each step.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
+        self.channels.iter().copied().zip(self.lanes.iter().copied())
+    }
+}
 
 /// Finds ways in the tables of a variant.
 pub(super) struct Paths<'a> {
@@ -28,24 +45,38 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// The channels from one host to another, that of the sender first: the way of packets to the
-    /// destination's base LID. Nothing if the tables do not lead there.
-    pub(super) fn path(&self, from: Rank, to: Rank) -> Option<Vec<u32>> {
+    /// The way from one host to another, the sender's channel first: that of packets to the
+    /// destination's base LID. Without a service level of its own, the traffic has the path's.
+    /// Nothing if the tables do not lead there.
+    pub(super) fn path(&self, from: Rank, to: Rank, sl: Option<ServiceLevel>) -> Option<Path> {
         let fabric = &self.prepared.fabric;
         let ends = self.prepared.hosts.ends();
         let (mut at, target) = (*ends.get(from.0 as usize)?, *ends.get(to.0 as usize)?);
         let (lid, _) = self.subnet.lids.base(target)?;
-        let mut path = Vec::new();
+        let sl = match sl {
+            Some(sl) => sl,
+            None => self.subnet.path_sl.level(self.row(at)?, self.row(target)?),
+        };
+        let mut lane = self.subnet.sl_to_vl.adapter[usize::from(sl.value())];
+        let mut path = Path::default();
         // A way with a loop in it would not end; `check` has refused such tables.
-        while path.len() <= fabric.nodes().len() {
-            path.push(self.channel(at)?);
+        while path.channels.len() <= fabric.nodes().len() {
+            path.channels.push(self.channel(at)?);
+            path.lanes.push(lane.value());
             let next = fabric.peer(at)?;
             if next.node == target.node {
                 return Some(path);
             }
-            at = Endpoint { node: next.node, port: self.subnet.tables.port(next.node, lid)? };
+            let output = self.subnet.tables.port(next.node, lid)?;
+            lane = self.subnet.sl_to_vl.table(next.node).lane(next.port, output, sl);
+            at = Endpoint { node: next.node, port: output };
         }
         None
+    }
+
+    /// Row of the tables that a host's switch has.
+    fn row(&self, host: Endpoint) -> Option<usize> {
+        self.subnet.tables.row_of(self.prepared.fabric.peer(host)?.node)
     }
 
     fn channel(&self, end: Endpoint) -> Option<u32> {
