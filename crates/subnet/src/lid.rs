@@ -75,8 +75,13 @@ impl LidMap {
     }
 
     /// The LIDs the fabric's file carries. Nothing if no port has one; an error if two ports share
-    /// one. Ports without a LID stay without.
+    /// one, or if there are more switches than LIDs: a table for each would not fit into memory.
+    /// Ports without a LID stay without.
     pub fn from_fabric(fabric: &Fabric) -> Result<Option<Self>, LidError> {
+        let needed = fabric.ids(NodeKind::Switch).count();
+        if needed > usize::from(Lid::MAX.value()) {
+            return Err(LidError::TooMany { lmc: 0, needed });
+        }
         let mut map = Self::empty(fabric);
         let mut any = false;
         for (index, node) in fabric.nodes().iter().enumerate() {
@@ -182,6 +187,14 @@ mod tests {
         assert!(LidMap::assign(&fabric, Lmc::new(1).unwrap()).is_ok());
         let error = LidMap::assign(&fabric, Lmc::new(2).unwrap()).unwrap_err();
         assert_eq!(error, LidError::TooMany { lmc: 2, needed: 64 * 64 * 13 });
+    }
+
+    #[test]
+    fn more_switches_than_lids_are_refused_before_they_get_tables() {
+        let mut fabric = build("torus:256x192").unwrap();
+        fabric.node_mut(NodeId(0)).ports[0].lid = Some(Lid::MAX);
+        let error = LidMap::from_fabric(&fabric).unwrap_err();
+        assert_eq!(error, LidError::TooMany { lmc: 0, needed: 49_152 });
     }
 
     #[test]

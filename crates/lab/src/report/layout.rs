@@ -1,5 +1,5 @@
 //! Where nodes are drawn: a tree by levels, a grid by coordinates, anything else by distance from
-//! the hosts.
+//! the hosts, and in a circle where every switch has hosts.
 
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
@@ -23,7 +23,8 @@ pub(super) fn layout(fabric: &Fabric) -> Layout {
         }
         _ => {
             let top = structure::levels(fabric).into_iter().flatten().max().unwrap_or(0);
-            let mut places = by_level(fabric, top + 1);
+            // One row of switches would draw all cables onto one line.
+            let mut places = if top == 0 { around(fabric) } else { by_level(fabric, top + 1) };
             places.iter_mut().for_each(|place| place.2 = None);
             Layout { structure: "graph", levels: None, dims: None, places }
         }
@@ -74,6 +75,18 @@ fn by_level(fabric: &Fabric, height: u32) -> Vec<(f64, f64, Option<u32>)> {
             let y = 1.0 - f64::from(level + 1) / f64::from(height + 1);
             places[id.index()] = (spread(index, row.len()), y.max(0.0), Some(level));
         }
+    }
+    places
+}
+
+/// Switches in a circle in the order of their names, so that the groups of a dragonfly are arcs.
+fn around(fabric: &Fabric) -> Vec<(f64, f64, Option<u32>)> {
+    let mut places = vec![(0.5, 0.5, None); fabric.nodes().len()];
+    let mut circle: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
+    circle.sort_by_cached_key(|id| natural(&fabric.node(*id).name));
+    for (index, id) in circle.iter().enumerate() {
+        let angle = std::f64::consts::TAU * index as f64 / circle.len() as f64;
+        places[id.index()] = (0.5 + 0.48 * angle.sin(), 0.48 - 0.46 * angle.cos(), None);
     }
     places
 }
@@ -153,10 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_a_grid_have_places_of_their_own() {
-        for spec in ["torus:8x8", "mesh:3x5", "torus:4x4x4", "torus:2x3x4x5"] {
+    fn switches_that_are_all_leaves_have_places_of_their_own() {
+        for (spec, structure) in [
+            ("torus:8x8", "grid"),
+            ("mesh:3x5", "grid"),
+            ("torus:4x4x4", "grid"),
+            ("torus:2x3x4x5", "grid"),
+            ("tofu:3x2x2", "grid"),
+            ("hypercube:6", "grid"),
+            ("dragonfly:a=4,p=2,h=2", "graph"),
+            ("hyperx:4x4", "graph"),
+        ] {
             let (fabric, layout) = places_of(spec);
-            assert_eq!(layout.structure, "grid");
+            assert_eq!(layout.structure, structure);
             let mut seen: Vec<(u64, u64)> = fabric
                 .ids(NodeKind::Switch)
                 .map(|id| layout.places[id.index()])
