@@ -175,6 +175,7 @@ export function sweep() {
       mean: [0.2 * (load + 1) - (lane ? 0 : 0.03 * load), 2 * 10 ** load],
       half_width: [0.01, load === 2 ? null : 0.4],
       converged: load < 2,
+      settled: [true, load < 2],
       run: load === 0 ? `points/${lane}/report.html` : null,
     })),
   );

@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import type { Sweep, SweepPoint } from "./data";
 import { cssColor, html, section, svg, type Child } from "./dom";
 import { decimalsFor, fixed } from "./format";
+import { unsettledMark } from "./headline";
 import { axisStyle, tickText } from "./time-chart";
 
 /** One line: points that differ in nothing but the axis that is drawn along. */
@@ -151,10 +152,11 @@ class Curves {
       const sample = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }, line);
       return html("li", {}, sample, name);
     });
-    if (this.sweep.points.some(({ converged }) => !converged)) {
+    const figures = this.sweep.figures.map((_, f) => f);
+    if (this.sweep.points.some((point) => !figures.every((f) => isSettled(point, f)))) {
       const ring = svg("circle", { class: "unsettled", cx: 7, cy: 6, r: 3.5 });
       const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, ring);
-      keys.push(html("li", {}, sample, "hollow: not converged"));
+      keys.push(html("li", {}, sample, "hollow, and * below: not converged"));
     }
     this.keys.replaceChildren(...keys);
   }
@@ -245,7 +247,8 @@ class Curves {
         const [mean, half] = [point.mean[f] ?? null, point.half_width[f] ?? null];
         if (mean === null) return html("td", { class: "number quiet" }, "–");
         const margin = half !== null && html("span", { class: "quiet" }, ` ± ${figure(half)}`);
-        return html("td", { class: "number" }, fixed(mean, decimals[f] ?? 0), margin);
+        const mark = isSettled(point, f) ? null : unsettledMark();
+        return html("td", { class: "number" }, fixed(mean, decimals[f] ?? 0), margin, mark);
       });
       const settled = point.converged
         ? null
@@ -268,6 +271,11 @@ class Curves {
       this.table.append(more);
     }
   }
+}
+
+/** Whether a figure of a point had settled. */
+function isSettled(point: SweepPoint, figure: number): boolean {
+  return point.settled?.[figure] ?? point.converged;
 }
 
 /** Half of an interval with two significant digits. */
@@ -306,7 +314,7 @@ function drawPoints(plot: uPlot, figure: number, lines: Curve[]): void {
       }
       ctx.beginPath();
       ctx.arc(left, y, 3.4 * scale, 0, 2 * Math.PI);
-      if (point.converged) {
+      if (isSettled(point, figure)) {
         ctx.fill();
       } else {
         ctx.save();

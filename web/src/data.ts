@@ -78,6 +78,8 @@ export interface Cell {
   value: number | null;
   /** Half-width of the 95 % confidence interval over the seeds; null with one seed. */
   interval: number | null;
+  /** False if it was still changing when a run ended. */
+  converged?: boolean;
 }
 
 /** One number of a paper beside what this run obtained. */
@@ -250,6 +252,8 @@ export interface SweepPoint {
   /** By figure, half of the 95 % confidence interval; null with one seed. */
   half_width: (number | null)[];
   converged: boolean;
+  /** By figure, false if that figure was still changing. */
+  settled?: boolean[];
   /** The report of this point, relative to this page. */
   run: string | null;
 }

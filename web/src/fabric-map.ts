@@ -52,6 +52,9 @@ export class FabricMap {
   private bars: { bar: Bar; mark: SVGRectElement }[] = [];
   private boxes: BoxMark[] = [];
   private selection: Selection | null = null;
+  private history: History | null = null;
+  /** The frame to show: null for the whole run, undefined after this variant's end. */
+  private frame: number | null | undefined = null;
   private pinned: number[] = [];
   /** Position of the keyboard in the links, worst first; -1 before the first key. */
   private step = -1;
@@ -65,6 +68,7 @@ export class FabricMap {
   ) {
     this.links = splitLinks(report.fabric);
     this.layout = layOut(report.fabric, 1000);
+    this.readClock();
     const frame = html("div", { class: "map-frame" }, this.stage, this.details);
     this.element = html("div", { class: "map" }, this.legend, frame);
     this.listen();
@@ -74,6 +78,7 @@ export class FabricMap {
   /** Shows another variant. */
   show(variant: Variant): void {
     this.variant = variant;
+    this.readClock();
     this.draw();
   }
 
@@ -108,14 +113,11 @@ export class FabricMap {
     this.draw();
   }
 
-  private get history(): History | null {
-    return historyOf(this.variant);
-  }
-
-  /** The frame to show: null for the whole run, undefined after this variant's end. */
-  private get frame(): number | null | undefined {
+  /** Reads the clock once for a whole picture. */
+  private readClock(): void {
     const { us } = this.clock;
-    return us === null || !this.history ? null : (this.history.frameAt(us) ?? undefined);
+    this.history = historyOf(this.variant);
+    this.frame = us === null || !this.history ? null : (this.history.frameAt(us) ?? undefined);
   }
 
   /** Load and waiting of a channel, as the map shows them now. */
@@ -189,6 +191,7 @@ export class FabricMap {
 
   /** Colours all marks for this instant and these settings. */
   paint(): void {
+    this.readClock();
     const { metric } = this.settings;
     const lines = this.lines.map((entry) => ({
       ...entry,

@@ -46,7 +46,9 @@ export class FabricViews {
     const end = Math.max(0, ...histories.map(({ dtUs, frames }) => dtUs * (frames - 1)));
     this.clock = new Clock(Number.isFinite(step) ? step : 1, end);
     // A hot receiver's congestion tree is made of links that wait, not of links that are busy.
-    const hot = report.variants.some(({ hosts_hot }) => hosts_hot.length > 0);
+    // So is a deadlock.
+    const waits = ({ hosts_hot, deadlock }: Variant) => hosts_hot.length > 0 || deadlock !== null;
+    const hot = report.variants.some(waits);
     const queueTop = Math.max(0, ...histories.map(({ queueMax }) => queueMax));
     this.settings = { metric: hot ? "wait" : "load", way: "busier", queueTop };
     this.inspector = new Inspector(report, names, this.clock, {

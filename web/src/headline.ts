@@ -73,6 +73,11 @@ function unsettled(report: Report, row: HeadlineRow): HTMLElement | null {
   return mark;
 }
 
+/** The mark of a figure that was still changing when a run ended. */
+export function unsettledMark(): HTMLElement {
+  return html("span", { class: "unsettled mark", title: "had not converged" }, "*");
+}
+
 function columnHead(column: HeadlineColumn): HTMLElement {
   const arrow = column.better === "high" ? "higher is better" : "lower is better";
   const unit = html("span", { class: "unit" }, column.unit || "\u00a0");
@@ -93,8 +98,10 @@ function cellOf(
   const text = fixed(cell.value, style.decimals);
   const value = html("span", { class: best ? "value best" : "value" }, text);
   const interval = cell.interval === null ? "" : `± ${fixed(cell.interval, style.decimals)}`;
+  const mark = cell.converged === false && unsettledMark();
   const margin = style.interval && html("span", { class: "interval" }, interval);
-  return html("td", {}, value, best && html("span", { class: "hidden" }, " best"), margin);
+  const spoken = best && html("span", { class: "hidden" }, " best");
+  return html("td", {}, value, mark, spoken, margin);
 }
 
 /** Enough decimals for the values, and for the narrowest interval to show a digit. */
@@ -135,9 +142,13 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
   const spread = intervals
     ? `Means over ${seeds} seeds ± half the 95 % confidence interval. `
     : `${seeds === 1 ? "One seed, so no interval" : `Means over ${seeds} seeds`}. `;
-  if (!marked) return spread;
+  const changing = report.headline.rows.some(({ cells }) =>
+    Object.values(cells).some(({ converged }) => converged === false),
+  );
+  const star = changing ? " *: was still changing when a run ended." : "";
+  if (!marked) return spread + star.trim();
   const ties = intervals ? ", with every value its interval cannot tell from it" : "";
-  return `${spread}Underlined: the best of a column${ties}.`;
+  return `${spread}Underlined: the best of a column${ties}.${star}`;
 }
 
 /** Remarks, the first few of them unfolded; null if there are none. */

@@ -40,7 +40,7 @@ export function drawGlow(
   }
   const marks: { depth: number; mark: SVGElement }[] = [];
   const add = (depth: number, mark: SVGElement) => marks.push({ depth, mark });
-  const shrink = layout.lanes ? 0.55 : 1;
+  const shrink = layout.lanes ? 0.9 : 1;
   for (const { link, way, x1, y1, x2, y2 } of layout.lines) {
     const depth = Math.min(depthOf(history, trees, link, way), DEPTHS - 1);
     if (depth < 0) continue;

@@ -91,6 +91,7 @@ function inWords(kind: Kind, flows: Flow[]): string {
   const known = slowdowns.some((slowdown) => slowdown !== null);
   const noun = kind === "hosts" ? "sending host" : "flow";
   const many = count(slowdowns.length, noun);
+  if (slowdowns.length === 0) return "no flow was delivered anything.";
   if (!known) return `${many}, by what they get of what they offer.`;
   const none = starved > 0 ? `, ${starved} of them starved` : "";
   const run = kind === "hosts" ? "send" : "run";

@@ -12,7 +12,7 @@ fn the_picture_of_the_readme_is_what_the_demo_gives() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut demo = Experiment::read(&root.join("experiments/demo-hot-spot.toml")).unwrap();
     demo.keep_variants(&["as-is", "two-lanes"]).unwrap();
-    let options = RunOptions { jobs: 2, command: String::new() };
+    let options = RunOptions::new(2, "");
     let result = run(&demo, &options, &Quiet, &AtomicBool::new(false)).unwrap();
     for (theme, name) in [(Theme::Light, "picture-light.svg"), (Theme::Dark, "picture-dark.svg")] {
         let made = picture(&result, &["as-is", "two-lanes"], theme).unwrap();

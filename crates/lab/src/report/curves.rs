@@ -45,6 +45,7 @@ pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
                 mean: shown.iter().map(|c| Some(cells[*c]?.mean)).collect(),
                 half_width: shown.iter().map(|c| cells[*c]?.half_width).collect(),
                 converged: !runs.is_empty() && runs.iter().all(settled),
+                settled: shown.iter().map(|c| cells[*c].is_none_or(|f| f.converged)).collect(),
                 run: None,
             });
         }

@@ -60,6 +60,7 @@ struct HeadlineRow {
 struct Cell {
     value: Option<f64>,
     interval: Option<f64>,
+    converged: bool,
 }
 
 #[derive(Serialize)]
@@ -217,6 +218,7 @@ fn headline_data(result: &RunResult) -> Headline {
     let cell = |estimate: Option<Estimate>| Cell {
         value: estimate.map(|estimate| estimate.mean),
         interval: estimate.and_then(|estimate| estimate.half_width),
+        converged: estimate.is_none_or(|estimate| estimate.converged),
     };
     let unsettled = |name: &str| {
         let same = result.variants.iter().filter(|variant| variant.name == name);

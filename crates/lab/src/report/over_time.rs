@@ -85,17 +85,21 @@ impl Channels {
 }
 
 /// The paths and weights by which causes are found: recorded flows, or a sample of what senders
-/// draw where flows were too many to be recorded.
+/// draw where none was recorded.
 pub(super) fn flows_of(variant: &VariantResult, run: &SeedResult) -> Vec<Flow> {
     let figures = &run.figures;
     let Some(paths) = Paths::new(&variant.prepared, &figures.channels) else {
         return known_flows(variant, run, |_, _, _| None);
     };
-    if !figures.flows_dropped {
-        return known_flows(variant, run, |from, to, sl| paths.path(from, to, sl));
-    }
-    let mut flows = Vec::new();
+    let mut flows = match figures.flows_dropped {
+        true => Vec::new(),
+        false => known_flows(variant, run, |from, to, sl| paths.path(from, to, sl)),
+    };
     for (index, group) in variant.prepared.groups.iter().enumerate() {
+        // Of flows that were delivered nothing, as in a deadlock, only draws tell.
+        if figures.flows.iter().any(|flow| flow.group == index) {
+            continue;
+        }
         for ((from, to), count) in drawn(group, "paths of a report") {
             let path = paths.path(from, to, group.sl).unwrap_or_default();
             flows.push(Flow::sampled(index, from, to, path, count as f64));

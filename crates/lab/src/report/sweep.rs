@@ -55,6 +55,8 @@ pub struct SweepPoint {
     pub half_width: Vec<Option<f64>>,
     /// False if a seed had not settled when it ended, was cut short or deadlocked.
     pub converged: bool,
+    /// By figure, false if that figure was still changing; latencies may, where throughput is not.
+    pub settled: Vec<bool>,
     /// The report of this point, relative to the page that shows the sweep.
     pub run: Option<String>,
 }

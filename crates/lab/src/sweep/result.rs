@@ -236,6 +236,7 @@ impl SweepResult {
             mean: point.figures.iter().map(|f| f.map(|f| f.mean)).collect(),
             half_width: point.figures.iter().map(|f| f.and_then(|f| f.half_width)).collect(),
             converged: point.status == Status::Complete,
+            settled: point.figures.iter().map(|f| f.is_none_or(|f| f.converged)).collect(),
             run: point.run.clone(),
         };
         SweepData {
