@@ -1,5 +1,6 @@
 //! Why a command gives no answer, and the exit code that says so.
 
+use clearlane_lab::LabError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -24,12 +25,20 @@ impl Failure {
         Failure::Input(error.to_string())
     }
 
-    /// `cannot read site.topo: no such file`; wrong input.
+    /// What `lab` has to say: the machine refused, or the input is wrong.
+    pub fn lab(error: LabError) -> Self {
+        match error.is_machine() {
+            true => Failure::Machine(error.to_string()),
+            false => Failure::Input(error.to_string()),
+        }
+    }
+
+    /// `cannot read site.topo: no such file or folder`; wrong input.
     pub fn reading(path: &Path, error: &io::Error) -> Self {
         Failure::Input(format!("cannot read {}: {}", path.display(), reason(error)))
     }
 
-    /// `cannot write out.topo: no space left on device`; the machine refused.
+    /// `cannot write out.topo: the disk is full; free some space`; the machine refused.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
         Failure::Machine(format!("cannot write {}: {}", path.display(), reason(error)))
     }
@@ -50,19 +59,16 @@ impl Failure {
     }
 }
 
-/// The operating system's words without capitals and error numbers, with the usual remedy.
+/// The operating system's words with the usual remedy.
 fn reason(error: &io::Error) -> String {
     let remedy = match error.kind() {
-        io::ErrorKind::NotFound => return "no such file or folder".into(),
-        io::ErrorKind::IsADirectory => return "it is a folder; name a file".into(),
-        io::ErrorKind::InvalidData => return "it is not text; give the tool's text output".into(),
+        io::ErrorKind::IsADirectory => "; name a file",
+        io::ErrorKind::InvalidData => "; give the tool's text output",
         io::ErrorKind::PermissionDenied => "; check who may use it",
         io::ErrorKind::StorageFull => "; free some space",
         _ => "",
     };
-    let text = error.to_string().to_lowercase();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    format!("{text}{remedy}")
+    format!("{}{remedy}", clearlane_lab::plain(error))
 }
 
 #[cfg(test)]
@@ -77,10 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_words_are_made_to_fit() {
+    fn the_systems_words_come_with_a_remedy() {
         let error = io::Error::from_raw_os_error(28);
         let failure = Failure::writing(Path::new("x"), &error);
-        assert_eq!(failure.line(), "cannot write x: no space left on device; free some space");
+        assert_eq!(failure.line(), "cannot write x: the disk is full; free some space");
         assert_eq!(failure.code(), 5);
         let error = io::Error::from_raw_os_error(2);
         assert_eq!(

@@ -44,10 +44,16 @@ impl Progress {
         Progress { state, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// What is being done now.
+    /// What is being done now, its share not known.
     pub fn label(&self, label: &str) {
+        self.state.millionths.store(u64::MAX, Ordering::Relaxed);
         let mut place = self.state.label.lock().unwrap_or_else(PoisonError::into_inner);
         label.clone_into(&mut place);
+    }
+
+    /// The share of it that is done, 0 to 1.
+    pub fn done(&self, share: f64) {
+        clearlane_lab::Progress::on_progress(self, share, 0);
     }
 }
 
@@ -98,8 +104,12 @@ impl State {
         }
         let done = millionths as f64 / MILLION as f64;
         let hops = self.packet_hops.load(Ordering::Relaxed) as f64 / elapsed.max(0.001);
-        let mut message = format!("{} packet-hops/s", rate(hops));
-        if done > 0.0 {
+        // Tables have no packets, and what was done before them took its own time.
+        let mut message = match hops > 0.0 {
+            true => format!("{} packet-hops/s", rate(hops)),
+            false => format!("{} so far", span(elapsed)),
+        };
+        if done > 0.0 && hops > 0.0 {
             message.push_str(&format!("  ETA {}", span(elapsed * (1.0 - done) / done)));
         }
         (label, Some(done), message)
@@ -181,8 +191,10 @@ mod tests {
         assert_eq!(progress.state.line(5.0), "running  5 s so far");
         progress.on_progress(0.25, 30_000_000);
         assert_eq!(progress.state.line(10.0), "running  25 %  3.0 M packet-hops/s  ETA 30 s");
-        progress.label("writing");
-        assert!(progress.state.line(10.0).starts_with("writing  25 %"));
+        progress.label("loading links");
+        assert_eq!(progress.state.line(10.0), "loading links  10 s so far");
+        progress.done(0.5);
+        assert!(progress.state.line(10.0).starts_with("loading links  50 %"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Writing {
     /// Replace what is there
     #[arg(long)]
-    force: bool,
+    pub force: bool,
     /// Say what would be written and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -67,8 +67,8 @@ pub enum LabError {
     },
 }
 
-/// What the system said in plain words.
-fn plain(error: &io::Error) -> String {
+/// What the system said in plain words, without a capital or an error number.
+pub fn plain(error: &io::Error) -> String {
     use io::ErrorKind as Kind;
     let words = match error.kind() {
         Kind::NotFound => "no such file or folder",
@@ -80,7 +80,11 @@ fn plain(error: &io::Error) -> String {
         Kind::QuotaExceeded => "the quota of the disk is used up",
         Kind::ReadOnlyFilesystem => "the disk is read-only",
         Kind::InvalidFilename => "cannot be a name here",
-        _ => return error.to_string().split(" (os error").next().unwrap_or_default().to_owned(),
+        Kind::InvalidData => "is not a text in UTF-8",
+        _ => {
+            let text = error.to_string().to_lowercase();
+            return text.split(" (os error").next().unwrap_or_default().to_owned();
+        }
     };
     words.to_owned()
 }

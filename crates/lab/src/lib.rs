@@ -37,7 +37,7 @@ mod run;
 mod sweep;
 mod table;
 
-pub use error::LabError;
+pub use error::{LabError, plain};
 pub use experiment::reference;
 pub use experiment::{
     Axis, DevicesSpec, Experiment, FabricSource, FabricSpec, Plan, Published, RandomCut, Routing,

@@ -42,6 +42,23 @@ impl Table {
         Table { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
     }
 
+    /// A table without heads.
+    pub fn plain(align: &[Align]) -> Self {
+        let column =
+            |align: &Align| Column { label: String::new(), unit: String::new(), align: *align };
+        Table { columns: align.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; cells past the last column are not shown.
+    pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Whether there are no rows yet.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |text: &str| text.chars().count();
         let of = |(index, column): (usize, &Column)| {
@@ -70,7 +87,9 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         let heads: Vec<&str> = self.columns.iter().map(|column| column.label.as_str()).collect();
-        writeln!(f, "{}", self.line(&widths, &heads))?;
+        if heads.iter().any(|head| !head.is_empty()) {
+            writeln!(f, "{}", self.line(&widths, &heads))?;
+        }
         let units: Vec<&str> = self.columns.iter().map(|column| column.unit.as_str()).collect();
         if units.iter().any(|unit| !unit.is_empty()) {
             writeln!(f, "{}", self.line(&widths, &units))?;
@@ -124,6 +143,15 @@ as-is           3.90
 fat-tree  19.2 ± 0.4
 ";
         assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn a_table_may_have_no_heads_and_lines_have_no_tail() {
+        let mut table = Table::plain(&[Align::Left, Align::Right, Align::Left]);
+        assert!(table.is_empty());
+        table.row(["flow", "Gb/s", "why"]);
+        table.row(["H1 → H4", "2.4", ""]);
+        assert_eq!(table.to_string(), "flow     Gb/s  why\nH1 → H4   2.4\n");
     }
 
     #[test]

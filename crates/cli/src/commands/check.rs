@@ -10,7 +10,7 @@ use clap::Args;
 use clearlane_fabric::Fabric;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{
-    Balance, BalanceOptions, CreditLoopReport, Permutations, ReachabilityReport, balance,
+    Balance, BalanceOptions, CreditLoopReport, Permutations, ReachabilityReport, balance_told,
     credit_loop, reachability,
 };
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ struct Findings {
 /// Checks.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = site::open(&arguments.fabric)?;
-    let progress = Progress::start("routing");
+    let progress = Progress::start("1 of 4: routing");
     let subnet = arguments.routing.subnet(&site.fabric)?;
     let findings = findings(arguments, site.name, &site.fabric, subnet, &progress);
     drop(progress);
@@ -82,12 +82,12 @@ fn findings(
         matchings: random,
         seed: arguments.seed,
     };
-    progress.label("walking every path");
+    progress.label("2 of 4: walking every path");
     let reachability = reachability(fabric, &subnet);
-    progress.label("looking for credit loops");
+    progress.label("3 of 4: looking for credit loops");
     let credit_loop = credit_loop(fabric, &subnet);
-    progress.label("loading links with permutations");
-    let balance = balance(fabric, &subnet, &options);
+    progress.label("4 of 4: loading links with permutations");
+    let balance = balance_told(fabric, &subnet, &options, &|share| progress.done(share));
     Findings {
         fabric: name,
         engine: subnet.engine,
@@ -158,7 +158,7 @@ impl Findings {
     fn balance(&self) -> String {
         let Balance { shifts, random, bisection, .. } = &self.balance;
         let mut table =
-            Table::new(&[Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
+            Table::plain(&[Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
         let rows = [("shift", shifts), ("random", random)];
         for (kind, found) in rows.iter().filter(|(_, found)| found.measured > 0) {
             if table.is_empty() {
@@ -173,7 +173,7 @@ impl Findings {
             }
             table.row(permutation_row(kind, found));
         }
-        let mut text = table.render();
+        let mut text = table.to_string();
         let lost = shifts.lost + random.lost;
         if lost > 0 {
             let flows = if lost == 1 { "flow is" } else { "flows are" };

@@ -1,6 +1,6 @@
 //! `clearlane compare`: one workload, several variants, one table.
 
-use super::experiment::{self, Shared};
+use super::experiment::{self, Picture, Shared};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -18,11 +18,14 @@ pub struct Arguments {
     /// These variants, in this order; without it, all of the experiment
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     variants: Vec<String>,
+    #[command(flatten)]
+    picture: Picture,
 }
 
 /// Compares.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    experiment::answer("compare", &arguments.shared, &arguments.variants, json, text)
+    let Arguments { shared, variants, picture } = arguments;
+    experiment::answer("compare", shared, variants, picture, json, text)
 }
 
 fn text(result: &RunResult) -> String {

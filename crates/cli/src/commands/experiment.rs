@@ -2,14 +2,15 @@
 
 use crate::answer::{self, Answer, Verdict};
 use crate::failure::Failure;
+use crate::files;
 use crate::interrupt;
 use crate::memory;
 use crate::progress::Progress;
 use crate::table::count;
 use crate::terminal;
-use crate::writing;
-use clap::Args;
-use clearlane_lab::{Experiment, LabError, RunFolder, RunOptions, RunResult, Status, run};
+use crate::writing::{self, Writing};
+use clap::{Args, ValueEnum};
+use clearlane_lab::{Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -45,29 +46,74 @@ pub struct Shared {
     pub dry_run: bool,
 }
 
+/// The flag of `run` and `compare` for a drawing.
+#[derive(Args, Debug)]
+pub struct Picture {
+    /// Draw the first three variants side by side, with their congestion trees, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    picture: Option<PathBuf>,
+    /// Colours of the drawing
+    #[arg(long, value_enum, default_value_t = Colours::Light, requires = "picture")]
+    theme: Colours,
+}
+
+/// For light or for dark pages.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Colours {
+    /// Dark on light
+    Light,
+    /// Light on dark
+    Dark,
+}
+
+impl Picture {
+    /// Fails if the drawing may not be written.
+    fn check(&self, shared: &Shared) -> Result<(), Failure> {
+        let writing = Writing { force: shared.force, dry_run: false };
+        self.picture.iter().try_for_each(|path| writing.files(&[path], &shared.inputs()))
+    }
+
+    /// Draws, if it is asked for.
+    fn draw(&self, result: &RunResult) -> Result<(), Failure> {
+        let Some(path) = &self.picture else { return Ok(()) };
+        const SIDE_BY_SIDE: usize = 3;
+        let names: Vec<&str> = result.variants.iter().map(|v| v.name.as_str()).collect();
+        let theme = match self.theme {
+            Colours::Light => Theme::Light,
+            Colours::Dark => Theme::Dark,
+        };
+        let shown = &names[..names.len().min(SIDE_BY_SIDE)];
+        let drawing = picture(result, shown, theme).map_err(Failure::lab)?;
+        files::write(path, drawing.as_bytes())
+    }
+}
+
 /// Runs the variants, those of these names if there are any, and writes the folder.
 pub fn answer(
     command: &str,
     shared: &Shared,
     variants: &[String],
+    drawing: &Picture,
     json: bool,
     text: impl Fn(&RunResult) -> String,
 ) -> Result<Answer, Failure> {
-    let mut experiment = Experiment::read(&shared.experiment).map_err(failure)?;
+    let mut experiment = Experiment::read(&shared.experiment).map_err(Failure::lab)?;
     if !variants.is_empty() {
-        experiment.keep_variants(variants).map_err(failure)?;
+        experiment.keep_variants(variants).map_err(Failure::lab)?;
     }
-    experiment.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(failure)?;
-    experiment.override_seeds(shared.seed, shared.seeds).map_err(failure)?;
+    experiment.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(Failure::lab)?;
+    experiment.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
     if shared.dry_run {
         return resolved(&experiment, json);
     }
+    drawing.check(shared)?;
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
-    let folder = RunFolder::claim(&out, shared.force).map_err(failure)?;
+    let folder = RunFolder::claim(&out, shared.force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let result = run_watched(command, shared, variants, &experiment)?;
-    let report = folder.fill(&result).map_err(failure)?;
+    let report = folder.fill(&result).map_err(Failure::lab)?;
+    drawing.draw(&result)?;
     let verdict = verdict(result.status());
     let report = format!("report: {}", report.display());
     if json {
@@ -89,7 +135,7 @@ fn run_watched(
     let options = shared.options(again(command, shared, variants));
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::start(&format!("running {names}"));
-    run(experiment, &options, &progress, &interrupted).map_err(failure)
+    run(experiment, &options, &progress, &interrupted).map_err(Failure::lab)
 }
 
 /// The exit code's reason.
@@ -113,15 +159,6 @@ impl Shared {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.map_or_else(cores, usize::from);
         RunOptions { jobs, command, memory_bytes: memory::free_bytes() }
-    }
-}
-
-/// Input or machine, as the exit code has it.
-pub fn failure(error: LabError) -> Failure {
-    if error.is_machine() {
-        Failure::Machine(error.to_string())
-    } else {
-        Failure::Input(error.to_string())
     }
 }
 

@@ -29,11 +29,11 @@ fn of_kind(kind: Kind, json: bool) -> Result<Answer, Failure> {
         let fields = json!({ "kind": kind, "entries": answer::value(&entries)? });
         return Ok(Answer::json("clearlane-list/1", fields));
     }
-    let mut table = Table::new(&[Align::Left, Align::Left]);
+    let mut table = Table::plain(&[Align::Left, Align::Left]);
     for entry in entries {
         table.row([entry.name, entry.summary]);
     }
-    Ok(Answer::text(table.render()))
+    Ok(Answer::text(table.to_string()))
 }
 
 fn kinds(json: bool) -> Answer {
@@ -42,10 +42,10 @@ fn kinds(json: bool) -> Answer {
         let names: Vec<_> = all.iter().map(|kind| kind.name()).collect();
         return Answer::json("clearlane-list/1", json!({ "kinds": names }));
     }
-    let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+    let mut table = Table::plain(&[Align::Left, Align::Right, Align::Left]);
     for kind in all {
         let count = catalogue::entries(*kind).len().to_string();
         table.row([kind.name(), &count, &kind.summary()]);
     }
-    Answer::text(table.render())
+    Answer::text(table.to_string())
 }

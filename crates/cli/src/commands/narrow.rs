@@ -55,13 +55,13 @@ fn width(table: &lab::Table) -> usize {
 }
 
 fn turned(table: &lab::Table) -> String {
-    let mut turned = Table::new(&[&[Align::Left; 2][..], &[Align::Right; SIDE_BY_SIDE]].concat());
+    let mut turned = Table::plain(&[&[Align::Left; 2][..], &[Align::Right; SIDE_BY_SIDE]].concat());
     for (index, column) in table.columns.iter().enumerate() {
         let head = [column.label.clone(), column.unit.clone()];
         let cells = table.rows.iter().map(|row| row.get(index).cloned().unwrap_or_default());
         turned.row(head.into_iter().chain(cells));
     }
-    turned.render()
+    turned.to_string()
 }
 
 /// The first `names` columns and as many of the others as fit, as often as needed.

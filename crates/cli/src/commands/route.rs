@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::files::{self, Content};
+use crate::progress::Progress;
 use crate::routing::Routing;
 use crate::site;
 use crate::table::{Align, Table, count, wrap};
@@ -54,14 +55,18 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     may_write(arguments)?;
     let site = site::open(&arguments.fabric)?;
     let fabric = &site.fabric;
+    let progress = Progress::start("1 of 3: routing");
     let subnet = arguments.routing.subnet(fabric)?;
+    progress.label("2 of 3: walking every path");
     check_paths(fabric, &subnet)?;
+    progress.label("3 of 3: writing");
     let contents = contents(fabric, &subnet);
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
         may_write(arguments)?;
         files::write_folder(&arguments.output, &contents)?;
     }
+    drop(progress);
     let names: Vec<&str> = contents.iter().map(|(name, _)| *name).collect();
     if json {
         let fields = json!({
@@ -109,11 +114,11 @@ fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str])
         text.push_str(&format!("  {remark}\n"));
     }
     let would = if arguments.writing.dry_run { "would write " } else { "" };
-    let mut table = Table::new(&[Align::Left, Align::Left]);
+    let mut table = Table::plain(&[Align::Left, Align::Left]);
     for (name, what) in FILES.iter().filter(|(name, _)| names.contains(name)) {
         table.row([format!("{would}{}", arguments.output.join(name).display()), what.to_string()]);
     }
-    text + &table.render()
+    format!("{text}{table}")
 }
 
 /// `648 hosts and 54 switches routed by fat-tree: 702 LIDs on 1 lane`.
@@ -154,7 +159,7 @@ fn contents<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<(&'static str, Co
 
 /// What to do with the files: judge, try, go back.
 fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
-    let mut table = Table::new(&[Align::Left, Align::Left]);
+    let mut table = Table::plain(&[Align::Left, Align::Left]);
     for (name, what) in FILES.iter().filter(|(name, _)| *name != "psl.txt" || with_levels) {
         table.row([*name, *what]);
     }
@@ -166,7 +171,7 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
     let judge = format!("ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{lanes}{levels}");
     let head = headline(fabric, subnet);
     let version = env!("CARGO_PKG_VERSION");
-    let mut text = format!("{head}.\nWritten by clearlane {version}.\n\n{}", table.render());
+    let mut text = format!("{head}.\nWritten by clearlane {version}.\n\n{table}");
     let mut say = |paragraph: &str, command: &str| {
         text.push_str(&format!("\n{}\n", wrap(paragraph, README_COLUMNS).join("\n")));
         if !command.is_empty() {

@@ -1,6 +1,6 @@
 //! `clearlane run`: an experiment, all its variants, published numbers beside ours.
 
-use super::experiment::{self, Shared};
+use super::experiment::{self, Picture, Shared};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -18,11 +18,13 @@ use clearlane_lab::RunResult;
 pub struct Arguments {
     #[command(flatten)]
     shared: Shared,
+    #[command(flatten)]
+    picture: Picture,
 }
 
 /// Runs.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    experiment::answer("run", &arguments.shared, &[], json, text)
+    experiment::answer("run", &arguments.shared, &[], &arguments.picture, json, text)
 }
 
 fn text(result: &RunResult) -> String {

@@ -1,6 +1,6 @@
 //! `clearlane sweep`: one experiment at every point of a grid of values.
 
-use super::experiment::{self, Shared, failure};
+use super::experiment::{self, Shared};
 use super::narrow;
 use crate::answer::{self, Answer};
 use crate::failure::Failure;
@@ -42,22 +42,22 @@ pub struct Arguments {
 /// Sweeps.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let shared = &arguments.shared;
-    let mut sweep = Sweep::read(&shared.experiment, &arguments.over).map_err(failure)?;
+    let mut sweep = Sweep::read(&shared.experiment, &arguments.over).map_err(Failure::lab)?;
     if !arguments.variants.is_empty() {
-        sweep.keep_variants(&arguments.variants).map_err(failure)?;
+        sweep.keep_variants(&arguments.variants).map_err(Failure::lab)?;
     }
-    sweep.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(failure)?;
-    sweep.override_seeds(shared.seed, shared.seeds).map_err(failure)?;
+    sweep.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(Failure::lab)?;
+    sweep.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
     if shared.dry_run {
         return planned(&sweep, json);
     }
     let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
     let out: PathBuf = shared.out.clone().unwrap_or_else(default);
     let keep = arguments.keep_runs;
-    let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(failure)?;
+    let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let result = run_watched(arguments, &sweep, &folder)?;
-    let report = format!("report: {}", folder.fill(&result).map_err(failure)?.display());
+    let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     let verdict = experiment::verdict(result.status());
     if json {
         terminal::remark(&report);
@@ -76,7 +76,7 @@ fn run_watched(
     let options = arguments.shared.options(again(arguments));
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::start(&format!("sweeping {names}"));
-    run_sweep(sweep, &options, folder, &progress, &interrupted).map_err(failure)
+    run_sweep(sweep, &options, folder, &progress, &interrupted).map_err(Failure::lab)
 }
 
 fn again(arguments: &Arguments) -> String {

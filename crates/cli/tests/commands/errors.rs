@@ -10,8 +10,11 @@ fn files_that_are_not_there_or_not_text_are_named() {
     std::fs::write(scratch.path("bytes"), [0x80, 0xff, 0x00]).unwrap();
     let failure = |name: &str| scratch.call(&format!("fabric show {name}")).failure(2).to_owned();
     assert_eq!(failure("none.topo"), "cannot read none.topo: no such file or folder");
-    assert_eq!(failure("folder"), "cannot read folder: it is a folder; name a file");
-    assert_eq!(failure("bytes"), "cannot read bytes: it is not text; give the tool's text output");
+    assert_eq!(failure("folder"), "cannot read folder: is a folder; name a file");
+    assert_eq!(
+        failure("bytes"),
+        "cannot read bytes: is not a text in UTF-8; give the tool's text output"
+    );
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn what_cannot_be_written_is_not_half_there() {
     assert_eq!(called.failure(5), "cannot write no/such/folder.topo: no such file or folder");
     std::fs::create_dir(scratch.path("taken")).unwrap();
     let called = scratch.call("fabric build star:4 -o taken");
-    assert_eq!(called.failure(5), "cannot write taken: it is a folder; name a file");
+    assert_eq!(called.failure(5), "cannot write taken: is a folder; name a file");
     assert_eq!(scratch.names(), ["taken"]);
 }
 
@@ -73,14 +76,11 @@ fn what_cannot_be_written_is_not_half_there() {
 fn a_full_disk_is_told_and_costs_nothing() {
     let scratch = Scratch::new("full");
     let called = scratch.call("fabric build star:4 -o /dev/full");
-    assert_eq!(
-        called.failure(5),
-        "cannot write /dev/full: no space left on device; free some space"
-    );
+    assert_eq!(called.failure(5), "cannot write /dev/full: the disk is full; free some space");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = scratch.command(&["list", "topologies"]).stdout(full).output().unwrap();
     let called = Called::from(output, "list > /dev/full");
-    assert!(called.failure(5).starts_with("cannot write stdout: no space left"), "{called:?}");
+    assert!(called.failure(5).starts_with("cannot write stdout: the disk is full"), "{called:?}");
 }
 
 #[test]

@@ -191,3 +191,56 @@ fn results_that_cannot_be_written_are_refused_before_the_run() {
     let called = scratch.call("run pair.toml --out /proc/clearlane/out");
     assert!(called.failure(5).starts_with("/proc/clearlane"), "{called:?}");
 }
+
+#[test]
+fn an_experiment_reads_all_the_files_a_route_writes() {
+    let scratch = Scratch::new("run-lanes");
+    scratch.call("fabric build torus:4x4 -o torus.topo").text();
+    scratch.call("route torus.topo --engine dor -o deploy").text();
+    let experiment = PAIR
+        .replace("build = \"leaf-spine:leaves=2,hosts=4,spines=2\"", "file = \"torus.topo\"")
+        .replace("engine = \"min-hop\"", "engine = \"file\"\nlft = [\"deploy/lfts.txt\"]")
+        .replace("name = \"min-hop\"", "name = \"tables alone\"")
+        .replace("name = \"fat-tree\"", "name = \"all files\"")
+        .replace(
+            "subnet = { engine = \"fat-tree\" }",
+            "subnet = { lft = [\"deploy/lfts.txt\", \"deploy/psl.txt\", \"deploy/sl2vl.dump\"] }",
+        );
+    scratch.write("lanes.toml", &experiment);
+    let free = |line: &str| {
+        let json = scratch.call(line).json(0);
+        let variants = json["variants"].as_array().unwrap().clone();
+        let fact = |variant: &serde_json::Value| {
+            let facts = variant["facts"].as_array().unwrap();
+            let found = facts.iter().find(|fact| fact["label"] == "deadlock-free").unwrap();
+            found["value"].as_str().unwrap().starts_with("yes")
+        };
+        variants.iter().map(fact).collect::<Vec<_>>()
+    };
+    assert_eq!(free("run lanes.toml --out one --json --seeds 1"), [false, true]);
+    // The same of the command line, for every variant.
+    let files = "--lft deploy/lfts.txt --lft deploy/sl2vl.dump --lft deploy/psl.txt";
+    assert_eq!(free(&format!("run lanes.toml --out two --json --seeds 1 {files}")), [true, true]);
+    let wrong = experiment.replace("[\"deploy/lfts.txt\"]", "[1]");
+    scratch.write("wrong.toml", &wrong);
+    let told = scratch.call("run wrong.toml --out three");
+    assert!(
+        told.failure(2).starts_with("wrong.toml:9: subnet.lft[0] = 1 is not a text"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_comparison_can_be_drawn() {
+    let scratch = Scratch::new("picture");
+    scratch.write("pair.toml", PAIR);
+    let line = "compare pair.toml --seeds 1 --out out --picture pair.svg --theme dark";
+    scratch.call(line).text();
+    let drawn = scratch.read("pair.svg");
+    assert!(drawn.starts_with("<svg") && drawn.contains("min-hop") && drawn.contains("fat-tree"));
+    let again = scratch.call("run pair.toml --seeds 1 --out two --picture pair.svg");
+    assert!(again.failure(2).contains("--force"), "{again:?}");
+    assert_eq!(scratch.names(), ["out", "pair.svg", "pair.toml"]);
+    let input = scratch.call("run pair.toml --out two --picture pair.toml --force");
+    assert!(input.failure(2).contains("is what this command reads"), "{input:?}");
+}

@@ -26,9 +26,9 @@ pub(crate) const LATENCY_DRIFT_MAX: f64 = 0.05;
 /// says otherwise. Source: Fisher and Yates, "Statistical Tables", 6th ed., table III.
 const T_9995: [f64; TREND_BATCHES - 2] =
     [636.619, 31.599, 12.924, 8.610, 6.869, 5.959, 5.408, 5.041];
-/// The same for 99 %, enough where the change is a quarter of the mean: chance makes few of those.
+/// The same for 99 %, enough where the change is half of the mean: chance makes few of those.
 const T_995: [f64; TREND_BATCHES - 2] = [63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355];
-const LARGE: f64 = 0.25;
+const LARGE: f64 = 0.5;
 
 /// What MSER-5 says of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

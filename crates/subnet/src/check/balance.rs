@@ -124,7 +124,18 @@ impl fmt::Display for Balance {
 
 /// Measures all three.
 pub fn balance(fabric: &Fabric, subnet: &Subnet, options: &BalanceOptions) -> Balance {
+    balance_told(fabric, subnet, options, &|_| ())
+}
+
+/// The same, telling the share of the permutations that is done, 0 to 1, after each.
+pub fn balance_told(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    options: &BalanceOptions,
+    told: &dyn Fn(f64),
+) -> Balance {
     let mut load = Load::new(fabric, subnet);
+    load.told = Some(told);
     let mut shift_numbers: Vec<u32> = (1..load.hosts.len().max(1) as u32).collect();
     let of = shift_numbers.len();
     if let Some(wanted) = options.shifts.filter(|wanted| *wanted < of) {
@@ -132,6 +143,7 @@ pub fn balance(fabric: &Fabric, subnet: &Subnet, options: &BalanceOptions) -> Ba
         shift_numbers.truncate(wanted);
         shift_numbers.sort_unstable();
     }
+    load.permutations = shift_numbers.len() + options.permutations;
     let shifts = load.shifts(fabric, &shift_numbers);
     let random = load.random(fabric, options);
     let bisection = load.bisection(options);
@@ -167,6 +179,10 @@ struct Load<'a> {
     /// Row a channel leads to; `END` where it leads to no switch.
     next: Vec<u32>,
     flows: Vec<u32>,
+    /// Whom to tell, and how many permutations are done of how many.
+    told: Option<&'a dyn Fn(f64)>,
+    done: usize,
+    permutations: usize,
 }
 
 /// No switch behind a channel.
@@ -188,7 +204,7 @@ impl<'a> Load<'a> {
             })
             .collect();
         let flows = vec![0; graph.channels()];
-        Load { subnet, graph, hosts, lids, next, flows }
+        Load { subnet, graph, hosts, lids, next, flows, told: None, done: 0, permutations: 0 }
     }
 
     /// Calls `pass` for every channel of a path; false if it does not arrive.
@@ -245,6 +261,10 @@ impl<'a> Load<'a> {
             }
         }
         let most = self.flows.iter().copied().max().unwrap_or(0);
+        self.done += 1;
+        if let Some(told) = self.told {
+            told(self.done as f64 / self.permutations.max(self.done) as f64);
+        }
         found.measured += 1;
         found.mean += f64::from(most);
         found.lost += lost;

@@ -7,7 +7,8 @@ mod credit_loop;
 mod reachability;
 
 pub use balance::{
-    Balance, BalanceOptions, Bisection, Permutations, Worst, balance, bisection, shifts,
+    Balance, BalanceOptions, Bisection, Permutations, Worst, balance, balance_told, bisection,
+    shifts,
 };
 pub use credit_loop::{CreditLoop, CreditLoopReport, Waiting, credit_loop, credit_loop_on};
 pub use reachability::{Fault, FaultKind, Hop, ReachabilityReport, reachability};
