@@ -16,34 +16,62 @@ pub(super) enum Ties<'a> {
     Dimensions(&'a Datelines),
 }
 
+/// A port that leads nearer to the destination at hand.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    port: u8,
+    peer: u32,
+    channel: u32,
+}
+
 /// Trees of shortest paths to all switches with hosts, `counts` of each; none to the others.
 pub(super) fn shortest(graph: &SwitchGraph, ties: Ties<'_>, counts: &[usize]) -> Trees {
     let mut trees = Trees::new(graph.rows());
     let mut flows = Flows::new(graph);
     let (mut distances, mut queue) = (Vec::new(), Vec::new());
     let mut costs = vec![(0u32, 0u64); graph.rows()];
+    // Of the rows in the order of the queue, one after the other.
+    let (mut ways, mut ends): (Vec<Way>, Vec<usize>) = (Vec::new(), Vec::new());
     for destination in (0..graph.rows()).filter(|row| graph.has_adapter(*row)) {
         graph.distances(destination, &mut distances, &mut queue);
+        ways.clear();
+        ends.clear();
+        for row in queue.iter().skip(1).map(|row| *row as usize) {
+            let peers = graph.switch_peers(row);
+            let nearer = peers.filter(|(_, peer, _)| distances[*peer] < distances[row]);
+            ways.extend(nearer.map(|(port, peer, _)| {
+                let channel = graph.channel(row, port) as u32;
+                Way { port, peer: peer as u32, channel }
+            }));
+            ends.push(ways.len());
+        }
         for _ in 0..counts[destination] {
             let ports = trees.push(destination);
             costs[destination] = (0, 0);
-            for row in queue.iter().skip(1).map(|row| *row as usize) {
-                let nearer = |peer: usize| distances[peer].saturating_add(1) == distances[row];
-                let ways = graph.switch_peers(row).filter(|(_, peer, _)| nearer(*peer));
-                let best = ways.map(|(port, peer, _)| {
+            let mut first = 0;
+            for (row, end) in queue.iter().skip(1).map(|row| *row as usize).zip(&ends) {
+                let mut best = ((u32::MAX, u64::MAX), NO_PORT);
+                for way in &ways[first..*end] {
+                    let peer = way.peer as usize;
                     let (turns, cost) = costs[peer];
-                    let cost = cost + flows.loads[graph.channel(row, port)];
-                    let turns = turns + u32::from(turns_up(graph, ties, (row, peer), ports));
-                    match ties {
-                        Ties::Dimensions(ways) => {
-                            let other = ways.port(row, destination) != Some(port);
-                            ((u32::from(other), u64::from(port)), port, (0, 0))
+                    let cost = cost + flows.loads[way.channel as usize];
+                    let merit = match ties {
+                        Ties::Balanced => (0, cost),
+                        Ties::FewTurns(order) => {
+                            let turns_up = turns_up(graph, order, (row, peer), ports);
+                            (turns + u32::from(turns_up), cost)
                         }
-                        _ => ((turns, cost), port, (turns, cost)),
+                        Ties::Dimensions(ways) => {
+                            (u32::from(ways.port(row, destination) != Some(way.port)), 0)
+                        }
+                    };
+                    // Ports ascend: the first of equals stays.
+                    if merit < best.0 {
+                        best = (merit, way.port);
                     }
-                });
-                let best = best.min();
-                (ports[row], costs[row]) = best.map_or((NO_PORT, (0, 0)), |b| (b.1, b.2));
+                }
+                (costs[row], ports[row]) = best;
+                first = *end;
             }
             flows.add(graph, ports, &distances);
         }
@@ -52,13 +80,7 @@ pub(super) fn shortest(graph: &SwitchGraph, ties: Ties<'_>, counts: &[usize]) ->
 }
 
 /// Whether a cable leads down to a switch whose path goes up.
-fn turns_up(
-    graph: &SwitchGraph,
-    ties: Ties<'_>,
-    (row, peer): (usize, usize),
-    ports: &[u8],
-) -> bool {
-    let Ties::FewTurns(order) = ties else { return false };
+fn turns_up(graph: &SwitchGraph, order: &Order, (row, peer): (usize, usize), ports: &[u8]) -> bool {
     let next = graph.next(peer, ports[peer]);
     !order.is_up(row, peer) && next.is_some_and(|next| order.is_up(peer, next))
 }
