@@ -46,7 +46,7 @@ class Curves {
     private readonly sweep: Sweep,
   ) {
     this.axis = sweep.axes.findIndex(({ values }) => isNumeric(values));
-    this.figures = sweep.figures.map((_, i) => i).slice(0, 2);
+    this.figures = firstFigures(sweep);
     this.table.setAttribute("aria-label", "Points");
     if (this.axis >= 0) this.element.append(this.controls(), this.keys, this.charts);
     this.element.append(this.table);
@@ -230,8 +230,9 @@ class Curves {
         text,
         html("span", { class: "unit" }, unit || "\u00a0"),
       );
+    const several = new Set(points.map(({ variant }) => variant)).size > 1;
     const heads = [
-      th("Variant", "", false),
+      ...(several ? [th("Variant", "", false)] : []),
       ...axes.map(({ label, unit, values }) => th(label, unit, isNumeric(values))),
       ...figures.map(({ label, unit }) => th(label, unit, true)),
       th("", "", false),
@@ -254,7 +255,7 @@ class Curves {
         ? null
         : html("span", { class: "unsettled" }, "not converged");
       const run = point.run && html("a", { href: point.run }, "report");
-      const name = html("th", { scope: "row" }, point.variant);
+      const name = several && html("th", { scope: "row" }, point.variant);
       const last = html("td", {}, settled, settled && run ? " " : null, run);
       return html("tr", {}, name, ...places, ...cells, last);
     });
@@ -271,6 +272,14 @@ class Curves {
       this.table.append(more);
     }
   }
+}
+
+/** What is drawn first: what is delivered and its latency, the curves people look for. */
+function firstFigures({ figures }: Sweep): number[] {
+  const find = (keys: string[]) => figures.findIndex(({ key }) => keys.includes(key));
+  const wanted = [find(["delivered", "gbps"]), find(["mean"])].filter((index) => index >= 0);
+  const others = figures.map((_, index) => index).filter((index) => !wanted.includes(index));
+  return [...wanted, ...others].slice(0, 2);
 }
 
 /** Whether a figure of a point had settled. */
