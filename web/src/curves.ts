@@ -251,9 +251,12 @@ class Curves {
         const mark = isSettled(point, f) ? null : unsettledMark();
         return html("td", { class: "number" }, fixed(mean, decimals[f] ?? 0), margin, mark);
       });
-      const settled = point.converged
-        ? null
-        : html("span", { class: "unsettled" }, "not converged");
+      // Marks say it figure by figure where that is known.
+      const marked = figures.some((_, f) => !isSettled(point, f)) && point.settled;
+      const settled =
+        point.converged || marked
+          ? null
+          : html("span", { class: "unsettled" }, "not converged");
       const run = point.run && html("a", { href: point.run }, "report");
       const name = several && html("th", { scope: "row" }, point.variant);
       const last = html("td", {}, settled, settled && run ? " " : null, run);

@@ -4,6 +4,7 @@ import { html } from "./dom";
 import type { SwitchLinks } from "./fabric-links";
 import { bytes, count, percent, rate } from "./format";
 import type { Selection } from "./map-find";
+import { Names } from "./names";
 
 /** Reads what a channel does now, 0..1. */
 export interface Shares {
@@ -43,7 +44,8 @@ export function describe(
 function describeLink(report: Report, read: Shares, link: number): HTMLElement[] {
   const cable = report.fabric.links[link];
   if (!cable) return [];
-  const name = (node: number) => report.fabric.nodes[node]?.name ?? "";
+  const names = new Names(report);
+  const name = (node: number) => names.node(node);
   const row = (from: number, to: number, channel: number) => {
     const load = read.load(channel);
     return html(
