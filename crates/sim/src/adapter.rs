@@ -79,6 +79,9 @@ pub(crate) struct QueuePair {
     pub(crate) expected_psn: u32,
     /// At the destination: packets received since the last ACK.
     pub(crate) unacknowledged: u32,
+    /// At the destination: packets that overtook the one expected, in no order. Only adaptive
+    /// routing lets them.
+    pub(crate) early: Vec<u32>,
     /// Messages the sender waits for, by the PSN after their last packet.
     pub(crate) waiting: VecDeque<(u32, Handle)>,
 }
@@ -175,6 +178,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             acknowledged: 0,
             expected_psn: 0,
             unacknowledged: 0,
+            early: Vec::new(),
             waiting: VecDeque::new(),
         });
         self.pair_of.insert(key, pair);
@@ -420,13 +424,39 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
 
     /// A packet is complete at a host: data is acknowledged and handed on, an ACK opens the window.
     pub(crate) fn deliver(&mut self, port: u32, id: u32) {
-        let rank = self.ports[port].node;
         let packet = self.packets[id];
         if packet.flags & ACK != 0 {
             self.totals.acks_delivered += 1;
             self.release(id);
             return self.acknowledged(port, &packet);
         }
+        if F::ADAPTIVE && packet.flags & RELIABLE != 0 {
+            return self.resequence(port, id);
+        }
+        self.accept(port, id);
+    }
+
+    /// A packet that overtook others on an adaptive path waits for them, as adapters that allow it
+    /// do: programs and acknowledgements see the order of the queue pair.
+    fn resequence(&mut self, port: u32, id: u32) {
+        let (pair, psn) = (self.packets[id].queue_pair, self.packets[id].psn);
+        if psn != self.pairs[pair].expected_psn {
+            return self.pairs[pair].early.push(id);
+        }
+        self.accept(port, id);
+        loop {
+            let record = &self.pairs[pair];
+            let expected = |id: &u32| self.packets[*id].psn == record.expected_psn;
+            let Some(index) = record.early.iter().position(expected) else { return };
+            let id = self.pairs[pair].early.swap_remove(index);
+            self.accept(port, id);
+        }
+    }
+
+    /// Data in the order of its queue pair: acknowledged and handed on.
+    fn accept(&mut self, port: u32, id: u32) {
+        let packet = self.packets[id];
+        let rank = self.ports[port].node;
         if packet.flags & RELIABLE != 0 {
             self.acknowledge(port, &packet);
         }
@@ -442,7 +472,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// The destination's half of a reliable connection.
     fn acknowledge(&mut self, port: u32, packet: &Packet) {
         let pair = &mut self.pairs[packet.queue_pair];
-        // IBA vol. 1, 9.7.5.1: a reliable connection delivers in order; no path here reorders.
+        // IBA vol. 1, 9.7.5.1: a reliable connection delivers in order.
         assert_eq!(packet.psn, pair.expected_psn, "queue pair {} reordered", packet.queue_pair);
         pair.expected_psn = pair.expected_psn.wrapping_add(1);
         pair.unacknowledged += 1;
@@ -481,8 +511,13 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
         let rank = self.ports[port].node;
         let pair = &mut self.pairs[packet.queue_pair];
-        pair.acknowledged = packet.psn.wrapping_add(1);
-        let (acknowledged, queue) = (pair.acknowledged, pair.queue);
+        let acknowledged = packet.psn.wrapping_add(1);
+        // An ACK that another has overtaken says nothing new.
+        if acknowledged.wrapping_sub(pair.acknowledged) > u32::MAX / 2 {
+            return;
+        }
+        pair.acknowledged = acknowledged;
+        let queue = pair.queue;
         while let Some((psn, handle)) = self.pairs[packet.queue_pair].waiting.front() {
             if acknowledged.wrapping_sub(*psn) > u32::MAX / 2 {
                 break;

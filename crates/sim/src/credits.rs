@@ -54,6 +54,20 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         record.overflow &= !(1 << lane);
     }
 
+    /// Credits a lane has at this instant.
+    pub(crate) fn credits_now(&self, port: u32, lane: u8) -> u16 {
+        let record = &self.ports[port];
+        let at = usize::from(lane) % V;
+        let arrived = |entry: &&u64| due(**entry) <= self.now;
+        let returned = record.ring[at].iter().take_while(arrived).map(|entry| *entry as u16);
+        let mut credits = record.credits[at] + returned.sum::<u16>();
+        if record.overflow >> lane & 1 == 1 {
+            let list = self.overflow.get(&(port, lane)).into_iter().flatten();
+            credits += list.take_while(arrived).map(|entry| *entry as u16).sum::<u16>();
+        }
+        credits
+    }
+
     /// When there will be `need` credits if no further one is returned; `NEVER` if there will not.
     #[inline(always)]
     pub(crate) fn credits_at(&self, port: u32, lane: u8, need: u16) -> u64 {
@@ -90,6 +104,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         if ring[RING - 1] != NO_RETURN && due(ring[0]) <= self.now {
             record.credits[at] += take_first(ring);
         }
+        if F::VOQ {
+            self.insert_return(port, lane, entry);
+            return self.credits_returned(port, lane, time);
+        }
         let free = if record.overflow >> lane & 1 == 1 {
             None
         } else {
@@ -102,10 +120,38 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 self.overflow.entry((port, lane)).or_default().push_back(entry);
             }
         }
+        self.credits_returned(port, lane, time);
+    }
+
+    /// Credits of a lane arrive at `time`: who waits for them looks then.
+    #[inline(always)]
+    fn credits_returned(&mut self, port: u32, lane: u8, time: u64) {
         let record = &self.ports[port];
         if record.waiting >> lane & 1 == 1 {
             let when = time.max(record.free_at);
             self.wake(port, when);
         }
+    }
+
+    /// A queue per output lets packets leave one buffer side by side, so returns need not come in
+    /// the order of their time; they are kept in it.
+    #[inline(never)]
+    fn insert_return(&mut self, port: u32, lane: u8, mut entry: u64) {
+        if self.ports[port].overflow >> lane & 1 == 1 {
+            // What waits beyond the ring comes before it has room again.
+            self.refill(port, lane);
+        }
+        let record = &mut self.ports[port];
+        for place in &mut record.ring[usize::from(lane)] {
+            if entry < *place {
+                std::mem::swap(place, &mut entry);
+            }
+        }
+        if entry == NO_RETURN {
+            return;
+        }
+        record.overflow |= 1 << lane;
+        let list = self.overflow.entry((port, lane)).or_default();
+        list.insert(list.partition_point(|known| *known <= entry), entry);
     }
 }

@@ -1,9 +1,10 @@
 //! A deadlock is a cycle of buffers each of which waits for credits only the next one can free.
 //!
-//! Every buffer is first-in-first-out, so it waits for one other buffer at most: the wait-for graph
-//! is a function and its cycles are found in one pass (Dally and Seitz, IEEE ToC C-36(5), 1987, for
-//! why a cycle is what to look for). A head waits for the far buffer of its lane if the packet
-//! whose turn it is there lacks credits, itself or another: the turn holds the lane.
+//! Without virtual output queues every buffer is first-in-first-out, so it waits for one other at
+//! most: the wait-for graph is a function and its cycles are found in one pass (Dally and Seitz,
+//! IEEE ToC C-36(5), 1987, for why a cycle is what to look for). A head waits for the far buffer of
+//! its lane if the packet whose turn it is there lacks credits, itself or another: the turn holds
+//! the lane.
 
 use crate::engine::Engine;
 use crate::forward::Forwarder;
@@ -22,6 +23,9 @@ pub(crate) fn find<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 ) -> Option<Vec<WaitingBuffer>> {
     if engine.in_flight() == 0 {
         return None;
+    }
+    if F::VOQ {
+        return find_among_voqs(engine);
     }
     let buffers = engine.hosts_at as usize * V;
     let mut colour = vec![UNSEEN; buffers];
@@ -53,8 +57,7 @@ pub(crate) fn find<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     None
 }
 
-/// The buffer that the head of this one waits for: the far one of its lane, if the packet whose
-/// turn it is lacks credits and none that would do are under way.
+/// The buffer that the head of this one waits for.
 fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     engine: &Engine<F, O, B, V>,
     buffer: usize,
@@ -64,7 +67,16 @@ fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     if input.head[at] == NIL {
         return None;
     }
-    let (output, lane) = (input.base(index) + u32::from(input.output[at]), input.lane[at]);
+    far(engine, input.base(index) + u32::from(input.output[at]), input.lane[at])
+}
+
+/// The far buffer of a lane of an output, if the packet whose turn it is lacks credits and none
+/// that would do are under way.
+fn far<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
+    output: u32,
+    lane: u8,
+) -> Option<usize> {
     let record = &engine.ports[output];
     if engine.classes[u32::from(record.class)].kind == Kind::Exit {
         // A host drains whatever happens.
@@ -76,6 +88,69 @@ fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     let enough =
         record.credits[usize::from(lane)] >= need || engine.credits_at(output, lane, need) != NEVER;
     (!enough).then(|| record.peer as usize * V + usize::from(lane))
+}
+
+/// With a queue per output a buffer is stuck only if all its queues are: first every buffer that
+/// can free space is struck out, until none is left; in what remains every way leads into a cycle.
+fn find_among_voqs<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
+) -> Option<Vec<WaitingBuffer>> {
+    let radix = engine.radix as usize;
+    let buffers = engine.hosts_at as usize * V;
+    // By buffer: the queues that hold packets, each with the buffer it waits for if it does.
+    let queues = |buffer: usize| {
+        let base = engine.ports[(buffer / V) as u32].base((buffer / V) as u32);
+        (0..radix).filter_map(move |output| {
+            let voq = &engine.voqs[(buffer * radix + output) as u32];
+            let waits = || far(engine, base + output as u32, voq.lane);
+            (voq.head != NIL).then(|| (output as u8, voq.lane, waits()))
+        })
+    };
+    let waits: Vec<Vec<(u8, u8, Option<usize>)>> =
+        (0..buffers).map(|buffer| queues(buffer).collect()).collect();
+    let mut stuck: Vec<bool> = waits.iter().map(|queues| !queues.is_empty()).collect();
+    loop {
+        let free = |buffer: &usize| {
+            let blocked = |to: &Option<usize>| to.is_some_and(|to| stuck[to]);
+            stuck[*buffer] && waits[*buffer].iter().any(|(_, _, to)| !blocked(to))
+        };
+        let freed: Vec<usize> = (0..buffers).filter(free).collect();
+        if freed.is_empty() {
+            break;
+        }
+        freed.into_iter().for_each(|buffer| stuck[buffer] = false);
+    }
+    let mut at = stuck.iter().position(|stuck| *stuck)?;
+    let mut trail = Vec::new();
+    while !trail.contains(&at) {
+        trail.push(at);
+        // Stuck buffers have queues, and all of them wait for stuck buffers.
+        at = waits[at][0].2?;
+    }
+    let first = trail.iter().position(|known| *known == at)?;
+    let mut cycle = trail.split_off(first);
+    let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
+    cycle.rotate_left(smallest);
+    let name =
+        |buffer: usize| waiting_buffer(engine, buffer, waits[buffer][0].0, waits[buffer][0].1);
+    Some(cycle.into_iter().map(name).collect())
+}
+
+/// A buffer and what its head wants, in words.
+fn waiting_buffer<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, B, V>,
+    buffer: usize,
+    output: u8,
+    output_vl: u8,
+) -> WaitingBuffer {
+    let index = (buffer / V) as u32;
+    WaitingBuffer {
+        switch: engine.places.name(index).to_string(),
+        port: engine.places.end(index).port.value(),
+        vl: (buffer % V) as u8,
+        output: output + 1,
+        output_vl,
+    }
 }
 
 /// The cycle through `buffer`, turned so that its smallest member comes first.
@@ -95,15 +170,8 @@ fn describe<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
     cycle.rotate_left(smallest);
     let name = |buffer: usize| {
-        let (index, at) = ((buffer / V) as u32, buffer % V);
-        let input = &engine.ports[index];
-        WaitingBuffer {
-            switch: engine.places.name(index).to_string(),
-            port: engine.places.end(index).port.value(),
-            vl: at as u8,
-            output: input.output[at] + 1,
-            output_vl: input.lane[at],
-        }
+        let (input, at) = (&engine.ports[(buffer / V) as u32], buffer % V);
+        waiting_buffer(engine, buffer, input.output[at], input.lane[at])
     };
     cycle.into_iter().map(name).collect()
 }

@@ -14,6 +14,7 @@ use crate::port_set::PortSet;
 use crate::ranks::{Addressing, RankState};
 use crate::records::Records;
 use crate::simulation::{GroupSettings, Setup, Status};
+use crate::voq::Voq;
 use crate::wheel::{Event, Wheel};
 use crate::{Hosts, Parameters};
 use clearlane_ib::{LinkRate, Picoseconds};
@@ -93,7 +94,19 @@ pub(crate) struct Engine<F, O, B, const V: usize> {
     pub(crate) fair_now: FxHashMap<(u32, u8), u64>,
     pub(crate) capacity: u16,
     pub(crate) hosts_at: u32,
+    /// Whether the arrival of tails is followed: links of several rates, or a crossbar faster than
+    /// they are.
     mixed: bool,
+    /// Rate of the crossbar in hundredths of the output's.
+    pub(crate) speedup: u32,
+    /// Heads whose output the switch has yet to choose: (port, lane, packet).
+    pub(crate) undecided: Vec<(u32, u8, u32)>,
+    /// Credits of packets that wait for an output, by port; empty unless switches choose.
+    pub(crate) backlog: Records<u32>,
+    /// Virtual output queues by (port, lane, output); empty without.
+    pub(crate) voqs: Records<Voq>,
+    /// Outputs a lane of an input has queues for.
+    pub(crate) radix: u32,
     next_check: u64,
     deadlock: Option<Deadlock>,
     drained: bool,
@@ -117,7 +130,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             Forwarding::DimensionOrder(_) => VlArbitration::equal(V as u8),
         };
         let ports = network.ports.len();
+        let speedup = parameters.crossbar_speedup;
         let rate = |bits| LinkRate::from_bits(bits);
+        let switches = setup.fabric.nodes().iter().filter(|node| node.is_switch());
+        let radix = switches.map(|node| u32::from(node.port_count())).max().unwrap_or(0);
         let mut engine = Engine {
             now: 0,
             packets: Records::default(),
@@ -150,7 +166,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             fair_now: FxHashMap::default(),
             capacity: network.capacity,
             hosts_at: network.hosts_at,
-            mixed: network.mixed,
+            mixed: network.mixed || speedup > 100,
+            speedup,
+            undecided: Vec::new(),
+            backlog: vec![0; if F::ADAPTIVE { ports } else { 0 }].into(),
+            voqs: vec![Voq::EMPTY; if F::VOQ { ports * V * radix as usize } else { 0 }].into(),
+            radix,
             next_check: DEADLOCK_CHECK_PS,
             deadlock: None,
             drained: false,
@@ -228,6 +249,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             let class = u32::from(self.ports[port].class);
             self.packets[id].tail = self.now + self.classes[class].rate.serialisation(bytes);
         }
+        if F::VOQ {
+            return self.expose(port, lane, id);
+        }
         let record = &mut self.ports[port];
         let at = usize::from(lane) % V;
         let last = std::mem::replace(&mut record.tail[at], id);
@@ -238,30 +262,62 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         }
     }
 
-    /// A packet has come to the head of its buffer: it is routed and waits at its output.
+    /// A packet has come to the head of its buffer (with virtual output queues: into it): it is
+    /// routed and waits at its output.
     #[inline(always)]
     pub(crate) fn expose(&mut self, port: u32, lane: u8, id: u32) {
         let packet = &self.packets[id];
         let record = &mut self.ports[port];
-        let (base, local, at) = (record.base(port), record.local, usize::from(lane) % V);
-        let (output, out_lane) = match packet.route {
-            UNROUTED => self.forwarder.route(record.node, local, lane, packet),
+        if F::ADAPTIVE {
+            // Until the switch has chosen, the head wants no output.
+            record.output[usize::from(lane) % V] = UNROUTED.0;
+            self.undecided.push((port, lane, id));
+            return;
+        }
+        let route = match packet.route {
+            UNROUTED => self.forwarder.route(record.node, record.local, lane, packet),
             route => route,
         };
-        let to = base + u32::from(output);
-        (record.head[at], record.need[at]) = (id, packet.credits);
-        (record.output[at], record.lane[at]) = (output, out_lane);
-        let mut ready = record.ready[at].max(self.now);
-        if self.mixed {
-            // A slow link must not run dry in the middle of a packet on a fast one.
-            let class = u32::from(self.ports[to].class);
-            let sending = self.classes[class].rate.serialisation(u64::from(packet.bytes));
-            ready = ready.max(packet.tail.saturating_sub(sending));
+        self.settle(port, lane, id, route);
+    }
+
+    /// A packet that has been routed waits at its output.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, port: u32, lane: u8, id: u32, route: (u8, u8)) {
+        if F::VOQ {
+            return self.settle_voq(port, lane, id, route);
         }
-        self.ports[port].ready[at] = ready;
+        let record = &self.ports[port];
+        let (local, at) = (record.local, usize::from(lane) % V);
+        let to = record.base(port) + u32::from(route.0);
+        let ready = self.ready(to, id, record.ready[at]);
+        let record = &mut self.ports[port];
+        (record.head[at], record.need[at]) = (id, self.packets[id].credits);
+        (record.output[at], record.lane[at]) = route;
+        record.ready[at] = ready;
+        self.await_output(local, to, route.1, ready);
+    }
+
+    /// When a head may be forwarded to `to` whose buffer lets it go at `free`.
+    #[inline(always)]
+    pub(crate) fn ready(&self, to: u32, id: u32, free: u64) -> u64 {
+        let ready = free.max(self.now);
+        if !self.mixed {
+            return ready;
+        }
+        // A slow link must not run dry in the middle of a packet on a fast one.
+        let packet = &self.packets[id];
+        let class = u32::from(self.ports[to].class);
+        let sending = self.classes[class].rate.serialisation(u64::from(packet.bytes));
+        ready.max(packet.tail.saturating_sub(sending))
+    }
+
+    /// Input `local` has a head for (to, lane) that is ready at `ready`.
+    #[inline(always)]
+    pub(crate) fn await_output(&mut self, local: u8, to: u32, lane: u8, ready: u64) {
         let out = &mut self.ports[to];
-        out.waiters[usize::from(out_lane) % V].insert(local);
-        out.waiting |= 1 << out_lane;
+        out.waiters[usize::from(lane) % V].insert(local);
+        out.waiting |= 1 << lane;
         let when = ready.max(out.free_at);
         if when <= self.now {
             self.dirty.push(to);
@@ -281,6 +337,21 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             self.observer.on_delivered(at, packet, Rank(rank), last);
         }
         self.release(id);
+    }
+
+    /// Phase 2: where switches may choose, they do so from the state phase 1 left, then every
+    /// touched port arbitrates.
+    #[inline(always)]
+    fn arbitrate_all(&mut self) {
+        if F::ADAPTIVE {
+            self.decide();
+        }
+        let mut index = 0;
+        while let Some(port) = self.dirty.get(index).copied() {
+            self.arbitrate(port);
+            index += 1;
+        }
+        self.dirty.clear();
     }
 
     /// Has the processor fetch what the next windows will touch: large fabrics are bound by the
@@ -303,8 +374,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             match event.key >> 4 & 3 {
                 ARRIVE => {
                     let packet = &mut self.packets[event.packet];
-                    packet.route = self.forwarder.route(record.node, record.local, lane, packet);
-                    self.ports.prefetch::<2>(record.base(port) + u32::from(packet.route.0));
+                    let route = self.forwarder.route(record.node, record.local, lane, packet);
+                    if !F::ADAPTIVE {
+                        packet.route = route;
+                    }
+                    self.ports.prefetch::<2>(record.base(port) + u32::from(route.0));
                     self.ports.prefetch::<2>(record.peer);
                 }
                 WAKE if port < self.hosts_at => {
@@ -376,12 +450,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Run for Engine<F, O,
                 self.totals.events += 1;
                 self.apply(event);
             }
-            let mut index = 0;
-            while let Some(port) = self.dirty.get(index).copied() {
-                self.arbitrate(port);
-                index += 1;
+            self.arbitrate_all();
+            while F::ADAPTIVE && !self.undecided.is_empty() {
+                // Heads that grants of this instant have brought up.
+                self.arbitrate_all();
             }
-            self.dirty.clear();
         }
         // Nothing will happen any more: either all is done or what is left waits in a circle.
         if self.check_deadlock() {

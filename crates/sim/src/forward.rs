@@ -5,8 +5,8 @@ use crate::network::Packet;
 use crate::records::Records;
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{PortNumber, ServiceLevel};
-use clearlane_subnet::{SlToVlTable, Subnet};
+use clearlane_ib::{Lid, PortNumber, ServiceLevel};
+use clearlane_subnet::{AdaptiveGroups, SlToVlTable, Subnet};
 
 /// What switches forward by.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,11 @@ pub enum Forwarding<'a> {
 
 /// The choice of output port and lane, monomorphised into the engine.
 pub(crate) trait Forwarder: Send {
+    /// Whether a switch may choose among several outputs.
+    const ADAPTIVE: bool = false;
+    /// Whether an input lane keeps a queue for each output (virtual output queues).
+    const VOQ: bool = false;
+
     /// The output (port number − 1) and lane of `packet`, which came in by port `input`
     /// (likewise)
     /// on `lane` of the switch with this index.
@@ -27,6 +32,16 @@ pub(crate) trait Forwarder: Send {
 
     /// What packets to `dlid` carry so that `route` need not look it up at every switch.
     fn hint(&self, dlid: u32) -> u64;
+
+    /// The outputs among which the switch may choose for `packet`, none if `route` alone decides.
+    fn choices(&self, _switch: u32, _packet: &Packet) -> &[u8] {
+        &[]
+    }
+
+    /// The lane of `packet` at an output the switch chose.
+    fn lane(&self, _switch: u32, _input: u8, lane: u8, _output: u8, _packet: &Packet) -> u8 {
+        lane
+    }
 }
 
 /// LFT and SL2VL.
@@ -83,24 +98,109 @@ impl TableForwarder {
             rows: rows.into(),
         }
     }
+
+    #[inline(always)]
+    fn sl_to_vl(&self, switch: u32, input: u8, output: u8, sl: u8) -> u8 {
+        let sl = usize::from(sl & 15);
+        if let Some(row) = &self.uniform {
+            return row[sl];
+        }
+        let (base, ports) = self.rows[switch];
+        let row = base + u32::from(input) * ports + u32::from(output);
+        self.sl_to_vl[row][sl]
+    }
 }
 
 impl Forwarder for TableForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
         let output = self.lft[switch * self.columns + packet.dlid];
-        let sl = usize::from(packet.sl & 15);
-        if let Some(row) = &self.uniform {
-            return (output, row[sl]);
-        }
-        let (base, ports) = self.rows[switch];
-        let row = base + u32::from(input) * ports + u32::from(output);
-        (output, self.sl_to_vl[row][sl])
+        (output, self.sl_to_vl(switch, input, output, packet.sl))
     }
 
     #[inline(always)]
     fn hint(&self, _: u32) -> u64 {
         0
+    }
+}
+
+/// Tables, and groups of ports among which a switch chooses for every packet anew.
+pub(crate) struct AdaptiveForwarder {
+    tables: TableForwarder,
+    /// Index into `lists` by switch and LID.
+    group: Records<u32>,
+    /// Outputs, each list once a switch; the first list is empty.
+    lists: Records<Box<[u8]>>,
+}
+
+impl AdaptiveForwarder {
+    /// The subnet's tables and `groups` in the form the hot loop reads.
+    pub(crate) fn new(fabric: &Fabric, subnet: &Subnet, groups: &AdaptiveGroups) -> Self {
+        let tables = TableForwarder::new(fabric, subnet);
+        let (mut group, mut lists) = (Vec::new(), vec![Box::default()]);
+        for row in 0..subnet.tables.switches().len() {
+            let first = lists.len() as u32;
+            let outputs = |ports: &[u8]| ports.iter().map(|port| port - 1).collect();
+            lists.extend(groups.lists(row).iter().map(|ports| outputs(ports)));
+            let number = |lid: u32| {
+                let lid = Lid::new(lid as u16)?;
+                groups.group(row, lid).map(|group| first + u32::from(group))
+            };
+            group.extend((0..tables.columns).map(|lid| number(lid).unwrap_or(0)));
+        }
+        AdaptiveForwarder { tables, group: group.into(), lists: lists.into() }
+    }
+}
+
+impl Forwarder for AdaptiveForwarder {
+    const ADAPTIVE: bool = true;
+
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        self.tables.route(switch, input, lane, packet)
+    }
+
+    #[inline(always)]
+    fn hint(&self, dlid: u32) -> u64 {
+        self.tables.hint(dlid)
+    }
+
+    #[inline(always)]
+    fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
+        &self.lists[self.group[switch * self.tables.columns + packet.dlid]]
+    }
+
+    #[inline(always)]
+    fn lane(&self, switch: u32, input: u8, _: u8, output: u8, packet: &Packet) -> u8 {
+        self.tables.sl_to_vl(switch, input, output, packet.sl)
+    }
+}
+
+/// Any forwarder, in switches with virtual output queues.
+pub(crate) struct WithVoq<F>(pub(crate) F);
+
+impl<F: Forwarder> Forwarder for WithVoq<F> {
+    const ADAPTIVE: bool = F::ADAPTIVE;
+    const VOQ: bool = true;
+
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        self.0.route(switch, input, lane, packet)
+    }
+
+    #[inline(always)]
+    fn hint(&self, dlid: u32) -> u64 {
+        self.0.hint(dlid)
+    }
+
+    #[inline(always)]
+    fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
+        self.0.choices(switch, packet)
+    }
+
+    #[inline(always)]
+    fn lane(&self, switch: u32, input: u8, lane: u8, output: u8, packet: &Packet) -> u8 {
+        self.0.lane(switch, input, lane, output, packet)
     }
 }
 

@@ -38,6 +38,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 occupied[index * V + lane] += self.chain(*head).map(&mut count).sum::<u32>();
             }
         }
+        for (index, voq) in self.voqs.iter().enumerate() {
+            let packets: u32 = self.chain(voq.head).map(&mut count).sum();
+            occupied[index / self.radix as usize] += packets;
+        }
+        // Packets waiting for those they overtook have left the network and are not delivered.
+        self.pairs.iter().flat_map(|pair| &pair.early).for_each(|id| _ = count(*id));
         let listed = self.adapters.iter().flat_map(|adapter| &adapter.acks);
         let waiting: u64 = listed.map(|list| self.chain(list.head).count() as u64).sum();
         let t = &self.totals;

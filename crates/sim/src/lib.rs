@@ -5,6 +5,7 @@
 //! wanted, then [`Simulation::finish`].
 
 mod adapter;
+mod adaptive;
 mod arbiter;
 mod credits;
 mod deadlock;
@@ -22,6 +23,7 @@ mod ranks;
 mod records;
 mod simulation;
 mod switch;
+mod voq;
 mod wheel;
 
 pub use forward::Forwarding;
@@ -30,5 +32,5 @@ pub use observe::Recording;
 pub use outcome::{
     ChannelRecord, Deadlock, Ending, FlowRecord, GroupSlice, Outcome, Totals, WaitingBuffer,
 };
-pub use preset::{AdapterQueueing, InputArbitration, Parameters, Preset};
+pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
 pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status, queue_width_log2};

@@ -26,6 +26,15 @@ pub enum InputArbitration {
     FlowFair,
 }
 
+/// How packets wait at a switch input, within a virtual lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputQueueing {
+    /// One queue, first in, first out: a head that cannot go holds up all behind it.
+    Fifo,
+    /// A queue per output in one shared buffer.
+    Voq,
+}
+
 /// The parameters of switches and adapters, the same for all devices of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
@@ -61,6 +70,11 @@ pub struct Parameters {
     pub queueing: AdapterQueueing,
     /// Order among inputs of one switch output.
     pub arbitration: InputArbitration,
+    /// How packets wait at a switch input.
+    pub input_queueing: InputQueueing,
+    /// How fast a packet leaves its input buffer, in hundredths of the output link's rate: 100 to
+    /// 1600. What the output has not sent yet waits behind the crossbar.
+    pub crossbar_speedup: u32,
 }
 
 impl Parameters {
@@ -117,6 +131,8 @@ fn base(switch_delay_ns: u64, overhead_ns: u64, mtu: u32, buffer: u64) -> Parame
         ack_coalescing: 1,
         queueing: AdapterQueueing::PerDestination,
         arbitration: InputArbitration::RoundRobin,
+        input_queueing: InputQueueing::Fifo,
+        crossbar_speedup: 100,
     }
 }
 
@@ -144,6 +160,8 @@ macro_rules! preset {
                 ("header", "sourced: IBA vol. 1, 5.2, by transport"),
                 ("queueing", "sourced: IBA vol. 1, 10.2: one send queue per queue pair"),
                 ("arbitration", "assumed: round-robin; IBA leaves it to the switch"),
+                ("input_queueing", "assumed: one queue a lane; IBA leaves it to the switch"),
+                ("crossbar_speedup", "assumed: 100, the rate of the output"),
             ],
         };
     };
@@ -261,6 +279,8 @@ const NSIM_2014: Preset = Preset {
         ("ack_coalescing", "assumed: an ACK per packet where RC is asked for"),
         ("queueing", "assumed: per destination"),
         ("arbitration", "assumed: round-robin"),
+        ("input_queueing", "assumed: one queue a lane"),
+        ("crossbar_speedup", "assumed: 100, the rate of the output"),
     ],
 };
 
@@ -288,6 +308,8 @@ mod tests {
                 "ack_coalescing",
                 "queueing",
                 "arbitration",
+                "input_queueing",
+                "crossbar_speedup",
             ];
             for field in fields {
                 let tag = preset.sources.iter().find(|(name, _)| *name == field);

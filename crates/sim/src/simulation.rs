@@ -1,14 +1,16 @@
 //! The library's face: a set-up goes in, an outcome comes out.
 
 use crate::engine::{Engine, Run};
-use crate::forward::{Forwarding, GridForwarder, TableForwarder};
+use crate::forward::{
+    AdaptiveForwarder, Forwarder, Forwarding, GridForwarder, TableForwarder, WithVoq,
+};
 use crate::network::Network;
 use crate::observe::{NoObserver, Recorder, Recording};
 use crate::port_set::PortSet;
-use crate::{Hosts, Outcome, Parameters, Totals};
+use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Bytes, Picoseconds, ServiceLevel, wire};
-use clearlane_subnet::Subnet;
+use clearlane_ib::{Bytes, Picoseconds, PortNumber, ServiceLevel, wire};
+use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{RankProgram, Transport};
 use std::collections::BTreeSet;
 
@@ -97,6 +99,12 @@ pub enum SetupError {
         /// What the entry says.
         what: String,
     },
+    /// A group of adaptive routing has a port that leads to no switch.
+    #[error("an adaptive group names {port}, which leads to no switch; mend the groups")]
+    Group {
+        /// The port.
+        port: String,
+    },
     /// A cable of the grid is missing.
     #[error(
         "the dimension-order rule needs every cable of the grid and {port} is empty; repair it or \
@@ -139,14 +147,14 @@ impl Simulation {
             Forwarding::Tables(subnet) => {
                 check_tables(setup.fabric, &hosts, subnet)?;
                 let lanes = usize::from(subnet.sl_to_vl.lanes());
-                with_forwarder(setup, hosts, lanes, |fabric, _| {
-                    Ok(TableForwarder::new(fabric, subnet))
-                })?
+                with_tables(setup, hosts, subnet, lanes)?
             }
             Forwarding::DimensionOrder(grid) => {
-                with_forwarder(setup, hosts, 2, |fabric, hosts| {
-                    GridForwarder::new(fabric, grid, hosts)
-                })?
+                let forwarder = GridForwarder::new(setup.fabric, grid, &hosts)?;
+                match setup.parameters.input_queueing {
+                    InputQueueing::Fifo => with_forwarder(setup, hosts, 2, forwarder)?,
+                    InputQueueing::Voq => with_any_lanes(setup, hosts, 2, WithVoq(forwarder))?,
+                }
             }
         };
         Ok(Simulation { run })
@@ -172,16 +180,53 @@ impl Simulation {
 
 type Built = Result<Box<dyn Run>, SetupError>;
 
-/// Picks the instance of the engine with the fewest lanes and the smallest switches that fit.
-fn with_forwarder<F: crate::forward::Forwarder + 'static>(
+/// Switches that forward by tables, as they queue and choose.
+fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet, lanes: usize) -> Built {
+    let fabric = setup.fabric;
+    let tables = || TableForwarder::new(fabric, subnet);
+    let voq = setup.parameters.input_queueing == InputQueueing::Voq;
+    match &subnet.adaptive {
+        None if voq => with_any_lanes(setup, hosts, lanes, WithVoq(tables())),
+        None => with_forwarder(setup, hosts, lanes, tables()),
+        Some(groups) => {
+            check_groups(fabric, subnet, groups)?;
+            let forwarder = AdaptiveForwarder::new(fabric, subnet, groups);
+            match voq {
+                true => with_any_lanes(setup, hosts, lanes, WithVoq(forwarder)),
+                false => with_any_lanes(setup, hosts, lanes, forwarder),
+            }
+        }
+    }
+}
+
+/// The largest switch of a fabric.
+fn radix(fabric: &Fabric) -> u8 {
+    let radix = fabric.ids(NodeKind::Switch).map(|id| fabric.node(id).port_count());
+    radix.max().unwrap_or(0)
+}
+
+/// An instance for any number of lanes: one for common sizes, one for all.
+fn with_any_lanes<F: Forwarder + 'static>(
     setup: Setup<'_>,
     hosts: Hosts,
     lanes: usize,
-    forwarder: impl FnOnce(&Fabric, &Hosts) -> Result<F, SetupError>,
+    forwarder: F,
 ) -> Built {
-    let forwarder = forwarder(setup.fabric, &hosts)?;
-    let radix = setup.fabric.ids(NodeKind::Switch).map(|id| setup.fabric.node(id).port_count());
-    match (lanes, radix.max().unwrap_or(0)) {
+    if lanes <= 8 && radix(setup.fabric) <= 64 {
+        with_lanes::<F, u64, 8>(setup, hosts, forwarder)
+    } else {
+        with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder)
+    }
+}
+
+/// Picks the instance of the engine with the fewest lanes and the smallest switches that fit.
+fn with_forwarder<F: Forwarder + 'static>(
+    setup: Setup<'_>,
+    hosts: Hosts,
+    lanes: usize,
+    forwarder: F,
+) -> Built {
+    match (lanes, radix(setup.fabric)) {
         (1, 0..=64) => with_lanes::<F, u64, 1>(setup, hosts, forwarder),
         (2, 0..=16) => with_lanes::<F, u16, 2>(setup, hosts, forwarder),
         (2, 17..=64) => with_lanes::<F, u64, 2>(setup, hosts, forwarder),
@@ -190,7 +235,7 @@ fn with_forwarder<F: crate::forward::Forwarder + 'static>(
     }
 }
 
-fn with_lanes<F: crate::forward::Forwarder + 'static, B: PortSet, const V: usize>(
+fn with_lanes<F: Forwarder + 'static, B: PortSet, const V: usize>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
@@ -248,12 +293,34 @@ fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
     if p.injection_engines == Some(0) {
         return bad("injection_engines", "0".into(), "1 or more");
     }
+    if !(100..=1600).contains(&p.crossbar_speedup) {
+        return bad("crossbar_speedup", p.crossbar_speedup.to_string(), "100 to 1600 hundredths");
+    }
     if !(6..=24).contains(&setup.queue_width_log2) {
         return bad("queue_width_log2", setup.queue_width_log2.to_string(), "6 to 24");
     }
     let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
     if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
         return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
+    }
+    Ok(())
+}
+
+/// Every port of a group leads to another switch.
+fn check_groups(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    groups: &AdaptiveGroups,
+) -> Result<(), SetupError> {
+    for (row, switch) in subnet.tables.switches().iter().enumerate() {
+        for number in groups.lists(row).iter().flatten() {
+            let port = PortNumber::new(*number).unwrap_or(PortNumber::MANAGEMENT);
+            let end = Endpoint { node: *switch, port };
+            let peer = fabric.peer(end).filter(|_| *number > 0);
+            if !peer.is_some_and(|peer| fabric.node(peer.node).is_switch()) {
+                return Err(SetupError::Group { port: fabric.describe(end) });
+            }
+        }
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::forward::Forwarder;
 use crate::network::{ACK, Kind, NEVER, NIL, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
+use crate::voq::Voq;
 use crate::wheel::Event;
 
 /// What a lane's next packet is, seen from an output.
@@ -141,6 +142,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// The head of an input port that wants (output, lane); of several lanes the longest ready.
     #[inline(always)]
     fn head_for(&self, input: u32, output: u8, lane: u8) -> Candidate {
+        if F::VOQ {
+            return self.voq_head_for(input, output, lane);
+        }
         let record = &self.ports[input];
         let (mut best, mut ready) = (0, NEVER);
         if V == 1 {
@@ -161,6 +165,29 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         Candidate::Ready { input, lane: best as u8, credits: record.need[best], sooner: NEVER }
     }
 
+    /// The same with virtual output queues.
+    fn voq_head_for(&self, input: u32, output: u8, lane: u8) -> Candidate {
+        let queue = |from: usize| (from as u8, &self.voqs[self.voq(input, from, output)]);
+        let wants = |(_, voq): &(u8, &Voq)| voq.head != NIL && voq.lane == lane;
+        match (0..V).map(queue).filter(wants).min_by_key(|(_, voq)| voq.ready) {
+            Some((from, voq)) if voq.ready <= self.now => {
+                Candidate::Ready { input, lane: from, credits: voq.need, sooner: NEVER }
+            }
+            Some((_, voq)) => Candidate::Later(voq.ready),
+            None => Candidate::Later(NEVER),
+        }
+    }
+
+    /// The packet a grant of (input, from) to `output` takes.
+    #[inline(always)]
+    fn head(&self, input: u32, from: u8, output: u8) -> u32 {
+        if F::VOQ {
+            self.voqs[self.voq(input, usize::from(from), output)].head
+        } else {
+            self.ports[input].head[usize::from(from) % V]
+        }
+    }
+
     /// Age-fair and flow-fair turns: every ready head is looked at.
     #[inline(never)]
     fn fair_candidate(&self, port: u32, lane: u8) -> Candidate {
@@ -171,7 +198,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             match self.head_for(base + u32::from(local), record.local, lane) {
                 Candidate::Later(time) => earliest = earliest.min(time),
                 Candidate::Ready { input, lane: from, credits, .. } => {
-                    let head = self.ports[input].head[usize::from(from)];
+                    let head = self.head(input, from, record.local);
                     let packet = &self.packets[head];
                     let rank = match self.parameters.arbitration {
                         InputArbitration::FlowFair => self.fair_tag(port, lane, packet.source),
@@ -210,12 +237,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     #[inline(always)]
     fn grant(&mut self, port: u32, lane: u8, table: Table, input: u32, from: u8) {
         let (lane_at, from_at) = (usize::from(lane) % V, usize::from(from) % V);
+        let head = self.head(input, from, self.ports[port].local);
         let source_port = &self.ports[input];
-        let (head, upstream, local) =
-            (source_port.head[from_at], source_port.peer, source_port.local);
+        let (upstream, local) = (source_port.peer, source_port.local);
         let packet = &mut self.packets[head];
         let (bytes, credits, next) = (packet.bytes, packet.credits, packet.next);
-        let (is_ack, source) = (packet.flags & ACK != 0, packet.source);
+        let (is_ack, source, tail) = (packet.flags & ACK != 0, packet.source, packet.tail);
         packet.next = NIL;
         packet.route = UNROUTED;
         let record = &mut self.ports[port];
@@ -226,8 +253,16 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         record.credits[lane_at] -= credits;
         record.turn[lane_at] = ((u32::from(local) + 1) % B::PORTS) as u8;
         let (kind, peer, flight, output) = (class.kind, record.peer, class.flight, record.local);
+        // When the packet has left its buffer.
+        let mut left = done;
+        if self.speedup > 100 {
+            left = (self.now + busy * 100 / u64::from(self.speedup)).max(tail);
+        }
         self.leave(port, output, lane, input, from, next);
-        self.ports[input].ready[from_at] = done;
+        if F::ADAPTIVE {
+            self.backlog[port] -= u32::from(credits);
+        }
+        self.ports[input].ready[from_at] = left;
         if V > 1 && table != Table::Neither {
             self.arbiters[port].charge(&self.tables, table, u32::from(bytes));
         }
@@ -245,9 +280,14 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             let time = self.now + flight;
             self.wheel.push(Event { time, key: key(peer, ARRIVE, lane), packet: head });
         }
-        self.return_credits(upstream, from, credits, done + self.credit_delay);
+        self.return_credits(upstream, from, credits, left + self.credit_delay);
         if next != NIL {
-            self.expose(input, from, next);
+            if F::VOQ {
+                let index = self.voq(input, from_at, output);
+                self.head_of_voq(input, index, next, left);
+            } else {
+                self.expose(input, from, next);
+            }
         }
         if self.ports[port].waiting != 0 {
             self.wake(port, done);
@@ -257,17 +297,26 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Takes the head of (input, from) off its buffer and off the waiters of (port, lane).
     #[inline(always)]
     fn leave(&mut self, port: u32, output: u8, lane: u8, input: u32, from: u8, next: u32) {
-        let record = &mut self.ports[input];
-        let local = record.local;
-        record.head[usize::from(from) % V] = next;
+        let local = self.ports[input].local;
         // Another lane of the same input may want the same output and lane.
-        let still = V > 1
-            && (0..V).any(|other| {
-                other != usize::from(from)
-                    && record.head[other] != NIL
-                    && record.output[other] == output
-                    && record.lane[other] == lane
-            });
+        let still = if F::VOQ {
+            let index = self.voq(input, usize::from(from), output);
+            self.voqs[index].head = next;
+            (0..V).filter(|other| *other != usize::from(from)).any(|other| {
+                let voq = &self.voqs[self.voq(input, other, output)];
+                voq.head != NIL && voq.lane == lane
+            })
+        } else {
+            let record = &mut self.ports[input];
+            record.head[usize::from(from) % V] = next;
+            V > 1
+                && (0..V).any(|other| {
+                    other != usize::from(from)
+                        && record.head[other] != NIL
+                        && record.output[other] == output
+                        && record.lane[other] == lane
+                })
+        };
         if still {
             return;
         }

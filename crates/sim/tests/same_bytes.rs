@@ -3,10 +3,12 @@
 
 mod support;
 
-use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
 use clearlane_sim::{
-    AdapterQueueing, Ending, GroupSettings, Hosts, InputArbitration, Outcome, Parameters, preset,
+    AdapterQueueing, Ending, GroupSettings, Hosts, InputArbitration, InputQueueing, Outcome,
+    Parameters, preset,
 };
+use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{
     Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
     Transport,
@@ -23,6 +25,8 @@ struct Traffic {
     transport: Transport,
     parameters: Parameters,
     largest: u64,
+    /// Tables of a routing engine with adaptive groups, instead of the tests' own tables.
+    adaptive: Option<&'static str>,
 }
 
 fn base() -> Traffic {
@@ -35,13 +39,20 @@ fn base() -> Traffic {
         transport: Transport::Rc,
         parameters: Parameters { buffer: Bytes(8 << 10), ..qdr },
         largest: 9000,
+        adaptive: None,
     }
 }
 
 fn run(traffic: &Traffic, width: u32, steps: u64) -> Outcome {
     let fabric = build(traffic.spec);
-    let subnet = tables(&fabric, traffic.lanes, false);
-    let _ = Lmc::default();
+    let subnet = match traffic.adaptive {
+        None => tables(&fabric, traffic.lanes, false),
+        Some(engine) => {
+            let options =
+                RouteOptions { adaptive: true, lanes: traffic.lanes, ..RouteOptions::default() };
+            engines::route(engine, &fabric, &options).unwrap()
+        }
+    };
     let hosts = Hosts::of(&fabric);
     let pattern = PatternSpec::Uniform(Default::default());
     let flows = FlowGroup {
@@ -89,6 +100,27 @@ fn twice_in_any_width_and_in_pieces() {
     assert_eq!(reference, bytes(&run(&base(), 13, 1000)));
 }
 
+/// The same where switches choose among ports, and where they keep a queue per output.
+#[test]
+fn choices_and_queues_per_output_do_not_see_the_order_of_events() {
+    for (adaptive, input_queueing) in [
+        (Some("fat-tree"), InputQueueing::Fifo),
+        (None, InputQueueing::Voq),
+        (Some("fat-tree"), InputQueueing::Voq),
+        (Some("up-down"), InputQueueing::Fifo),
+    ] {
+        let mut traffic = base();
+        (traffic.adaptive, traffic.parameters.input_queueing) = (adaptive, input_queueing);
+        traffic.load = 0.95;
+        let reference = bytes(&run(&traffic, 13, 1));
+        assert_ne!(reference, bytes(&run(&Traffic { load: 0.95, ..base() }, 13, 1)));
+        for width in [6, 17, 24] {
+            assert_eq!(reference, bytes(&run(&traffic, width, 1)), "width 2^{width} ps");
+        }
+        assert_eq!(reference, bytes(&run(&traffic, 13, 1000)));
+    }
+}
+
 #[test]
 fn seed_rate_and_arbitration_change_the_result() {
     let reference = bytes(&run(&base(), 13, 1));
@@ -130,9 +162,12 @@ proptest! {
         dma in prop::option::of(4_000_000_000u64..64_000_000_000),
         overhead in 0u64..1_000_000,
         buffer in 3000u64..70_000,
+        voq in any::<bool>(),
+        crossbar_speedup in prop::sample::select(vec![100u32, 130, 200, 1600]),
+        adaptive in prop::option::of(Just("up-down")),
     ) {
         let mut traffic = base();
-        traffic.spec = spec;
+        (traffic.spec, traffic.adaptive) = (spec, adaptive);
         (traffic.seed, traffic.load, traffic.lanes) = (seed, load, lanes);
         traffic.transport = if rc { Transport::Rc } else { Transport::Ud };
         let queueing =
@@ -147,6 +182,8 @@ proptest! {
             drain_rate: drain.map(BitsPerSecond),
             dma_rate: dma.map(BitsPerSecond),
             send_overhead: Picoseconds(overhead),
+            input_queueing: if voq { InputQueueing::Voq } else { InputQueueing::Fifo },
+            crossbar_speedup,
             ..traffic.parameters
         };
         let outcome = run(&traffic, 13, 1);
@@ -170,11 +207,16 @@ proptest! {
         rc in any::<bool>(),
         largest in prop::sample::select(vec![64u64, 3000, 9000]),
         buffer in 3000u64..20_000,
+        voq in any::<bool>(),
+        adaptive in prop::option::of(Just("min-hop")),
     ) {
         let mut traffic = base();
         (traffic.spec, traffic.seed, traffic.load, traffic.largest) = (spec, seed, load, largest);
         traffic.transport = if rc { Transport::Rc } else { Transport::Ud };
         traffic.parameters.buffer = Bytes(buffer);
+        traffic.adaptive = adaptive;
+        let queueing = if voq { InputQueueing::Voq } else { InputQueueing::Fifo };
+        traffic.parameters.input_queueing = queueing;
         let outcome = run(&traffic, 13, 1);
         match &outcome.ending {
             Ending::Drained => {
