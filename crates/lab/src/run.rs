@@ -50,9 +50,8 @@ impl Progress for Quiet {
 /// A run's simulated time is advanced in so many steps, between which progress is told and an
 /// interruption is noticed.
 const STEPS: u64 = 200;
-/// What a waiting message takes: some 80 bytes in a list that doubles when it is full, and is
-/// copied then.
-const MESSAGE_BYTES: u64 = 240;
+/// What a waiting message takes: 71 bytes were measured with 55 million of them.
+const MESSAGE_BYTES: u64 = 96;
 /// Flows are recorded one by one as long as their slices take no more than this.
 const FLOW_BYTES_MAX: u64 = 64 << 20;
 

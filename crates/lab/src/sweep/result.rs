@@ -110,7 +110,7 @@ impl SweepResult {
             experiment: sweep.base.clone(),
             command,
             axes: sweep.axes.iter().map(axis).collect(),
-            published: published(&sweep.base, &done),
+            published: published(sweep, &done),
             oddities: oddities(sweep, &records),
             asked: sweep.points.len(),
             finished: done.len(),
@@ -281,10 +281,13 @@ fn in_order(
     figures.iter().map(of).collect()
 }
 
-/// Of the rows of `[[published]]`, a saturation is the most that any point delivers; what other
-/// rows measure, single runs answer.
-fn published(base: &Experiment, done: &[&Record]) -> Vec<PublishedRow> {
-    let rows = base.published.iter().enumerate();
+/// Of the rows of `[[published]]`, a saturation is the most that any point delivers if nothing but
+/// loads is varied; what other rows measure, single runs answer.
+fn published(sweep: &Sweep, done: &[&Record]) -> Vec<PublishedRow> {
+    if !sweep.axes.iter().all(|axis| axis.key().ends_with(".load")) {
+        return Vec::new();
+    }
+    let rows = sweep.base.published.iter().enumerate();
     let rows = rows.filter(|(_, row)| matches!(row.measure, Measure::Saturation { .. }));
     let of = |(index, row): (usize, &crate::experiment::Published)| {
         let points = done.iter().filter_map(|record| *record.published.get(index)?);
