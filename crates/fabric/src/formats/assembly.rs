@@ -92,8 +92,8 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Adds a node with its header's line. One without a name is called what a netlist calls it, and
-    /// a name nobody could read is cut.
+    /// Adds a node with its header's line. One without a name is called what a netlist calls it,
+    /// and a name nobody could read is cut.
     pub(super) fn node(&mut self, line: usize, mut node: Node) -> Result<NodeId, FormatError> {
         self.count_ports(line, node.ports.len())?;
         if node.name.is_empty() {

@@ -35,7 +35,7 @@ impl Lattice {
     }
 
     /// Builds it. Port 2d + 1 leads towards + in dimension d and 2d + 2 towards -; hosts follow.
-    /// Dimension 0 varies fastest in the order of the switches. A dimension of size 1 has no cables.
+    /// Dimension 0 varies fastest in the order of the switches. One of size 1 has no cables.
     pub(super) fn build(&self) -> Result<Fabric, TopologyError> {
         let product = |n: u64, size: &u32| n.saturating_mul(u64::from(*size));
         let switches = self.sizes.iter().fold(1, product);

@@ -3,9 +3,10 @@
 //!
 //! Switches come before adapters, both in the order of their numbers; links are in the order a
 //! reader of the written file meets them. The order of the adapters is the rank order: hosts of the
-//! first switch first, but with rails the adapters of the first host first. GUIDs are deterministic and from a prefix of our own: the bytes
-//! `0a c1 ea`, whose first byte says "locally administered" (IEEE 802, 8.2), then `51` for a switch
-//! or `ca` for an adapter, 24 bits of index and 8 zero bits, to which a port adds its number.
+//! first switch first, but with rails the adapters of the first host first. GUIDs are deterministic
+//! and from a prefix of our own: the bytes `0a c1 ea`, whose first byte says "locally administered"
+//! (IEEE 802, 8.2), then `51` for a switch or `ca` for an adapter, 24 bits of index and 8 zero
+//! bits, to which a port adds its number.
 
 mod arguments;
 mod chain;

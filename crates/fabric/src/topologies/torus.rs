@@ -11,7 +11,8 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "torus:AxBx…, 1 to 6 sizes of 2 to 65536; \
                  hosts=1 on each switch, 1 to 252; speed=4xQDR",
     example: "torus:4x4x4",
-    reference: "Dally, Towles, \"Principles and practices of interconnection networks\", 2004, ch. 5",
+    reference: "Dally, Towles, \"Principles and practices of interconnection networks\", 2004, \
+                chapter 5",
     build,
 };
 

@@ -23,8 +23,8 @@ pub(super) const ENTRY: Entry = Entry {
                  w parents of a node, p parallel cables to each, 1 to 254; w1 > 1 makes w1 \
                  planes joined by hosts alone; speed=4xQDR",
     example: "xgft:4,6;1,3",
-    reference: "Öhring, Ibel, Das, Kumar, \"On generalized fat trees\", IPPS 1995; Zahavi, JPDC 2012 (parallel \
-                cables)",
+    reference: "Öhring, Ibel, Das, Kumar, \"On generalized fat trees\", IPPS 1995; Zahavi, \
+                JPDC 2012 (parallel cables)",
     build,
 };
 
