@@ -234,6 +234,14 @@ fn parameter_values(of: &preset::Parameters) -> Vec<(&'static str, String)> {
                 preset::InputArbitration::FlowFair => "flow-fair".into(),
             },
         ),
+        (
+            "input_queueing",
+            match of.input_queueing {
+                preset::InputQueueing::Fifo => "a queue a lane".into(),
+                preset::InputQueueing::Voq => "a queue per output".into(),
+            },
+        ),
+        ("crossbar_speedup", (f64::from(of.crossbar_speedup) / 100.0).to_string()),
     ]
 }
 

@@ -179,8 +179,9 @@ fn route(
     oddities: &mut Vec<String>,
 ) -> Result<Routed, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
-    let SubnetSpec { routing, lmc, lanes, vl_arbitration } = &variant.subnet;
-    let mut options = RouteOptions { lmc: *lmc, lanes: *lanes, ..RouteOptions::default() };
+    let SubnetSpec { routing, lmc, lanes, adaptive, vl_arbitration } = &variant.subnet;
+    let mut options =
+        RouteOptions { lmc: *lmc, lanes: *lanes, adaptive: *adaptive, ..RouteOptions::default() };
     let engine = match routing {
         Routing::DimensionOrderRule => {
             oddities.push(
@@ -231,7 +232,8 @@ fn check_routing(
     };
     let lanes = subnet.sl_to_vl.lanes();
     let plural = if lanes == 1 { "lane" } else { "lanes" };
-    fact(facts, "routing", format!("{}, {lanes} data {plural}", subnet.engine));
+    let adaptive = if subnet.adaptive.is_some() { ", adaptive" } else { "" };
+    fact(facts, "routing", format!("{}{adaptive}, {lanes} data {plural}", subnet.engine));
     let reached = check::reachability(fabric, subnet);
     if reached.hosts < reached.without_lid + 2 {
         let problem = "routing: there are no two hosts with LIDs; give a fabric file that has them";

@@ -357,11 +357,12 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
 
 /// What the model leaves out; every report says so.
 pub const NOT_MODELLED: &[&str] = &[
-    "Congestion control (FECN, BECN, CNP) and adaptive routing: switches forward by their tables.",
+    "Congestion control (FECN, BECN, CNP).",
     "Bit errors, retransmissions and link flaps: a cable works or is cut.",
     "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
     "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
-    "A switch's crossbar has no limit of its own; queues are one FIFO per input port and lane.",
+    "A switch's crossbar has no limit of its own besides its speed-up: each lane of each input is \
+     read by itself.",
     "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
     "Only the first cabled port of an adapter sends and receives.",
 ];

@@ -209,3 +209,32 @@ fn victims_that_deadlock_alone_give_no_slowdown() {
     let said = result.oddities().iter().any(|o| o.contains("deadlock without the hot flows"));
     assert!(said, "{:?}", result.oddities());
 }
+
+/// Four flows of one leaf that its tables send over one spine get one link's worth; where switches
+/// choose, they find the other spines. Queues per output and a fast crossbar reach switches too.
+#[test]
+fn switches_choose_and_queue_as_the_file_says() {
+    let fabric = "build = \"leaf-spine:leaves=5,hosts=4,spines=4\"";
+    let flow = |host: u32| {
+        format!(
+            "[[traffic]]\nname = \"flow {host}\"\nclass = \"background\"\n\
+             pattern = {{ kind = \"incast\", to = {} }}\nsenders = {{ hosts = [{host}] }}\n\
+             load = 0.9\nsize = \"2 KiB\"\n",
+            4 * (host + 1)
+        )
+    };
+    let flows: String = (0..4).map(flow).collect();
+    let all = |subnet: &str, sim: &str| -> f64 {
+        let text = text(fabric, subnet, &flows);
+        let preset = format!("preset = \"qdr\"\n{sim}");
+        let text = text.replace("preset = \"qdr\"", &preset);
+        let result = result(&text, Path::new("."));
+        result.variants[0].runs[0].figures.groups.iter().map(|g| g.delivered_load).sum()
+    };
+    let fixed = all("engine = \"fat-tree\"", "");
+    let adaptive = all("engine = \"fat-tree\"\nadaptive = \"yes\"", "");
+    assert!(fixed < 1.1 && adaptive > 3.2, "{fixed} {adaptive}");
+    let queues = "input_queueing = \"voq\"\ncrossbar_speedup = 2";
+    let queues = all("engine = \"fat-tree\"", queues);
+    assert!(queues < 1.1, "{queues}");
+}

@@ -13,7 +13,7 @@ use crate::outcome::{Deadlock, Ending, Outcome, Totals};
 use crate::port_set::PortSet;
 use crate::ranks::{Addressing, RankState};
 use crate::records::Records;
-use crate::simulation::{GroupSettings, Setup, Status};
+use crate::simulation::{GroupSettings, Setup, Status, radix};
 use crate::voq::Voq;
 use crate::wheel::{Event, Wheel};
 use crate::{Hosts, Parameters};
@@ -132,8 +132,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let ports = network.ports.len();
         let speedup = parameters.crossbar_speedup;
         let rate = |bits| LinkRate::from_bits(bits);
-        let switches = setup.fabric.nodes().iter().filter(|node| node.is_switch());
-        let radix = switches.map(|node| u32::from(node.port_count())).max().unwrap_or(0);
+        let radix = u32::from(radix(setup.fabric));
         let mut engine = Engine {
             now: 0,
             packets: Records::default(),

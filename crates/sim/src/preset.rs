@@ -161,7 +161,7 @@ macro_rules! preset {
                 ("queueing", "sourced: IBA vol. 1, 10.2: one send queue per queue pair"),
                 ("arbitration", "assumed: round-robin; IBA leaves it to the switch"),
                 ("input_queueing", "assumed: one queue a lane; IBA leaves it to the switch"),
-                ("crossbar_speedup", "assumed: 100, the rate of the output"),
+                ("crossbar_speedup", "assumed: the rate of the output"),
             ],
         };
     };
@@ -280,7 +280,7 @@ const NSIM_2014: Preset = Preset {
         ("queueing", "assumed: per destination"),
         ("arbitration", "assumed: round-robin"),
         ("input_queueing", "assumed: one queue a lane"),
-        ("crossbar_speedup", "assumed: 100, the rate of the output"),
+        ("crossbar_speedup", "assumed: the rate of the output"),
     ],
 };
 

@@ -200,7 +200,7 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet, lanes: usize) ->
 }
 
 /// The largest switch of a fabric.
-fn radix(fabric: &Fabric) -> u8 {
+pub(crate) fn radix(fabric: &Fabric) -> u8 {
     let radix = fabric.ids(NodeKind::Switch).map(|id| fabric.node(id).port_count());
     radix.max().unwrap_or(0)
 }

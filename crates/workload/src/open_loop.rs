@@ -24,8 +24,9 @@ struct Source {
 
 impl OpenLoop {
     /// The program of `rank` in these groups, whose position in `groups` is the index messages are
-    /// accounted to; give them as `Arc` where there are many ranks. `rate` is the rank's link, `mtu` the path MTU and `header(group)` the bytes a
-    /// packet has besides payload. A rank that sends in no group is done at once.
+    /// accounted to; give them as `Arc` where there are many ranks. `rate` is the rank's link,
+    /// `mtu` the path MTU and `header(group)` the bytes a packet has besides payload. A rank that
+    /// sends in no group is done at once.
     pub fn new<G: Clone + Into<Arc<FlowGroup>>>(
         rank: Rank,
         groups: &[G],

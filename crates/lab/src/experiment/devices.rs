@@ -3,7 +3,7 @@
 use super::keys::{Field, Keys, nearest, word};
 use crate::LabError;
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, wire};
-use clearlane_sim::{AdapterQueueing, InputArbitration, Parameters, Preset, preset};
+use clearlane_sim::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset, preset};
 
 /// Switches and adapters of a variant.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ const ARBITRATION: &[(&str, InputArbitration)] = &[
     ("oldest-first", InputArbitration::OldestFirst),
     ("flow-fair", InputArbitration::FlowFair),
 ];
+const INPUT_QUEUEING: &[(&str, InputQueueing)] =
+    &[("fifo", InputQueueing::Fifo), ("voq", InputQueueing::Voq)];
 pub(crate) const KEYS: &[&str] = &[
     "preset",
     "mtu",
@@ -45,12 +47,31 @@ pub(crate) const KEYS: &[&str] = &[
     "ack_coalescing",
     "queueing",
     "arbitration",
+    "input_queueing",
+    "crossbar_speedup",
 ];
 /// Words for "no limit" or "as the fabric or transport has it".
 const TRANSPORT: &str = "transport";
 const CABLE: &str = "cable";
 const UNLIMITED: &str = "unlimited";
 const ALL: &str = "all";
+
+/// How adapters and switches queue, and which packet is next.
+fn queues(keys: &Keys<'_>, p: &mut Parameters) -> Result<(), LabError> {
+    if let Some(field) = keys.optional("queueing") {
+        p.queueing = field.choice(QUEUEING)?;
+    }
+    if let Some(field) = keys.optional("arbitration") {
+        p.arbitration = field.choice(ARBITRATION)?;
+    }
+    if let Some(field) = keys.optional("input_queueing") {
+        p.input_queueing = field.choice(INPUT_QUEUEING)?;
+    }
+    if let Some(field) = keys.optional("crossbar_speedup") {
+        p.crossbar_speedup = (field.number(1.0, 16.0)? * 100.0).round() as u32;
+    }
+    Ok(())
+}
 
 /// `word` means nothing, everything else is read.
 fn unless<T>(
@@ -119,12 +140,7 @@ impl DevicesSpec {
                 return Err(field.error(&format!("is more than the {most} packets outstanding")));
             }
         }
-        if let Some(field) = keys.optional("queueing") {
-            p.queueing = field.choice(QUEUEING)?;
-        }
-        if let Some(field) = keys.optional("arbitration") {
-            p.arbitration = field.choice(ARBITRATION)?;
-        }
+        queues(&keys, &mut p)?;
         Ok(DevicesSpec { preset, parameters: p })
     }
 
@@ -153,6 +169,8 @@ impl DevicesSpec {
             ("ack_coalescing", i64::from(p.ack_coalescing).into()),
             ("queueing", word(QUEUEING, &p.queueing)),
             ("arbitration", word(ARBITRATION, &p.arbitration)),
+            ("input_queueing", word(INPUT_QUEUEING, &p.input_queueing)),
+            ("crossbar_speedup", (f64::from(p.crossbar_speedup) / 100.0).into()),
         ]
     }
 

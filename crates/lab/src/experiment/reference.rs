@@ -171,8 +171,14 @@ pub const KEYS: &[Key] = &[
     key(
         "subnet",
         "lanes",
-        ["whole number", "1 to 15", "1"],
+        ["whole number", "1 to 15", "1; layered 8"],
         "data lanes of engines that leave the choice",
+    ),
+    key(
+        "subnet",
+        "adaptive",
+        ["text", "no, yes", "no"],
+        "switches choose among the ports the engine allows",
     ),
     key(
         "subnet",
@@ -284,6 +290,18 @@ pub const KEYS: &[Key] = &[
         "arbitration",
         ["text", "round-robin, oldest-first, flow-fair", PRESET],
         "which input an output takes next",
+    ),
+    key(
+        "sim",
+        "input_queueing",
+        ["text", "fifo, voq", PRESET],
+        "one queue a lane of a switch input, or one per output (virtual output queues)",
+    ),
+    key(
+        "sim",
+        "crossbar_speedup",
+        ["number", "1 to 16", PRESET],
+        "how much faster than the output's link a packet leaves its input buffer",
     ),
     key(
         "traffic",

@@ -2,7 +2,7 @@
 
 use super::document::Value;
 use super::fabric::{path, text_of};
-use super::keys::{Field, Keys, nearest};
+use super::keys::{Field, Keys, nearest, word};
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
 use clearlane_subnet::{VlArbitration, VlWeight, engines};
@@ -29,6 +29,8 @@ pub struct SubnetSpec {
     pub lmc: Lmc,
     /// Data lanes of engines that leave the choice, 1 to 15.
     pub lanes: u8,
+    /// Whether switches choose among the ports the engine allows.
+    pub adaptive: bool,
     /// VL arbitration where it is not the engine's.
     pub vl_arbitration: Option<VlArbitration>,
 }
@@ -36,9 +38,11 @@ pub struct SubnetSpec {
 /// The value of `engine` that reads `lft`, and that of `forwarding`.
 const FILE: &str = "file";
 const RULE: &str = "dimension-order";
+const YES_NO: &[(&str, bool)] = &[("no", false), ("yes", true)];
 
 /// The keys of the table.
-pub(crate) const KEYS: &[&str] = &["engine", "lft", "forwarding", "lmc", "lanes", "vl_arbitration"];
+pub(crate) const KEYS: &[&str] =
+    &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "vl_arbitration"];
 
 impl SubnetSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
@@ -66,12 +70,18 @@ impl SubnetSpec {
             }
         };
         let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
-        let lanes = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?.unwrap_or(1);
+        let lanes = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?;
+        let usual = match &routing {
+            Routing::Engine(name) => engines::engine(name).map_or(1, |entry| entry.lanes),
+            _ => 1,
+        };
+        let adaptive = keys.optional("adaptive").map(|f| f.choice(YES_NO)).transpose()?;
         let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
         Ok(SubnetSpec {
             routing,
             lmc: Lmc::new(lmc as u8).unwrap_or_default(),
-            lanes: lanes as u8,
+            lanes: lanes.map_or(usual, |lanes| lanes as u8),
+            adaptive: adaptive.unwrap_or(false),
             vl_arbitration: arbitration.transpose()?,
         })
     }
@@ -93,6 +103,7 @@ impl SubnetSpec {
         };
         table.insert("lmc".into(), i64::from(self.lmc.value()).into());
         table.insert("lanes".into(), i64::from(self.lanes).into());
+        table.insert("adaptive".into(), word(YES_NO, &self.adaptive));
         if let Some(arbitration) = &self.vl_arbitration {
             let entries = |entries: &[VlWeight]| -> toml::Value {
                 let pair = |e: &VlWeight| vec![i64::from(e.vl.value()), i64::from(e.weight)];

@@ -35,6 +35,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "dimension order on meshes and tori, datelines coded in the SL",
     reference: "Dally, Seitz, IEEE Trans. Computers C-36(5), 1987; SL coding as torus-2QoS",
     parameters: "lmc 0 to 7 (all LIDs of a port take one route); lanes 2 to 15 on a torus",
+    lanes: 1,
+    adaptive: false,
     claims: Claims {
         minimal: true,
         deadlock_free: true,

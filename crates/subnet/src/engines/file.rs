@@ -23,6 +23,8 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "OpenSM, engine file (linux-rdma/opensm, doc/modular-routing.txt)",
     parameters: "files, at least one with tables, also opensm-sl2vl.dump and SLs of paths; lanes \
                  1 to 15; LIDs are the fabric's own",
+    lanes: 1,
+    adaptive: false,
     claims: Claims {
         minimal: false,
         deadlock_free: false,

@@ -21,6 +21,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "shortest paths, every LID over the least loaded minimal port",
     reference: "OpenSM, engine MINHOP (linux-rdma/opensm, doc/current-routing.txt)",
     parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
+    lanes: 1,
+    adaptive: true,
     claims: Claims {
         minimal: true,
         deadlock_free: false,

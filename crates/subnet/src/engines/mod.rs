@@ -31,10 +31,27 @@ pub struct Entry {
     pub reference: &'static str,
     /// Which of the [`RouteOptions`] it heeds, with ranges.
     pub parameters: &'static str,
+    /// Data VLs to route with where nobody says how many.
+    pub lanes: u8,
+    /// Whether it heeds [`RouteOptions::adaptive`].
+    pub adaptive: bool,
     /// What its tables are always like; the tests hold it to that.
     pub claims: Claims,
     /// Fills the tables.
     pub route: fn(&Fabric, &RouteOptions) -> Result<Subnet, RoutingError>,
+}
+
+impl Entry {
+    /// Fills the tables. Fails where the engine does, and if it is to let switches choose among
+    /// ports and cannot.
+    pub fn fill(&self, fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+        if options.adaptive && !self.adaptive {
+            let able = ALL.iter().filter(|entry| entry.adaptive).map(|entry| entry.name);
+            let able = able.collect::<Vec<_>>().join(", ");
+            return Err(RoutingError::NotAdaptive { engine: self.name, able });
+        }
+        (self.route)(fabric, options)
+    }
 }
 
 /// What an engine promises.
@@ -153,6 +170,14 @@ pub enum RoutingError {
         /// How many there are.
         lanes: u8,
     },
+    /// Switches are to choose among ports and the engine names none.
+    #[error("engine {engine} gives switches no ports to choose among; those that do are {able}")]
+    NotAdaptive {
+        /// The engine.
+        engine: &'static str,
+        /// Engines that do.
+        able: String,
+    },
     /// A dump cannot be read.
     #[error(transparent)]
     Dump(#[from] DumpError),
@@ -198,7 +223,7 @@ pub fn engine(name: &str) -> Result<&'static Entry, RoutingError> {
 
 /// Routes with the engine of this name.
 pub fn route(name: &str, fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
-    (engine(name)?.route)(fabric, options)
+    engine(name)?.fill(fabric, options)
 }
 
 /// The LIDs to route for.

@@ -27,6 +27,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "up*/down*: every cable has an up end, paths go up and then down; one lane suffices",
     reference: "Schroeder et al., Autonet, IEEE JSAC 9(8), 1991",
     parameters: "lmc 0 to 7; lanes 1 to 15; roots, else a tree's levels or the centre; adaptive",
+    lanes: 1,
+    adaptive: true,
     claims: Claims {
         minimal: false,
         deadlock_free: true,

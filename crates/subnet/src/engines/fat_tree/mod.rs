@@ -36,6 +36,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "up and down paths; no contention for shifts on whole trees, repairs damaged ones",
     reference: "Zahavi, JPDC 72(11), 2012 (D-mod-K)",
     parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
+    lanes: 1,
+    adaptive: true,
     claims: Claims {
         minimal: false,
         deadlock_free: true,

@@ -42,6 +42,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "shortest paths on any fabric, deadlock-free in the lanes given, as LASH and DFSSSP",
     reference: "Skeie et al., LASH, IPDPS 2002; Domke et al., DFSSSP, IPDPS 2011, Nue, HPDC 2016",
     parameters: "lmc 0 to 7; lanes 1 to 15, as many as may be used: the more, the shorter paths",
+    lanes: 8,
+    adaptive: false,
     claims: Claims {
         minimal: false,
         deadlock_free: true,
