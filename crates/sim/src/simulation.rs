@@ -145,6 +145,9 @@ impl Simulation {
         check(&setup, &hosts)?;
         let run = match setup.forwarding {
             Forwarding::Tables(subnet) => {
+                if let Some(groups) = &subnet.adaptive {
+                    check_groups(setup.fabric, subnet, groups)?;
+                }
                 check_tables(setup.fabric, &hosts, subnet)?;
                 let lanes = usize::from(subnet.sl_to_vl.lanes());
                 with_tables(setup, hosts, subnet, lanes)?
@@ -189,7 +192,6 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet, lanes: usize) ->
         None if voq => with_any_lanes(setup, hosts, lanes, WithVoq(tables())),
         None => with_forwarder(setup, hosts, lanes, tables()),
         Some(groups) => {
-            check_groups(fabric, subnet, groups)?;
             let forwarder = AdaptiveForwarder::new(fabric, subnet, groups);
             match voq {
                 true => with_any_lanes(setup, hosts, lanes, WithVoq(forwarder)),
@@ -331,30 +333,43 @@ fn check_tables(fabric: &Fabric, hosts: &Hosts, subnet: &Subnet) -> Result<(), S
     let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
     let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
     let mut seen_for = vec![0u32; fabric.nodes().len()];
+    let mut rows = vec![0; fabric.nodes().len()];
+    for (row, switch) in subnet.tables.switches().iter().enumerate() {
+        rows[switch.index()] = row;
+    }
+    let mut at_switches: Vec<NodeId> = Vec::new();
     for (rank, end) in hosts.ends().iter().enumerate() {
         let name = || fabric.node(end.node).name.clone();
         let (lid, _) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
-        for leaf in &leaves {
-            let mut at = *leaf;
-            while std::mem::replace(&mut seen_for[at.index()], rank as u32 + 1) != rank as u32 + 1 {
-                let entry = subnet.tables.port(at, lid);
-                let out = entry.filter(|port| port.value() > 0);
-                let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
-                match next {
-                    Some(peer) if peer == *end => break,
-                    Some(peer) if fabric.node(peer.node).is_switch() => at = peer.node,
-                    _ => {
-                        let what = match entry {
-                            None => "no entry".to_string(),
-                            Some(port) => {
-                                format!("port {port}, which leads to neither a switch nor it")
-                            }
-                        };
-                        let (host, switch) = (name(), fabric.node(at).name.clone());
-                        return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
-                    }
+        at_switches.extend(&leaves);
+        while let Some(at) = at_switches.pop() {
+            if std::mem::replace(&mut seen_for[at.index()], rank as u32 + 1) == rank as u32 + 1 {
+                continue;
+            }
+            let entry = subnet.tables.port(at, lid);
+            let out = entry.filter(|port| port.value() > 0);
+            let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
+            match next {
+                Some(peer) if peer == *end => continue,
+                Some(peer) if fabric.node(peer.node).is_switch() => at_switches.push(peer.node),
+                _ => {
+                    let what = match entry {
+                        None => "no entry".to_string(),
+                        Some(port) => {
+                            format!("port {port}, which leads to neither a switch nor it")
+                        }
+                    };
+                    let (host, switch) = (name(), fabric.node(at).name.clone());
+                    return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
                 }
             }
+            // A switch that chooses may send it to any of the group; `check_groups` has seen that
+            // all of them lead to switches.
+            let groups = subnet.adaptive.as_ref();
+            let choices = groups.map_or(&[][..], |groups| groups.ports(rows[at.index()], lid));
+            let port = |number: &u8| PortNumber::new(*number);
+            let ends = choices.iter().filter_map(port).map(|port| Endpoint { node: at, port });
+            at_switches.extend(ends.filter_map(|end| fabric.peer(end)).map(|peer| peer.node));
         }
     }
     Ok(())
