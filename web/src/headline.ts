@@ -30,7 +30,7 @@ export function masthead(report: Report): HTMLElement {
 export function headlineTable(report: Report): HTMLElement {
   const { columns, rows } = report.headline;
   const cellsOf = (column: HeadlineColumn) => rows.map((row) => row.cells[column.key]);
-  const best = columns.map((column) => bestCells(column.better, cellsOf(column)));
+  const best = columns.map((column) => bestCells(column.better, contenders(report, column)));
   const decimals = columns.map((column) => columnDecimals(cellsOf(column)));
   const intervals = columns.map((column) => cellsOf(column).some((cell) => cell?.interval != null));
   const head = html(
@@ -63,8 +63,21 @@ export function headlineTable(report: Report): HTMLElement {
   return section("results", "Results", scroll, note, oddities(report.oddities));
 }
 
+/** A network that stands still, or a figure that was still changing, is best at nothing. */
+function contenders(report: Report, column: HeadlineColumn): (Cell | undefined)[] {
+  return report.headline.rows.map((row) => {
+    const cell = row.cells[column.key];
+    return deadlocked(report, row) || cell?.converged === false ? undefined : cell;
+  });
+}
+
+function deadlocked(report: Report, row: HeadlineRow): boolean {
+  return report.variants.some(({ name, deadlock }) => name === row.variant && deadlock !== null);
+}
+
 /** Says beside a variant's name that its figures may not be the last word. */
 function unsettled(report: Report, row: HeadlineRow): HTMLElement | null {
+  if (deadlocked(report, row)) return html("span", { class: "unsettled" }, "deadlock");
   const seeds = row.unsettled ?? [];
   if (seeds.length === 0) return null;
   const of = report.seeds.length > 1 ? `: ${seeds.length} of ${report.seeds.length} seeds` : "";

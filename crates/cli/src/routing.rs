@@ -22,7 +22,7 @@ pub struct Routing {
     /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Data virtual lanes every link has; without it, as few as the engine needs
+    /// Data virtual lanes every link has; without it, as few as the engine needs (layered: 8)
     #[arg(long, value_name = "V", value_parser = clap::value_parser!(u8).range(1..=15))]
     lanes: Option<u8>,
     /// Let switches choose among the ports the engine allows (adaptive routing); every choice is

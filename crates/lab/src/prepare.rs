@@ -251,7 +251,13 @@ fn check_routing(
     }
     let value = format!("all {} paths between {} hosts", reached.pairs, reached.hosts);
     fact(facts, "reachability", value);
-    fact(facts, "deadlock-free", deadlock_free(fabric, subnet, &variant.traffic));
+    let deadlock_free = deadlock_free(fabric, subnet, &variant.traffic);
+    if let Some(how) = deadlock_free.strip_prefix("no: ") {
+        let by_hand = variant.traffic.iter().any(|group| group.sl.is_some());
+        let cause = if by_hand { ", the service levels of the traffic included" } else { "" };
+        oddities.push(format!("a deadlock is possible{cause}: {how}"));
+    }
+    fact(facts, "deadlock-free", deadlock_free);
     oddities.extend(shared_lanes(subnet, &variant.traffic));
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! its lane if the packet whose turn it is there lacks credits, itself or another: the turn holds
 //! the lane.
 
-use crate::engine::Engine;
+use crate::engine::{ARRIVE, Engine};
 use crate::forward::Forwarder;
 use crate::network::{Kind, NEVER, NIL};
 use crate::observe::Observer;
@@ -109,6 +109,10 @@ fn find_among_voqs<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
     let waits: Vec<Vec<(u8, u8, Option<usize>)>> =
         (0..buffers).map(|buffer| queues(buffer).collect()).collect();
     let mut stuck: Vec<bool> = waits.iter().map(|queues| !queues.is_empty()).collect();
+    // A packet on its way to a buffer may find a queue there that moves, and so free its space.
+    for event in engine.wheel.remaining().filter(|event| event.key >> 4 & 3 == ARRIVE) {
+        stuck[(event.key >> 6) as usize * V + (event.key & 15) as usize] = false;
+    }
     loop {
         let free = |buffer: &usize| {
             let blocked = |to: &Option<usize>| to.is_some_and(|to| stuck[to]);

@@ -176,7 +176,7 @@ impl Observer for Recorder {
     fn on_granted(&mut self, now: u64, port: u32, bytes: u32, busy: u64) {
         let counters = &mut self.counters[port];
         counters.xmit_pkts += 1;
-        counters.xmit_octets += u64::from(bytes - VCRC);
+        counters.xmit_octets += u64::from(bytes.saturating_sub(VCRC));
         let slices = self.slices(port);
         spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
     }
@@ -184,7 +184,7 @@ impl Observer for Recorder {
     fn on_received(&mut self, port: u32, bytes: u32) {
         let counters = &mut self.counters[port];
         counters.rcv_pkts += 1;
-        counters.rcv_octets += u64::from(bytes - VCRC);
+        counters.rcv_octets += u64::from(bytes.saturating_sub(VCRC));
     }
 
     fn on_waited(&mut self, since: u64, now: u64, port: u32) {

@@ -256,7 +256,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         // When the packet has left its buffer.
         let mut left = done;
         if self.speedup > 100 {
-            left = (self.now + busy * 100 / u64::from(self.speedup)).max(tail);
+            // Later than now, however fast: what a grant does is not seen at its own instant.
+            let crossing = (busy * 100 / u64::from(self.speedup)).max(1);
+            left = (self.now + crossing).max(tail);
         }
         self.leave(port, output, lane, input, from, next);
         if F::ADAPTIVE {

@@ -10,7 +10,7 @@ use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
-use clearlane_subnet::check::reachability;
+use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
 use serde_json::json;
@@ -112,6 +112,9 @@ fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str])
     let mut text = format!("{}\n", headline(fabric, subnet));
     for remark in &subnet.remarks {
         text.push_str(&format!("  {remark}\n"));
+    }
+    if !credit_loop(fabric, subnet).is_sane() {
+        text.push_str("  a credit loop is possible by these tables; `clearlane check` shows it\n");
     }
     let would = if arguments.writing.dry_run { "would write " } else { "" };
     let mut table = Table::plain(&[Align::Left, Align::Left]);

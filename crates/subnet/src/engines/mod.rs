@@ -50,7 +50,16 @@ impl Entry {
             let able = able.collect::<Vec<_>>().join(", ");
             return Err(RoutingError::NotAdaptive { engine: self.name, able });
         }
-        (self.route)(fabric, options)
+        let mut subnet = (self.route)(fabric, options)?;
+        if let Some(groups) = &subnet.adaptive {
+            let rows = 0..subnet.tables.switches().len();
+            let choosing = rows.filter(|row| !groups.lists(*row).is_empty()).count();
+            subnet.remarks.push(format!(
+                "{choosing} switches may choose among ports; table files and figures of balance \
+                 are those of the first choice"
+            ));
+        }
+        Ok(subnet)
     }
 }
 
