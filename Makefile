@@ -28,6 +28,7 @@ help:
 
 demo:
 	@scripts/setup build
+	@test -x $(CLEARLANE) || echo "building; the first time this takes some minutes"
 	@cargo build --release --quiet -p clearlane
 	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
 	@$(CLEARLANE) run $(EXPERIMENT) --out $(OUT) --force \
