@@ -12,6 +12,7 @@ use crate::wheel::Event;
 use clearlane_ib::{VirtualLane, wire};
 use clearlane_workload::{Handle, Transport};
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 /// A message on its way, from being posted to its last packet leaving or arriving.
 #[derive(Clone, Copy, Debug)]
@@ -148,9 +149,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     }
 
     fn queue(&mut self, key: QueueKey) -> u32 {
-        if let Some(queue) = self.queue_of.get(&key) {
-            return *queue;
-        }
+        let entry = match self.queue_of.entry(key) {
+            Entry::Occupied(queue) => return *queue.get(),
+            Entry::Vacant(entry) => entry,
+        };
         let record = SendQueue { messages: List::EMPTY, next: NIL, key, active: false };
         let queue = match self.free_queues.pop() {
             Some(queue) => {
@@ -162,8 +164,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 self.queues.len() as u32 - 1
             }
         };
-        self.queue_of.insert(key, queue);
-        queue
+        *entry.insert(queue)
     }
 
     fn pair(&mut self, key: QueueKey, queue: u32) -> u32 {
@@ -227,7 +228,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 break;
             }
             self.adapters[rank].posted.pop_front(&mut self.messages);
-            self.enqueue(id);
+            if self.leaves_at_once(port, rank, id) {
+                self.send_at_once(port, rank, id);
+            } else {
+                self.enqueue(id);
+            }
         }
         let free_at = self.ports[port].free_at;
         if self.adapters[rank].busy_lanes == 0 {
@@ -279,6 +284,34 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         }
     }
 
+    /// Whether a datagram of one packet finds its adapter idle: it needs no queue.
+    #[inline(always)]
+    fn leaves_at_once(&mut self, port: u32, rank: u32, id: u32) -> bool {
+        let (adapter, message) = (&self.adapters[rank], &self.messages[id]);
+        let group = &self.groups[usize::from(message.group)];
+        // Nothing is in any ring, so no engine is at work and nothing stands in line for one.
+        let idle = adapter.busy_lanes == 0
+            && adapter.dma_at <= self.now
+            && self.ports[port].free_at <= self.now;
+        let fits = group.transport == Transport::Ud
+            && message.bytes <= u64::from(self.parameters.mtu)
+            && self.parameters.queueing == AdapterQueueing::PerDestination;
+        if !idle || !fits {
+            return false;
+        }
+        let lane = message.lane;
+        let bytes = message.bytes as u32 + self.parameters.header_bytes(Transport::Ud);
+        self.has_credits(port, lane, wire::credits(bytes) as u16)
+    }
+
+    #[inline(always)]
+    fn send_at_once(&mut self, port: u32, rank: u32, id: u32) {
+        let lane = self.messages[id].lane;
+        let packet = self.inject_data(rank, id);
+        self.message_left(rank, id);
+        self.transmit(port, lane, packet);
+    }
+
     /// Credits the next packet of a lane needs and when it may leave at the earliest.
     fn next_need(&self, rank: u32, lane: u8) -> (u16, u64) {
         let adapter = &self.adapters[rank];
@@ -316,19 +349,26 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let ring = &mut self.adapters[rank].rings[usize::from(lane) % V];
         let queue = ring.pop_front(&mut self.queues).unwrap_or_default();
         let id = self.queues[queue].messages.head;
+        let packet = self.inject_data(rank, id);
+        let done = self.packets[packet].flags & LAST != 0;
+        if done {
+            self.queues[queue].messages.pop_front(&mut self.messages);
+            self.message_left(rank, id);
+        }
+        self.rotate(rank, queue, done);
+        packet
+    }
+
+    /// The next packet of a message, read from host memory.
+    #[inline(always)]
+    fn inject_data(&mut self, rank: u32, id: u32) -> u32 {
         let packet = self.packetize(rank, id);
         if let Some(rate) = self.dma {
             let bytes = u64::from(packet.bytes);
             self.adapters[rank].dma_at = self.now + rate.serialisation(bytes);
         }
         self.totals.packets_injected += 1;
-        let done = packet.flags & LAST != 0;
-        let packet = self.admit(packet);
-        if done {
-            self.message_left(rank, queue, id);
-        }
-        self.rotate(rank, queue, done);
-        packet
+        self.admit(packet)
     }
 
     /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
@@ -405,10 +445,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         }
     }
 
-    /// All packets of the head message have left: it makes room for the next one.
-    fn message_left(&mut self, rank: u32, queue: u32, id: u32) {
+    /// All packets of a message have left.
+    fn message_left(&mut self, rank: u32, id: u32) {
         let message = self.messages[id];
-        self.queues[queue].messages.pop_front(&mut self.messages);
         if let Some(handle) = message.handle {
             if message.queue_pair == NIL {
                 self.finish_operation(rank, handle, self.now);

@@ -1,11 +1,12 @@
 //! Credits of a lane: how many are in hand and which are on their way back. A return is a time at
 //! the port that will have it, looked at when that port has something to send: it is no event.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, WAKE, key};
 use crate::forward::Forwarder;
 use crate::network::{NEVER, NO_RETURN, RING};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
+use crate::wheel::Event;
 
 /// When a return arrives.
 #[inline(always)]
@@ -30,10 +31,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         while due(record.ring[at][0]) <= self.now {
             record.credits[at] += take_first(&mut record.ring[at]);
         }
-        if record.overflow >> lane & 1 == 1 {
+        if record.overflow != 0 && record.overflow >> lane & 1 == 1 {
             self.refill(port, lane);
+            return self.ports[port].credits[at] >= need;
         }
-        self.ports[port].credits[at] >= need
+        record.credits[at] >= need
     }
 
     /// Moves returns from the overflow list into the ring, the oldest first.
@@ -94,7 +96,8 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         NEVER
     }
 
-    /// Credits for space freed in a buffer reach the port that fills it at `time`.
+    /// Credits for space freed in a buffer reach the port that fills it at `time`. Who waits for
+    /// them looks then.
     #[inline(always)]
     pub(crate) fn return_credits(&mut self, port: u32, lane: u8, credits: u16, time: u64) {
         let record = &mut self.ports[port];
@@ -104,37 +107,25 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         if ring[RING - 1] != NO_RETURN && due(ring[0]) <= self.now {
             record.credits[at] += take_first(ring);
         }
-        if F::VOQ {
+        let full = ring[RING - 1] != NO_RETURN || record.overflow != 0;
+        if F::VOQ || full {
             self.insert_return(port, lane, entry);
-            return self.credits_returned(port, lane, time);
-        }
-        let free = if record.overflow >> lane & 1 == 1 {
-            None
         } else {
-            ring.iter().position(|entry| *entry == NO_RETURN)
-        };
-        match free {
-            Some(place) => ring[place] = entry,
-            None => {
-                record.overflow |= 1 << lane;
-                self.overflow.entry((port, lane)).or_default().push_back(entry);
-            }
+            let place = usize::from(ring[0] != NO_RETURN) + usize::from(ring[1] != NO_RETURN);
+            ring[place] = entry;
         }
-        self.credits_returned(port, lane, time);
-    }
-
-    /// Credits of a lane arrive at `time`: who waits for them looks then.
-    #[inline(always)]
-    fn credits_returned(&mut self, port: u32, lane: u8, time: u64) {
-        let record = &self.ports[port];
+        let record = &mut self.ports[port];
         if record.waiting >> lane & 1 == 1 {
             let when = time.max(record.free_at);
-            self.wake(port, when);
+            if when < record.wake_at {
+                record.wake_at = when;
+                self.wheel.push(Event { time: when, key: key(port, WAKE, 0), packet: 0 });
+            }
         }
     }
 
-    /// A queue per output lets packets leave one buffer side by side, so returns need not come in
-    /// the order of their time; they are kept in it.
+    /// A return for which the ring has no room, or, with a queue per output, which need not come
+    /// in the order of its time, because packets leave one buffer side by side: it is put in order.
     #[inline(never)]
     fn insert_return(&mut self, port: u32, lane: u8, mut entry: u64) {
         if self.ports[port].overflow >> lane & 1 == 1 {
@@ -142,7 +133,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             self.refill(port, lane);
         }
         let record = &mut self.ports[port];
-        for place in &mut record.ring[usize::from(lane)] {
+        for place in &mut record.ring[usize::from(lane) % V] {
             if entry < *place {
                 std::mem::swap(place, &mut entry);
             }

@@ -320,8 +320,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let when = ready.max(out.free_at);
         if when <= self.now {
             self.dirty.push(to);
-        } else {
-            self.wake(to, when);
+        } else if when < out.wake_at {
+            out.wake_at = when;
+            self.wheel.push(Event { time: when, key: key(to, WAKE, 0), packet: 0 });
         }
     }
 
@@ -429,25 +430,32 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Run for Engine<F, O,
         if self.deadlock.is_some() {
             return Status::Deadlocked;
         }
+        let mut stop = self.next_check.min(until + 1);
         loop {
-            let Some(time) = self.wheel.peek() else {
-                if !self.wheel.advance() {
-                    break;
+            let time = self.wheel.peek();
+            if time >= stop {
+                if time == NEVER {
+                    if !self.wheel.advance() {
+                        break;
+                    }
+                    if self.fetches_ahead {
+                        self.fetch_ahead();
+                    }
+                    continue;
                 }
-                if self.fetches_ahead {
-                    self.fetch_ahead();
+                if let Some(status) = self.pause(time, until) {
+                    return status;
                 }
-                continue;
-            };
-            if time >= self.next_check.min(until + 1)
-                && let Some(status) = self.pause(time, until)
-            {
-                return status;
+                stop = self.next_check.min(until + 1);
             }
             self.now = time;
-            while let Some(event) = self.wheel.pop_at(time) {
+            loop {
+                let event = self.wheel.pop();
                 self.totals.events += 1;
                 self.apply(event);
+                if self.wheel.peek() != time {
+                    break;
+                }
             }
             self.arbitrate_all();
             while F::ADAPTIVE && !self.undecided.is_empty() {

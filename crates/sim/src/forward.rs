@@ -212,28 +212,30 @@ struct Ring {
     steps_at: u32,
 }
 
-/// The way to b is down.
+/// The way is down.
 const MINUS: u8 = 1;
-/// Both ways are equally long.
-const TIE: u8 = 2;
-/// First of two bits: the link up is a wrap link, the link down is.
-const WRAPS_AT: u8 = 2;
+/// It is by a wrap link, one bit further up.
+const WRAPS_AT: u32 = 1;
+/// From this bit on the same for the switches that go the other way at a tie.
+const OTHER_AT: u32 = 4;
 
 /// The step from `a` towards `b` on a ring (or a line) of `k`.
 fn step(a: u32, b: u32, k: u32, wraps: bool) -> u8 {
     let ahead = (b + k - a) % k;
-    let wrap =
-        u8::from(wraps && a + 1 == k) << WRAPS_AT | u8::from(wraps && a == 0) << (WRAPS_AT + 1);
+    let way = |minus: bool| {
+        let wrap = wraps && if minus { a == 0 } else { a + 1 == k };
+        (u8::from(minus) * MINUS) | (u8::from(wrap) << WRAPS_AT)
+    };
     let minus = if wraps { 2 * ahead > k } else { b < a };
     let tie = wraps && 2 * ahead == k;
-    wrap | if tie { TIE } else { u8::from(minus) }
+    way(minus) | way(minus || tie) << OTHER_AT
 }
 
 /// Dimension order on a grid with a dateline in the lane.
 pub(crate) struct GridForwarder {
     rings: [Ring; 8],
-    /// What to do at coordinate a for b, in each dimension: `MINUS`, `TIE`, and whether the link
-    /// up (bit `WRAPS_AT`) and the link down (the next bit) are wrap links.
+    /// The step from coordinate a towards b, in each dimension: `MINUS` and `WRAPS_AT`, and from
+    /// bit `OTHER_AT` on the same for half of the switches.
     steps: Records<u8>,
     /// Coordinates of each switch, one byte a dimension from the lowest byte on.
     coords: Records<u64>,
@@ -313,9 +315,8 @@ impl Forwarder for GridForwarder {
         let ring = &self.rings[dim as usize % 8];
         let step = self.steps[ring.steps_at + u32::from(a) * ring.k + u32::from(b)];
         // A tie: half of the switches of every ring go each way.
-        let tie = (switch ^ (switch >> 5)) & 1;
-        let minus = if step & TIE == 0 { step & MINUS } else { tie as u8 };
-        let wrap = step >> (WRAPS_AT + minus) & 1;
+        let way = step >> (OTHER_AT * ((switch ^ (switch >> 5)) & 1));
+        let (minus, wrap) = (way & MINUS, way >> WRAPS_AT & 1);
         let stays = u32::from(input >> 1) == dim;
         let lane = wrap | if stays { lane } else { 0 };
         (2 * dim as u8 + minus, lane)

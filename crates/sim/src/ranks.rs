@@ -251,11 +251,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         };
         let port = self.hosts_at + rank;
         let ready = message.ready;
+        self.adapters[rank].posted.push_back(&mut self.messages, id);
         if ready <= self.now {
-            self.enqueue(id);
             self.dirty.push(port);
         } else {
-            self.adapters[rank].posted.push_back(&mut self.messages, id);
             self.wake(port, ready);
         }
     }

@@ -28,6 +28,11 @@ impl<T> Records<T> {
         self.0.push(record);
     }
 
+    /// `count` records from `first` on.
+    pub(crate) fn slice(&self, first: u32, count: u32) -> &[T] {
+        &self.0[first as usize..][..count as usize]
+    }
+
     /// Asks the processor to fetch the first `LINES` cache lines of a record. Any index will do.
     #[inline(always)]
     pub(crate) fn prefetch<const LINES: usize>(&self, index: u32) {

@@ -2,7 +2,7 @@
 
 use crate::InputArbitration;
 use crate::arbiter::Table;
-use crate::engine::{ARRIVE, DELIVER, Engine, key};
+use crate::engine::{ARRIVE, DELIVER, Engine, WAKE, key};
 use crate::forward::Forwarder;
 use crate::network::{ACK, Kind, NEVER, NIL, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
@@ -233,26 +233,22 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         self.fair.insert((port, lane, source), tag + u64::from(bytes));
     }
 
-    /// Sends the head of (input, from) out of (port, lane).
+    /// Sends the head of (input, from) out of (port, lane). First everything is read, then written,
+    /// record by record: between a write and a read elsewhere every address is made anew.
     #[inline(always)]
     fn grant(&mut self, port: u32, lane: u8, table: Table, input: u32, from: u8) {
-        let (lane_at, from_at) = (usize::from(lane) % V, usize::from(from) % V);
-        let head = self.head(input, from, self.ports[port].local);
-        let source_port = &self.ports[input];
-        let (upstream, local) = (source_port.peer, source_port.local);
-        let packet = &mut self.packets[head];
-        let (bytes, credits, next) = (packet.bytes, packet.credits, packet.next);
-        let (is_ack, source, tail) = (packet.flags & ACK != 0, packet.source, packet.tail);
-        packet.next = NIL;
-        packet.route = UNROUTED;
-        let record = &mut self.ports[port];
+        let record = &self.ports[port];
+        let output = record.local;
         let class = &self.classes[u32::from(record.class)];
+        let (kind, peer, flight) = (class.kind, record.peer, class.flight);
+        let head = self.head(input, from, output);
+        let packet = &mut self.packets[head];
+        let (bytes, credits) = (packet.bytes, packet.credits);
+        let (is_ack, source, tail) = (packet.flags & ACK != 0, packet.source, packet.tail);
         let busy = class.rate.serialisation(u64::from(bytes));
+        packet.route = UNROUTED;
+        let next = std::mem::replace(&mut packet.next, NIL);
         let done = self.now + busy;
-        record.free_at = done;
-        record.credits[lane_at] -= credits;
-        record.turn[lane_at] = ((u32::from(local) + 1) % B::PORTS) as u8;
-        let (kind, peer, flight, output) = (class.kind, record.peer, class.flight, record.local);
         // When the packet has left its buffer.
         let mut left = done;
         if self.speedup > 100 {
@@ -260,11 +256,26 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             let crossing = (busy * 100 / u64::from(self.speedup)).max(1);
             left = (self.now + crossing).max(tail);
         }
-        self.leave(port, output, lane, input, from, next);
+        let (upstream, local, still) = self.leave(input, from, output, lane, next, left);
+        let record = &mut self.ports[port];
+        record.free_at = done;
+        let lane_at = usize::from(lane) % V;
+        record.credits[lane_at] -= credits;
+        record.turn[lane_at] = ((u32::from(local) + 1) % B::PORTS) as u8;
+        if !still {
+            record.waiters[lane_at].remove(local);
+            if record.waiters[lane_at].is_empty() {
+                record.waiting &= !(1 << lane);
+            }
+        }
+        // The head that comes next asks for its own look.
+        if record.waiting != 0 && done < record.wake_at {
+            record.wake_at = done;
+            self.wheel.push(Event { time: done, key: key(port, WAKE, 0), packet: 0 });
+        }
         if F::ADAPTIVE {
             self.backlog[port] -= u32::from(credits);
         }
-        self.ports[input].ready[from_at] = left;
         if V > 1 && table != Table::Neither {
             self.arbiters[port].charge(&self.tables, table, u32::from(bytes));
         }
@@ -285,49 +296,54 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         self.return_credits(upstream, from, credits, left + self.credit_delay);
         if next != NIL {
             if F::VOQ {
-                let index = self.voq(input, from_at, output);
+                let index = self.voq(input, usize::from(from), output);
                 self.head_of_voq(input, index, next, left);
             } else {
                 self.expose(input, from, next);
             }
         }
-        if self.ports[port].waiting != 0 {
-            self.wake(port, done);
-        }
     }
 
-    /// Takes the head of (input, from) off its buffer and off the waiters of (port, lane).
+    /// Takes the head of (input, from), which leaves by (output, lane), off its buffer. Returns the
+    /// port that filled the buffer, the input's place among the waiters, and whether another lane
+    /// of the input wants the same output and lane.
     #[inline(always)]
-    fn leave(&mut self, port: u32, output: u8, lane: u8, input: u32, from: u8, next: u32) {
-        let local = self.ports[input].local;
-        // Another lane of the same input may want the same output and lane.
+    fn leave(
+        &mut self,
+        input: u32,
+        from: u8,
+        output: u8,
+        lane: u8,
+        next: u32,
+        left: u64,
+    ) -> (u32, u8, bool) {
+        let at = usize::from(from) % V;
         let still = if F::VOQ {
-            let index = self.voq(input, usize::from(from), output);
+            let index = self.voq(input, at, output);
             self.voqs[index].head = next;
-            (0..V).filter(|other| *other != usize::from(from)).any(|other| {
+            (0..V).filter(|other| *other != at).any(|other| {
                 let voq = &self.voqs[self.voq(input, other, output)];
                 voq.head != NIL && voq.lane == lane
             })
         } else {
-            let record = &mut self.ports[input];
-            record.head[usize::from(from) % V] = next;
-            V > 1
-                && (0..V).any(|other| {
-                    other != usize::from(from)
-                        && record.head[other] != NIL
-                        && record.output[other] == output
-                        && record.lane[other] == lane
-                })
+            let record = &self.ports[input];
+            let wants = |other: usize| {
+                record.head[other] != NIL
+                    && record.output[other] == output
+                    && record.lane[other] == lane
+            };
+            match V {
+                1 => false,
+                2 => wants((at + 1) % V),
+                _ => (0..V).any(|other| other != at && wants(other)),
+            }
         };
-        if still {
-            return;
+        let record = &mut self.ports[input];
+        if !F::VOQ {
+            record.head[at] = next;
         }
-        let record = &mut self.ports[port];
-        let waiters = &mut record.waiters[usize::from(lane) % V];
-        waiters.remove(local);
-        if waiters.is_empty() {
-            record.waiting &= !(1 << lane);
-        }
+        record.ready[at] = left;
+        (record.peer, record.local, still)
     }
 
     #[inline(always)]

@@ -36,21 +36,23 @@ const SLOTS: u64 = 8192;
 const WORDS: usize = (SLOTS / 64) as usize;
 
 /// Events in a block of a later window.
-const BLOCK: usize = 16;
+const BLOCK: u32 = 16;
 
-/// Part of a window's events.
-#[derive(Clone, Copy)]
-struct Block {
-    events: [Packed; BLOCK],
-    /// The block filled before this one.
-    before: u32,
-}
+/// The events of a later window: where the next one goes in its newest block. A multiple of
+/// `BLOCK` if that block is full, `NONE` if there is none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slot(u32);
 
-/// The events of a later window: its newest block and how many events there are in all.
-#[derive(Clone, Copy)]
-struct Slot {
-    block: u32,
-    count: u32,
+const NONE: Slot = Slot(0);
+
+impl Slot {
+    /// The newest block and how many events it holds.
+    #[inline(always)]
+    fn newest(self) -> (u32, u32) {
+        // The first block of all stays unused, so that `NONE` is no place.
+        let last = self.0.wrapping_sub(1);
+        (if self == NONE { NIL } else { last / BLOCK }, last % BLOCK + 1)
+    }
 }
 
 /// Events in the order of (time, key).
@@ -64,9 +66,13 @@ pub(crate) struct Wheel {
     /// Later windows by window number modulo `SLOTS`.
     slots: Box<[Slot; SLOTS as usize]>,
     occupied: [u64; WORDS],
-    /// Blocks of all later windows: memory follows the events under way, not the busiest window.
-    blocks: Records<Block>,
-    /// Blocks in no window, linked by `before`.
+    /// Blocks of all later windows, one after the other: memory follows the events under way, not
+    /// the busiest window.
+    events: Records<Packed>,
+    /// By block: the one filled before it for the same window, or, of blocks in no window, the
+    /// next free one.
+    before: Records<u32>,
+    /// The first block in no window.
     free: u32,
     /// Beyond the last slot.
     far: BinaryHeap<Reverse<Packed>>,
@@ -80,9 +86,10 @@ impl Wheel {
             window: 0,
             current: vec![END],
             cursor: 0,
-            slots: Box::new([Slot { block: NIL, count: 0 }; SLOTS as usize]),
+            slots: Box::new([NONE; SLOTS as usize]),
             occupied: [0; WORDS],
-            blocks: Records::default(),
+            events: vec![END; BLOCK as usize].into(),
+            before: vec![NIL].into(),
             free: NIL,
             far: BinaryHeap::new(),
         }
@@ -101,29 +108,29 @@ impl Wheel {
 
     #[inline(always)]
     fn push_near(&mut self, at: usize, packed: Packed) {
-        let Slot { block, count } = self.slots[at];
-        let place = count as usize % BLOCK;
-        if place == 0 {
+        let place = self.slots[at].0;
+        if place.is_multiple_of(BLOCK) {
             return self.push_block(at, packed);
         }
-        self.blocks[block].events[place] = packed;
-        self.slots[at].count = count + 1;
+        self.slots[at].0 = place + 1;
+        self.events[place] = packed;
     }
 
     /// Adds an event to a window whose newest block is full, or that has none.
     #[inline(never)]
     fn push_block(&mut self, at: usize, packed: Packed) {
-        let slot = &mut self.slots[at];
-        let before = std::mem::replace(&mut slot.block, self.free);
-        if self.free == NIL {
-            slot.block = self.blocks.len() as u32;
-            self.blocks.push(Block { events: [packed; BLOCK], before });
+        let (before, _) = self.slots[at].newest();
+        let block = if self.free == NIL {
+            (0..BLOCK).for_each(|_| self.events.push(END));
+            self.before.push(before);
+            self.before.len() as u32 - 1
         } else {
-            let record = &mut self.blocks[slot.block];
-            record.events[0] = packed;
-            self.free = std::mem::replace(&mut record.before, before);
-        }
-        slot.count += 1;
+            let block = self.free;
+            self.free = std::mem::replace(&mut self.before[block], before);
+            block
+        };
+        self.events[block * BLOCK] = packed;
+        self.slots[at].0 = block * BLOCK + 1;
         self.occupied[at / 64] |= 1 << (at % 64);
     }
 
@@ -146,23 +153,19 @@ impl Wheel {
         unsafe { *self.current.get_unchecked(self.cursor) }
     }
 
-    /// The time of the next event of the current window.
+    /// The time of the next event of the current window, `NEVER` after its last.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Option<u64> {
-        let packed = self.next();
-        (packed != END).then_some((packed >> 64) as u64)
+    pub(crate) fn peek(&self) -> u64 {
+        (self.next() >> 64) as u64
     }
 
-    /// The next event of the current window if it lies at `time`.
+    /// Takes out the next event of the current window, which must not be at its end.
     #[inline(always)]
-    pub(crate) fn pop_at(&mut self, time: u64) -> Option<Event> {
-        let event = unpack(self.next());
-        // `END` lies at a time no event has.
-        if event.time != time {
-            return None;
-        }
+    pub(crate) fn pop(&mut self) -> Event {
+        let packed = self.next();
+        debug_assert!(packed != END);
         self.cursor += 1;
-        Some(event)
+        unpack(packed)
     }
 
     /// Makes the next window that holds events the current one; false if there are none.
@@ -199,17 +202,14 @@ impl Wheel {
 
     /// Makes the events of a slot the current ones and frees its blocks.
     fn take_slot(&mut self, at: usize) {
-        let Slot { block, count } =
-            std::mem::replace(&mut self.slots[at], Slot { block: NIL, count: 0 });
+        let (mut block, mut filled) = std::mem::replace(&mut self.slots[at], NONE).newest();
         self.current.clear();
-        let (mut id, mut filled) = (block, (count as usize).wrapping_sub(1) % BLOCK + 1);
-        while id != NIL {
-            let record = &mut self.blocks[id];
-            self.current.extend_from_slice(&record.events[..filled]);
+        while block != NIL {
+            self.current.extend_from_slice(self.events.slice(block * BLOCK, filled));
             filled = BLOCK;
-            let before = std::mem::replace(&mut record.before, self.free);
-            self.free = id;
-            id = before;
+            let before = std::mem::replace(&mut self.before[block], self.free);
+            self.free = block;
+            block = before;
         }
     }
 
@@ -226,18 +226,17 @@ impl Wheel {
 
     #[inline(always)]
     fn events_in(&self, slot: Slot) -> impl Iterator<Item = Event> + '_ {
-        let mut filled = (slot.count as usize).wrapping_sub(1) % BLOCK + 1;
-        let mut id = slot.block;
+        let (mut block, mut filled) = slot.newest();
         let mut at = 0;
         std::iter::from_fn(move || {
             if at == filled {
-                (id, at, filled) = (self.blocks[id].before, 0, BLOCK);
+                (block, at, filled) = (self.before[block], 0, BLOCK);
             }
-            if id == NIL {
+            if block == NIL {
                 return None;
             }
             at += 1;
-            Some(unpack(self.blocks[id].events[at - 1]))
+            Some(unpack(self.events[block * BLOCK + at - 1]))
         })
     }
 
@@ -276,13 +275,12 @@ mod tests {
     use clearlane_ib::random::Stream;
 
     fn take(wheel: &mut Wheel) -> Option<Event> {
-        while wheel.peek().is_none() {
+        while wheel.peek() == u64::MAX {
             if !wheel.advance() {
                 return None;
             }
         }
-        let time = wheel.peek()?;
-        wheel.pop_at(time)
+        Some(wheel.pop())
     }
 
     /// Random pushes, always at or after the last event taken, in any width, against a sorted list.
