@@ -45,9 +45,6 @@ pub struct Setup<'a> {
 /// A width of the event queue's slots at which a slot of a busy fabric holds a handful of events:
 /// 8 ns for a hundred hosts, half a nanosecond for four thousand.
 pub fn queue_width_log2(hosts: usize) -> u32 {
-    if let Ok(w) = std::env::var("WIDTH") {
-        return w.parse().unwrap();
-    }
     let busier = (hosts / 128).max(1).ilog2();
     13u32.saturating_sub(busier).max(8)
 }
