@@ -1,0 +1,43 @@
+//! At a switch output: which packets leave with FECN set.
+
+use crate::state::{Saved, StateError};
+use clearlane_ib::{Bytes, Picoseconds};
+
+/// What a marker sees of its output and lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutputQueue {
+    /// Bytes that wait for the output and lane, over all inputs of the switch, without the packet in
+    /// service.
+    pub queued: Bytes,
+    /// Whether the lane had a packet and no credits for it at any time since the last departure.
+    pub starved: bool,
+}
+
+/// A packet about to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departing {
+    /// Bytes on the wire.
+    pub bytes: u32,
+}
+
+/// Decides which packets of one output and lane are marked. ACKs and CNPs are never asked about.
+pub trait Marker: Send {
+    /// A packet has joined the queue, or left it.
+    fn on_changed(&mut self, now: Picoseconds, queue: &OutputQueue);
+
+    /// Whether `packet`, which departs now and is no longer in `queue`, leaves with FECN set. `draw`
+    /// is 64 uniform bits of this output and lane.
+    fn mark(
+        &mut self,
+        now: Picoseconds,
+        queue: &OutputQueue,
+        packet: &Departing,
+        draw: u64,
+    ) -> bool;
+
+    /// What has to be kept to go on later.
+    fn save(&self) -> Saved;
+
+    /// Goes on where `saved` left off. Fails if it stems from another mechanism or version.
+    fn load(&mut self, saved: &Saved) -> Result<(), StateError>;
+}

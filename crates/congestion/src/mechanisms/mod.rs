@@ -1,0 +1,11 @@
+//! The mechanisms, one a file: what it is, its source, what is done differently, its parameters.
+
+use crate::mechanism::Entry;
+
+/// All mechanisms.
+pub const ALL: &[&Entry] = &[];
+
+/// The mechanism of that name.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name).copied()
+}

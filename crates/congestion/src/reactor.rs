@@ -1,0 +1,126 @@
+//! At the source: when the next packet goes, and on which path.
+
+use crate::state::{Saved, StateError};
+use clearlane_ib::{Bytes, Picoseconds};
+
+/// A path to a destination: the LID offset, 0 to 2^LMC − 1, of both ends. Path 0 is the base LID's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Path(pub u8);
+
+/// A queue pair of a reactor, counted from 0 in the order of their first message. With
+/// [`Scope::QueuePair`](crate::Scope::QueuePair) it is always 0, with
+/// [`Scope::Flow`](crate::Scope::Flow) it is the path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Pair(pub u32);
+
+/// A packet that has begun to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Its queue pair.
+    pub pair: Pair,
+    /// Bytes on the wire.
+    pub bytes: u32,
+    /// How long it occupies the link.
+    pub busy: Picoseconds,
+}
+
+/// What the network says about a queue pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feedback {
+    /// A packet was acknowledged.
+    Ack {
+        /// From the acknowledged packet's injection to the ACK's arrival.
+        latency: Picoseconds,
+        /// Its bytes on the wire.
+        bytes: u32,
+    },
+    /// BECN, on an ACK or in a CNP.
+    Becn,
+    /// A stripe has arrived whole.
+    Completion {
+        /// Its payload.
+        bytes: Bytes,
+        /// When its message was posted.
+        posted_at: Picoseconds,
+    },
+}
+
+/// Part of a message on one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stripe {
+    /// The path.
+    pub path: Path,
+    /// Payload, at least 1 B.
+    pub bytes: Bytes,
+}
+
+/// How a message is split, in the order its parts lie in memory.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stripes(Vec<Stripe>);
+
+impl Stripes {
+    /// Adds a part behind those there; one of 0 B is left out.
+    pub fn push(&mut self, path: Path, bytes: Bytes) {
+        if bytes.0 > 0 {
+            self.0.push(Stripe { path, bytes });
+        }
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[Stripe] {
+        &self.0
+    }
+
+    /// Makes room for the next message.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// A number that a reactor shows: a line in the report's charts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Name with its unit, such as `CCTI` or `rate (Mb/s)`.
+    pub name: &'static str,
+    /// Value.
+    pub value: u64,
+}
+
+/// Decides for what is in its scope. It sees nothing else, asks for its next timer and schedules
+/// nothing. Those that decide *when* leave `plan` alone; those that decide *which* path leave
+/// `next_injection` alone.
+pub trait Reactor: Send {
+    /// Splits a message of `bytes` over paths: the parts add up to it. `draw` is 64 uniform bits of
+    /// this flow. All on path 0 unless the mechanism says otherwise.
+    fn plan(&mut self, _now: Picoseconds, bytes: Bytes, _draw: u64, out: &mut Stripes) {
+        out.push(Path(0), bytes);
+    }
+
+    /// A packet begins to leave at `now`.
+    fn on_sent(&mut self, _now: Picoseconds, _sent: &Sent) {}
+
+    /// The network has said something about a queue pair.
+    fn on_feedback(&mut self, now: Picoseconds, pair: Pair, feedback: Feedback);
+
+    /// The earliest time at which the next packet of `pair` may leave; 0 if it may any time.
+    fn next_injection(&self, _pair: Pair) -> Picoseconds {
+        Picoseconds(0)
+    }
+
+    /// When `on_timer` is wanted next.
+    fn next_timer(&self) -> Option<Picoseconds> {
+        None
+    }
+
+    /// The time asked for has come.
+    fn on_timer(&mut self, _now: Picoseconds) {}
+
+    /// Shows its numbers about a queue pair, always the same ones in the same order.
+    fn probe(&self, _pair: Pair, _show: &mut dyn FnMut(Probe)) {}
+
+    /// What has to be kept to go on later.
+    fn save(&self) -> Saved;
+
+    /// Goes on where `saved` left off. Fails if it stems from another mechanism or version.
+    fn load(&mut self, saved: &Saved) -> Result<(), StateError>;
+}
