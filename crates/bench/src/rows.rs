@@ -174,6 +174,7 @@ impl Bench {
             groups,
             programs,
             recording: recorded.then_some(slices),
+            control: None,
             queue_width_log2: queue_width_log2(hosts.count()),
         };
         Simulation::new(setup).map_err(|error| error.to_string())

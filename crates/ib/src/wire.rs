@@ -18,6 +18,9 @@ pub const UD_DATA: u32 = LRH + BTH + DETH + CRCS;
 /// A whole RC acknowledgement: 30 bytes.
 pub const RC_ACK: u32 = LRH + BTH + AETH + CRCS;
 
+/// A congestion notification packet of InfiniBand, opcode 0x80: no payload (IBA vol. 1, A10.3.2).
+pub const CNP: u32 = LRH + BTH + CRCS;
+
 /// Flow control counts in units of 64 bytes (IBA vol. 1, 7.9.4).
 pub const CREDIT_UNIT: u32 = 64;
 
@@ -36,7 +39,7 @@ mod tests {
 
     #[test]
     fn header_sizes_are_those_of_the_specification() {
-        assert_eq!((RC_DATA, UD_DATA, RC_ACK), (26, 34, 30));
+        assert_eq!((RC_DATA, UD_DATA, RC_ACK, CNP), (26, 34, 30, 26));
         assert_eq!((credits(30), credits(64), credits(65), credits(2082)), (1, 1, 2, 33));
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
+use crate::control::Control;
 use crate::engine::{ARRIVE, Engine, key};
 use crate::forward::Forwarder;
 use crate::list::List;
-use crate::network::{ACK, LAST, NEVER, NIL, Packet, RELIABLE, TOLD, UNROUTED};
+use crate::network::{ACK, BECN, CNP, LAST, NEVER, NIL, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::wheel::Event;
@@ -38,8 +39,12 @@ pub(crate) struct Message {
     /// When it was posted.
     pub(crate) born: u64,
     pub(crate) dlid: u32,
+    /// Flow of the mechanisms; `NIL` without.
+    pub(crate) flow: u32,
     pub(crate) group: u16,
     pub(crate) sl: u8,
+    /// Path it takes: LID offset of both ends.
+    pub(crate) path: u8,
     /// Lane on the link to the switch.
     pub(crate) lane: u8,
     /// The destination's program is told.
@@ -65,6 +70,8 @@ pub(crate) struct QueueKey {
     /// `NIL` for the one queue of an adapter whose messages all wait in line.
     destination: u32,
     group: u16,
+    /// A reliable connection for each path.
+    path: u8,
 }
 
 /// A reliable connection: both ends.
@@ -83,6 +90,10 @@ pub(crate) struct QueuePair {
     /// At the destination: packets that overtook the one expected, in no order. Only adaptive
     /// routing lets them.
     pub(crate) early: Vec<u32>,
+    /// Flow of the mechanisms; `NIL` without.
+    pub(crate) flow: u32,
+    /// At the destination: the next ACK carries BECN.
+    pub(crate) becn: bool,
     /// Messages the sender waits for, by the PSN after their last packet.
     pub(crate) waiting: VecDeque<(u32, Handle)>,
 }
@@ -90,7 +101,7 @@ pub(crate) struct QueuePair {
 /// One host's adapter.
 #[derive(Clone, Copy)]
 pub(crate) struct Adapter<const V: usize> {
-    /// ACKs to be sent, by lane.
+    /// ACKs and CNPs to be sent, by lane.
     pub(crate) acks: [List; V],
     /// Send queues that have something to send, by lane of their head.
     pub(crate) rings: [List; V],
@@ -130,19 +141,20 @@ impl<const V: usize> Adapter<V> {
     }
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Takes a message that is ready into its send queue.
     pub(crate) fn enqueue(&mut self, id: u32) {
         let message = &self.messages[id];
         let (source, destination, group) = (message.source, message.destination, message.group);
         let reliable = self.groups[usize::from(group)].transport == Transport::Rc;
-        let pair = QueueKey { source, destination, group };
+        let (path, flow) = (message.path, message.flow);
+        let pair = QueueKey { source, destination, group, path };
         let queue = self.queue(match self.parameters.queueing {
             AdapterQueueing::PerDestination => pair,
-            AdapterQueueing::SingleFifo => QueueKey { destination: NIL, group: 0, ..pair },
+            AdapterQueueing::SingleFifo => QueueKey { destination: NIL, group: 0, path: 0, ..pair },
         });
         if reliable {
-            self.messages[id].queue_pair = self.pair(pair, queue);
+            self.messages[id].queue_pair = self.pair(pair, queue, flow);
         }
         self.queues[queue].messages.push_back(&mut self.messages, id);
         self.activate(source, queue);
@@ -167,7 +179,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         *entry.insert(queue)
     }
 
-    fn pair(&mut self, key: QueueKey, queue: u32) -> u32 {
+    fn pair(&mut self, key: QueueKey, queue: u32, flow: u32) -> u32 {
         if let Some(pair) = self.pair_of.get(&key) {
             self.pairs[*pair].queue = queue;
             return *pair;
@@ -180,6 +192,8 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             expected_psn: 0,
             unacknowledged: 0,
             early: Vec::new(),
+            flow,
+            becn: false,
             waiting: VecDeque::new(),
         });
         self.pair_of.insert(key, pair);
@@ -205,7 +219,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         if !self.window_open(message) {
             return;
         }
-        let lane = message.lane;
+        let (lane, flow) = (message.lane, message.flow);
+        if C::ON && self.pauses(rank, queue, flow) {
+            return;
+        }
         self.queues[queue].active = true;
         let adapter = &mut self.adapters[rank];
         if self.parameters.injection_engines.is_some_and(|engines| adapter.engines >= engines) {
@@ -220,6 +237,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// Phase 2 of an adapter: at most one packet leaves.
     pub(crate) fn inject(&mut self, port: u32) {
         let rank = self.ports[port].node;
+        if C::ON {
+            self.before_turn(port, rank);
+        }
         while !self.adapters[rank].posted.is_empty() {
             let id = self.adapters[rank].posted.head;
             let ready = self.messages[id].ready;
@@ -228,7 +248,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                 break;
             }
             self.adapters[rank].posted.pop_front(&mut self.messages);
-            if self.leaves_at_once(port, rank, id) {
+            if !C::ON && self.leaves_at_once(port, rank, id) {
                 self.send_at_once(port, rank, id);
             } else {
                 self.enqueue(id);
@@ -266,9 +286,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let (lane, table) = self.choose_lane(port, eligible);
         let acks = &mut self.adapters[rank].acks[usize::from(lane) % V];
         let id = match acks.pop_front(&mut self.packets) {
-            Some(ack) => {
-                self.totals.acks_injected += 1;
-                ack
+            Some(answer) => {
+                let is_cnp = C::ON && self.packets[answer].flags & CNP != 0;
+                self.totals.acks_injected += u64::from(!is_cnp);
+                self.totals.cnps_injected += u64::from(is_cnp);
+                answer
             }
             None => self.next_data(rank, lane),
         };
@@ -368,13 +390,20 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             self.adapters[rank].dma_at = self.now + rate.serialisation(bytes);
         }
         self.totals.packets_injected += 1;
+        if C::ON {
+            let flow = self.messages[id].flow;
+            self.note_injected(rank, flow, &packet);
+        }
         self.admit(packet)
     }
 
     /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
     fn rotate(&mut self, rank: u32, queue: u32, message_done: bool) {
         let head = self.queues[queue].messages.head;
-        let open = head != NIL && self.window_open(&self.messages[head]);
+        let open = head != NIL && {
+            let message = &self.messages[head];
+            self.window_open(message) && (!C::ON || self.may_leave(message.flow))
+        };
         let adapter = &mut self.adapters[rank];
         if open && (!message_done || adapter.line.is_empty()) {
             let lane = self.messages[head].lane;
@@ -427,9 +456,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         Packet {
             next: NIL,
             dlid: message.dlid,
-            slid: self.addressing.lid(rank),
+            slid: self.addressing.lid(rank) + u32::from(message.path),
             source: rank,
-            queue_pair: message.queue_pair,
+            queue_pair: if C::ON && !reliable { message.flow } else { message.queue_pair },
             psn: number,
             message: id,
             bytes: bytes as u16,
@@ -464,6 +493,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// A packet is complete at a host: data is acknowledged and handed on, an ACK opens the window.
     pub(crate) fn deliver(&mut self, port: u32, id: u32) {
         let packet = self.packets[id];
+        if C::ON && packet.flags & CNP != 0 {
+            self.totals.cnps_delivered += 1;
+            self.release(id);
+            return self.on_cnp(port, &packet);
+        }
         if packet.flags & ACK != 0 {
             self.totals.acks_delivered += 1;
             self.release(id);
@@ -496,6 +530,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     fn accept(&mut self, port: u32, id: u32) {
         let packet = self.packets[id];
         let rank = self.ports[port].node;
+        self.notify(port, &packet);
         if packet.flags & RELIABLE != 0 {
             self.acknowledge(port, &packet);
         }
@@ -520,26 +555,30 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             return;
         }
         pair.unacknowledged = 0;
+        let becn = if std::mem::take(&mut pair.becn) { BECN } else { 0 };
         let bytes = wire::RC_ACK;
         let ack = Packet {
             next: NIL,
-            // The request's SL carries its acknowledgement (IBA vol. 1, 9.4).
             dlid: packet.slid,
             slid: packet.dlid,
             source: self.ports[port].node,
             bytes: bytes as u16,
             payload: 0,
             credits: wire::credits(bytes) as u16,
-            flags: ACK,
+            flags: ACK | becn,
             born: self.now,
             route: UNROUTED,
             hint: self.forwarder.hint(packet.slid),
             tail: 0,
             ..*packet
         };
+        self.answer(port, ack.source, ack);
+    }
+
+    /// An ACK or a CNP goes ahead of data. The request's SL carries it (IBA vol. 1, 9.4).
+    pub(crate) fn answer(&mut self, port: u32, rank: u32, packet: Packet) {
         let lane = self.addressing.lane(packet.sl);
-        let rank = ack.source;
-        let id = self.admit(ack);
+        let id = self.admit(packet);
         let adapter = &mut self.adapters[rank];
         adapter.acks[usize::from(lane.value()) % V].push_back(&mut self.packets, id);
         adapter.busy_lanes |= 1 << lane.value();
@@ -549,14 +588,19 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// The source's half: the window opens, messages complete.
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
         let rank = self.ports[port].node;
+        if C::ON && packet.flags & BECN != 0 {
+            self.on_becn(port, self.pairs[packet.queue_pair].flow);
+        }
         let pair = &mut self.pairs[packet.queue_pair];
         let acknowledged = packet.psn.wrapping_add(1);
         // An ACK that another has overtaken says nothing new.
         if acknowledged.wrapping_sub(pair.acknowledged) > u32::MAX / 2 {
             return;
         }
+        let packets = acknowledged.wrapping_sub(pair.acknowledged);
         pair.acknowledged = acknowledged;
-        let queue = pair.queue;
+        let (queue, flow) = (pair.queue, pair.flow);
+        self.on_acknowledged(flow, packets);
         while let Some((psn, handle)) = self.pairs[packet.queue_pair].waiting.front() {
             if acknowledged.wrapping_sub(*psn) > u32::MAX / 2 {
                 break;

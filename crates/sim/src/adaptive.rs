@@ -3,13 +3,14 @@
 //! Choices of one instant are made from one state: first all choose, then all take their place. So
 //! no order among them can be seen. A choice stands until the packet has left.
 
+use crate::control::Control;
 use crate::engine::Engine;
 use crate::forward::Forwarder;
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use clearlane_ib::wire;
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Routes every head that has come up.
     #[inline(never)]
     pub(crate) fn decide(&mut self) {

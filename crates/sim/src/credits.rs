@@ -1,6 +1,7 @@
 //! Credits of a lane: how many are in hand and which are on their way back. A return is a time at
 //! the port that will have it, looked at when that port has something to send: it is no event.
 
+use crate::control::Control;
 use crate::engine::{Engine, WAKE, key};
 use crate::forward::Forwarder;
 use crate::network::{NEVER, NO_RETURN, RING};
@@ -22,7 +23,7 @@ fn take_first(ring: &mut [u64; RING]) -> u16 {
     first as u16
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Takes in the returned credits that have arrived and says whether they suffice.
     #[inline(always)]
     pub(crate) fn has_credits(&mut self, port: u32, lane: u8, need: u16) -> bool {

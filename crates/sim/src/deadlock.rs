@@ -6,6 +6,7 @@
 //! its lane if the packet whose turn it is there lacks credits, itself or another: the turn holds
 //! the lane.
 
+use crate::control::Control;
 use crate::engine::{ARRIVE, Engine};
 use crate::forward::Forwarder;
 use crate::network::{Kind, NEVER, NIL};
@@ -18,8 +19,8 @@ const UNSEEN: u32 = 0;
 const DONE: u32 = u32::MAX;
 
 /// The cycle that begins with the smallest (port, lane), if there is any.
-pub(crate) fn find<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+pub(crate) fn find<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
 ) -> Option<Vec<WaitingBuffer>> {
     if engine.in_flight() == 0 {
         return None;
@@ -58,8 +59,8 @@ pub(crate) fn find<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 }
 
 /// The buffer that the head of this one waits for.
-fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+fn next<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
     buffer: usize,
 ) -> Option<usize> {
     let (index, at) = ((buffer / V) as u32, buffer % V);
@@ -72,8 +73,8 @@ fn next<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 
 /// The far buffer of a lane of an output, if the packet whose turn it is lacks credits and none
 /// that would do are under way.
-fn far<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+fn far<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
     output: u32,
     lane: u8,
 ) -> Option<usize> {
@@ -92,8 +93,8 @@ fn far<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 
 /// With a queue per output a buffer is stuck only if all its queues are: first every buffer that
 /// can free space is struck out, until none is left; in what remains every way leads into a cycle.
-fn find_among_voqs<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+fn find_among_voqs<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
 ) -> Option<Vec<WaitingBuffer>> {
     let radix = engine.radix as usize;
     let buffers = engine.hosts_at as usize * V;
@@ -141,8 +142,8 @@ fn find_among_voqs<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 }
 
 /// A buffer and what its head wants, in words.
-fn waiting_buffer<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+fn waiting_buffer<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
     buffer: usize,
     output: u8,
     output_vl: u8,
@@ -158,8 +159,8 @@ fn waiting_buffer<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
 }
 
 /// The cycle through `buffer`, turned so that its smallest member comes first.
-fn describe<F: Forwarder, O: Observer, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, B, V>,
+fn describe<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
+    engine: &Engine<F, O, C, B, V>,
     buffer: usize,
 ) -> Vec<WaitingBuffer> {
     let mut cycle = vec![buffer];

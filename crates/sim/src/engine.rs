@@ -5,6 +5,7 @@
 
 use crate::adapter::{Adapter, Message, QueueKey, QueuePair, SendQueue};
 use crate::arbiter::{Arbiter, ArbiterTables};
+use crate::control::Control;
 use crate::deadlock;
 use crate::forward::{Forwarder, Forwarding};
 use crate::network::{LAST, LinkClass, NEVER, NIL, Network, Packet, Places, Port, UNROUTED};
@@ -56,7 +57,7 @@ pub(crate) trait Run: Send {
 
 /// Switches, adapters and programs, generic over how switches forward, who watches, the number of
 /// lanes and the words of a bit set over ports.
-pub(crate) struct Engine<F, O, B, const V: usize> {
+pub(crate) struct Engine<F, O, C, B, const V: usize> {
     pub(crate) now: u64,
     pub(crate) ports: Records<Port<B, V>>,
     pub(crate) packets: Records<Packet>,
@@ -65,6 +66,7 @@ pub(crate) struct Engine<F, O, B, const V: usize> {
     pub(crate) wheel: Wheel,
     pub(crate) forwarder: F,
     pub(crate) observer: O,
+    pub(crate) control: C,
     /// Outputs and adapters to arbitrate at this instant.
     pub(crate) dirty: Vec<u32>,
     pub(crate) totals: Totals,
@@ -116,13 +118,14 @@ pub(crate) struct Engine<F, O, B, const V: usize> {
     pub(crate) classes: Records<LinkClass>,
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     pub(crate) fn new(
         setup: Setup<'_>,
         hosts: Hosts,
         network: Network<B, V>,
         forwarder: F,
         observer: O,
+        control: C,
     ) -> Self {
         let parameters = setup.parameters;
         let arbitration = match setup.forwarding {
@@ -140,6 +143,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             wheel: Wheel::new(setup.queue_width_log2),
             forwarder,
             observer,
+            control,
             dirty: Vec::new(),
             totals: Totals::default(),
             adapters: vec![Adapter::IDLE; hosts.count()].into(),
@@ -248,6 +252,9 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             let class = u32::from(self.ports[port].class);
             self.packets[id].tail = self.now + self.classes[class].rate.serialisation(bytes);
         }
+        if C::ON && !F::ADAPTIVE {
+            self.foresee(port, lane, id);
+        }
         if F::VOQ {
             return self.expose(port, lane, id);
         }
@@ -259,6 +266,18 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         } else {
             self.packets[last].next = id;
         }
+    }
+
+    /// Markers count a packet for its output from its arrival on, wherever in its buffer it is.
+    fn foresee(&mut self, port: u32, lane: u8, id: u32) {
+        let (record, packet) = (&self.ports[port], &self.packets[id]);
+        let route = match packet.route {
+            UNROUTED => self.forwarder.route(record.node, record.local, lane, packet),
+            route => route,
+        };
+        let to = record.base(port) + u32::from(route.0);
+        self.packets[id].route = route;
+        self.note_queued(to, route.1, id);
     }
 
     /// A packet has come to the head of its buffer (with virtual output queues: into it): it is
@@ -283,6 +302,10 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
     /// A packet that has been routed waits at its output.
     #[inline(always)]
     pub(crate) fn settle(&mut self, port: u32, lane: u8, id: u32, route: (u8, u8)) {
+        if C::ON && F::ADAPTIVE {
+            let to = self.ports[port].base(port) + u32::from(route.0);
+            self.note_queued(to, route.1, id);
+        }
         if F::VOQ {
             return self.settle_voq(port, lane, id, route);
         }
@@ -418,14 +441,17 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         self.deadlock.is_some()
     }
 
-    /// Data packets and ACKs in the network.
+    /// Data packets, ACKs and CNPs in the network.
     pub(crate) fn in_flight(&self) -> u64 {
         let t = &self.totals;
-        t.packets_injected + t.acks_injected - t.packets_delivered - t.acks_delivered
+        let injected = t.packets_injected + t.acks_injected + t.cnps_injected;
+        injected - t.packets_delivered - t.acks_delivered - t.cnps_delivered
     }
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Run for Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Run
+    for Engine<F, O, C, B, V>
+{
     fn run_until(&mut self, until: u64) -> Status {
         if self.deadlock.is_some() {
             return Status::Deadlocked;
@@ -509,6 +535,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Run for Engine<F, O,
             flows: records.flows,
             flows_dropped: records.flows_dropped,
             channels: records.channels,
+            control: self.control.finish(),
         }
     }
 }

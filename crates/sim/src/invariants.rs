@@ -1,25 +1,27 @@
 //! The physics, asserted at the end of every run in every build: a violation is a fault of this
 //! program and must not become a result.
 
+use crate::control::Control;
 use crate::engine::{ARRIVE, DELIVER, Engine};
 use crate::forward::Forwarder;
-use crate::network::{ACK, NIL, NO_RETURN};
+use crate::list::List;
+use crate::network::{ACK, CNP, NIL, NO_RETURN};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Credits in hand + credits under way + packets in the far buffer or on their way to it =
     /// size of that buffer, for every link and lane; packets injected = delivered + in the network.
     pub(crate) fn audit(&self) {
         let mut occupied = vec![0u32; self.ports.len() * V];
-        let (mut data, mut acks) = (0u64, 0u64);
+        let (mut data, mut acks, mut cnps) = (0u64, 0u64, 0u64);
         let mut count = |id: u32| {
             let packet = &self.packets[id];
-            if packet.flags & ACK == 0 {
-                data += 1
-            } else {
-                acks += 1
-            }
+            *match packet.flags & (ACK | CNP) {
+                0 => &mut data,
+                ACK => &mut acks,
+                _ => &mut cnps,
+            } += 1;
             u32::from(packet.credits)
         };
         for event in self.wheel.remaining() {
@@ -45,10 +47,13 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         // Packets waiting for those they overtook have left the network and are not delivered.
         self.pairs.iter().flat_map(|pair| &pair.early).for_each(|id| _ = count(*id));
         let listed = self.adapters.iter().flat_map(|adapter| &adapter.acks);
-        let waiting: u64 = listed.map(|list| self.chain(list.head).count() as u64).sum();
+        let is_ack = |id: &u32| self.packets[*id].flags & ACK != 0;
+        let acks_of = |list: &List| self.chain(list.head).filter(is_ack).count() as u64;
+        let waiting: u64 = listed.map(acks_of).sum();
         let t = &self.totals;
         assert_eq!(t.packets_injected, t.packets_delivered + data, "data packets are conserved");
         assert_eq!(t.acks_injected, t.acks_delivered + acks, "acknowledgements are conserved");
+        assert_eq!(t.cnps_injected, t.cnps_delivered + cnps, "notification packets are conserved");
         assert!(
             waiting + acks + t.acks_delivered <= t.packets_injected,
             "an ack per packet at most"

@@ -7,6 +7,7 @@
 mod adapter;
 mod adaptive;
 mod arbiter;
+mod control;
 mod credits;
 mod deadlock;
 mod engine;
@@ -26,6 +27,7 @@ mod switch;
 mod voq;
 mod wheel;
 
+pub use control::{ControlRecord, FlowControl, Mechanisms};
 pub use forward::Forwarding;
 pub use hosts::Hosts;
 pub use observe::Recording;

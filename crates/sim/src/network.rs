@@ -20,6 +20,12 @@ pub(crate) const LAST: u8 = 2;
 pub(crate) const TOLD: u8 = 4;
 /// The queue pair is a reliable connection.
 pub(crate) const RELIABLE: u8 = 8;
+/// Forward explicit congestion notification: a switch has marked it (IBA vol. 1, A10).
+pub(crate) const FECN: u8 = 16;
+/// Backward explicit congestion notification: an ACK or a CNP tells the source.
+pub(crate) const BECN: u8 = 32;
+/// A congestion notification packet.
+pub(crate) const CNP: u8 = 64;
 
 /// No route yet: port numbers end at 254, and outputs count from 0.
 pub(crate) const UNROUTED: (u8, u8) = (255, 0);
@@ -36,7 +42,8 @@ pub(crate) struct Packet {
     pub(crate) slid: u32,
     /// Rank that sent it.
     pub(crate) source: u32,
-    /// Number of the queue pair; an ACK carries that of the request.
+    /// Number of the queue pair, an ACK and a CNP carry that of the request; of a datagram the
+    /// flow, if there are mechanisms.
     pub(crate) queue_pair: u32,
     /// Packet sequence number of the queue pair; of an ACK, that of the packet acknowledged.
     pub(crate) psn: u32,
@@ -52,7 +59,7 @@ pub(crate) struct Packet {
     pub(crate) group: u16,
     /// Service level.
     pub(crate) sl: u8,
-    /// `ACK`, `LAST`, `TOLD`, `RELIABLE`.
+    /// `ACK` to `CNP`.
     pub(crate) flags: u8,
     /// When its message was posted.
     pub(crate) born: u64,

@@ -1,5 +1,6 @@
 //! What a simulation found out, in integers: nothing here depends on the order of events.
 
+use crate::control::ControlRecord;
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;
@@ -72,6 +73,16 @@ pub struct Totals {
     pub acks_injected: u64,
     /// ACKs that arrived.
     pub acks_delivered: u64,
+    /// Grants at switch outputs of CNPs.
+    pub cnp_hops: u64,
+    /// CNPs that entered the network.
+    pub cnps_injected: u64,
+    /// CNPs that arrived.
+    pub cnps_delivered: u64,
+    /// FECNs set at switch outputs.
+    pub packets_marked: u64,
+    /// BECNs that reached a source, on ACKs and in CNPs.
+    pub becns: u64,
     /// Messages posted to another host.
     pub messages_posted: u64,
     /// Messages whose last packet has arrived.
@@ -151,4 +162,6 @@ pub struct Outcome {
     pub flows_dropped: bool,
     /// Channels by (node, port). Empty without a recorder.
     pub channels: Vec<ChannelRecord>,
+    /// What mechanisms did; empty without.
+    pub control: ControlRecord,
 }

@@ -1,6 +1,8 @@
 //! Programs in motion: they are stepped, their messages posted, their receives matched.
 
 use crate::adapter::Message;
+use crate::control::Control;
+use crate::control::FlowKey;
 use crate::engine::{Engine, STEP, key};
 use crate::forward::{Forwarder, Forwarding};
 use crate::network::NIL;
@@ -121,7 +123,7 @@ impl Addressing {
     }
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Steps a program until it has to wait.
     pub(crate) fn step_rank(&mut self, rank: u32) {
         let Waiting::Step(mut event) = self.ranks[rank as usize].waiting else { return };
@@ -215,6 +217,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             return;
         }
         let settings = self.groups[usize::from(group)];
+        let path = self.path(rank, destination, group, bytes);
         let sl = settings.sl.map_or_else(|| self.addressing.sl(rank, destination), |sl| sl.value());
         let message = Message {
             next: NIL,
@@ -227,9 +230,11 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             sent: 0,
             ready: born + self.parameters.send_overhead.0,
             born,
-            dlid: self.addressing.lid(destination),
+            dlid: self.addressing.lid(destination) + u32::from(path),
+            flow: self.flow(FlowKey { source: rank, destination, group, path, sl }),
             group,
             sl,
+            path,
             lane: self.first_lane(sl).value(),
             told: tag.is_some(),
         };

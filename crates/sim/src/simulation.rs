@@ -1,5 +1,6 @@
 //! The library's face: a set-up goes in, an outcome comes out.
 
+use crate::control::{Controlled, Mechanisms, NoControl, Record};
 use crate::engine::{Engine, Run};
 use crate::forward::{
     AdaptiveForwarder, Forwarder, Forwarding, GridForwarder, TableForwarder, WithVoq,
@@ -35,6 +36,8 @@ pub struct Setup<'a> {
     pub groups: Vec<GroupSettings>,
     /// One program per rank, in the order of [`Hosts::of`].
     pub programs: Vec<Box<dyn RankProgram>>,
+    /// Congestion mechanisms; none costs nothing.
+    pub control: Option<Mechanisms>,
     /// What to record; nothing costs nothing.
     pub recording: Option<Recording>,
     /// Width of a slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
@@ -214,10 +217,28 @@ fn with_any_lanes<F: Forwarder + 'static>(
     lanes: usize,
     forwarder: F,
 ) -> Built {
+    if setup.control.is_some() {
+        return with_control(setup, hosts, lanes, forwarder);
+    }
     if lanes <= 8 && radix(setup.fabric) <= 64 {
         with_lanes::<F, u64, 8>(setup, hosts, forwarder)
     } else {
         with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder)
+    }
+}
+
+/// An instance with mechanisms for any number of lanes.
+fn with_control<F: Forwarder + 'static>(
+    mut setup: Setup<'_>,
+    hosts: Hosts,
+    lanes: usize,
+    forwarder: F,
+) -> Built {
+    let mechanisms = setup.control.take().unwrap_or_default();
+    match (lanes, radix(setup.fabric)) {
+        (1, 0..=64) => with_mechanisms::<F, u64, 1>(setup, hosts, forwarder, mechanisms),
+        (2..=8, 0..=64) => with_mechanisms::<F, u64, 8>(setup, hosts, forwarder, mechanisms),
+        _ => with_mechanisms::<F, [u64; 4], 16>(setup, hosts, forwarder, mechanisms),
     }
 }
 
@@ -228,6 +249,9 @@ fn with_forwarder<F: Forwarder + 'static>(
     lanes: usize,
     forwarder: F,
 ) -> Built {
+    if setup.control.is_some() {
+        return with_control(setup, hosts, lanes, forwarder);
+    }
     match (lanes, radix(setup.fabric)) {
         (1, 0..=64) => with_lanes::<F, u64, 1>(setup, hosts, forwarder),
         (2, 0..=16) => with_lanes::<F, u16, 2>(setup, hosts, forwarder),
@@ -243,14 +267,37 @@ fn with_lanes<F: Forwarder + 'static, B: PortSet, const V: usize>(
     forwarder: F,
 ) -> Built {
     let network = Network::<B, V>::new(&setup, &hosts);
-    let recording = setup.recording.take();
-    Ok(match recording {
-        None => Box::new(Engine::new(setup, hosts, network, forwarder, NoObserver)),
-        Some(recording) => {
-            let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
-            Box::new(Engine::new(setup, hosts, network, forwarder, recorder))
-        }
-    })
+    let Some(recording) = setup.recording.take() else {
+        return Ok(Box::new(Engine::new(setup, hosts, network, forwarder, NoObserver, NoControl)));
+    };
+    let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
+    Ok(Box::new(Engine::new(setup, hosts, network, forwarder, recorder, NoControl)))
+}
+
+/// Paths between any two hosts: LIDs of the host that has the fewest.
+fn paths(subnet: &Subnet, hosts: &Hosts) -> u8 {
+    let lids = |end: &Endpoint| subnet.lids.base(*end).map_or(1, |(_, lmc)| lmc.lids());
+    hosts.ends().iter().map(lids).min().unwrap_or(1) as u8
+}
+
+/// An instance with mechanisms: what they did is always recorded.
+fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
+    mut setup: Setup<'_>,
+    hosts: Hosts,
+    forwarder: F,
+    mechanisms: Mechanisms,
+) -> Built {
+    let network = Network::<B, V>::new(&setup, &hosts);
+    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flows_max: 0 };
+    let recording = setup.recording.take().unwrap_or(nothing);
+    let record = Record::new(recording.slice.0, recording.slices, recording.flows_max);
+    let paths = match setup.forwarding {
+        Forwarding::Tables(subnet) => paths(subnet, &hosts),
+        Forwarding::DimensionOrder(_) => 1,
+    };
+    let control = Controlled::new(mechanisms, &network, &setup.parameters, &hosts, paths, record);
+    let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
+    Ok(Box::new(Engine::new(setup, hosts, network, forwarder, recorder, control)))
 }
 
 fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {

@@ -2,9 +2,10 @@
 
 use crate::InputArbitration;
 use crate::arbiter::Table;
+use crate::control::Control;
 use crate::engine::{ARRIVE, DELIVER, Engine, WAKE, key};
 use crate::forward::Forwarder;
-use crate::network::{ACK, Kind, NEVER, NIL, RELIABLE, TOLD, UNROUTED};
+use crate::network::{ACK, CNP, Kind, NEVER, NIL, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::voq::Voq;
@@ -27,7 +28,7 @@ struct Choice {
     from: u8,
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Phase 2 of one port: a switch output grants one packet, an adapter injects one.
     #[inline(always)]
     pub(crate) fn arbitrate(&mut self, port: u32) {
@@ -62,6 +63,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                     return Some(Choice { lane, table: Table::Neither, input, from });
                 }
                 let earliest = self.credits_at(port, lane, credits).min(sooner);
+                self.note_starved(port, lane);
                 self.hold(port, true, earliest);
             }
             Candidate::Later(time) => self.hold(port, false, time),
@@ -87,6 +89,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
                         // full packets would starve beside ACKs.
                         short = true;
                         earliest = earliest.min(self.credits_at(port, lane, credits)).min(sooner);
+                        self.note_starved(port, lane);
                     }
                 }
                 Candidate::Later(time) => earliest = earliest.min(time),
@@ -245,6 +248,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         let packet = &mut self.packets[head];
         let (bytes, credits) = (packet.bytes, packet.credits);
         let (is_ack, source, tail) = (packet.flags & ACK != 0, packet.source, packet.tail);
+        let is_cnp = C::ON && packet.flags & CNP != 0;
         let busy = class.rate.serialisation(u64::from(bytes));
         packet.route = UNROUTED;
         let next = std::mem::replace(&mut packet.next, NIL);
@@ -282,8 +286,12 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
         if self.parameters.arbitration == InputArbitration::FlowFair {
             self.charge_fair(port, lane, source, bytes);
         }
-        self.totals.packet_hops += u64::from(!is_ack);
+        self.totals.packet_hops += u64::from(!is_ack && !is_cnp);
         self.totals.ack_hops += u64::from(is_ack);
+        if C::ON {
+            self.totals.cnp_hops += u64::from(is_cnp);
+            self.note_departed(port, lane, head);
+        }
         if O::ON {
             self.note_granted(port, bytes, busy);
         }
@@ -386,7 +394,7 @@ impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
             self.observer.on_received(host, u32::from(packet.bytes));
         }
         self.return_credits(port, lane, packet.credits, done + self.credit_delay);
-        if packet.flags & (ACK | RELIABLE | TOLD) != 0 {
+        if C::ON || packet.flags & (ACK | RELIABLE | TOLD) != 0 {
             let key = key(host, DELIVER, lane);
             self.wheel.push(Event { time: done, key, packet: id });
         } else {

@@ -2,6 +2,7 @@
 //! only behind packets for the same output (Tamir and Frazier, ISCA 1988). The buffer they share is
 //! read for several outputs at once; its credits are those of the lane.
 
+use crate::control::Control;
 use crate::engine::Engine;
 use crate::forward::Forwarder;
 use crate::network::NIL;
@@ -27,7 +28,7 @@ impl Voq {
     pub(crate) const EMPTY: Voq = Voq { ready: 0, head: NIL, tail: NIL, need: 0, lane: 0 };
 }
 
-impl<F: Forwarder, O: Observer, B: PortSet, const V: usize> Engine<F, O, B, V> {
+impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Index of the queue of (input, lane) for an output.
     #[inline(always)]
     pub(crate) fn voq(&self, input: u32, lane: usize, output: u8) -> u32 {

@@ -305,6 +305,7 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
         groups: vec![group(Transport::Ud)],
         programs: vec![idle(), idle()],
         recording: None,
+        control: None,
         queue_width_log2: 13,
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
@@ -329,6 +330,7 @@ fn a_dead_end_is_refused_only_where_packets_come() {
             groups: vec![group(Transport::Ud)],
             programs: vec![idle(), idle(), idle()],
             recording: None,
+            control: None,
             queue_width_log2: 13,
         };
         clearlane_sim::Simulation::new(setup).err().map(|error| error.to_string())
@@ -370,6 +372,7 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
         groups: vec![group(Transport::Ud)],
         programs: (0..25).map(|_| idle()).collect(),
         recording: None,
+        control: None,
         queue_width_log2: 13,
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();

@@ -154,6 +154,7 @@ impl Case<'_> {
                 slices: 10,
                 flows_max: 1000,
             }),
+            control: None,
             queue_width_log2: self.width,
         };
         let mut simulation = Simulation::new(setup).unwrap();

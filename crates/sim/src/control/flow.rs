@@ -1,0 +1,309 @@
+//! Flows as notifiers and reactors see them, and what waits for a reactor's word: timers, and send
+//! queues whose next packet may not leave yet.
+
+use super::Mechanisms;
+use crate::network::NIL;
+use clearlane_congestion::{
+    Arrived, Feedback, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent, Source, Stripes,
+};
+use clearlane_ib::random::Stream;
+use clearlane_ib::{Bytes, Picoseconds};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A queue pair: what one source sends one destination for one flow group on one path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FlowKey {
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    pub(crate) group: u16,
+    pub(crate) path: u8,
+    pub(crate) sl: u8,
+}
+
+/// A reactor and the pair it knows a flow by.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    reactor: u32,
+    pair: Pair,
+}
+
+/// Both ends of a flow.
+struct Flow {
+    key: FlowKey,
+    /// The reactor that decides when.
+    when: Option<Seat>,
+    /// The reactor that decides which path.
+    which: Option<Seat>,
+    notifiers: Vec<Box<dyn Notifier>>,
+    /// Packets not yet acknowledged: when they left and their bytes.
+    sent: VecDeque<(u64, u32)>,
+}
+
+/// A reactor, whose it is, and the timer that is set for it.
+struct Active {
+    reactor: Box<dyn Reactor>,
+    rank: u32,
+    timer: Option<u64>,
+    /// Flows it has seats for.
+    pairs: u32,
+}
+
+/// What an adapter has to do at a time.
+#[derive(Default)]
+struct Due {
+    /// Reactors that want a timer.
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Send queues whose next packet may leave.
+    queues: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+/// What a reactor is found by: source and service level, queue pair, or source and destination.
+type Found = (u8, u32, u32, u32);
+
+/// All flows.
+pub(crate) struct Flows {
+    mechanisms: Mechanisms,
+    sources: Vec<Source>,
+    flows: Vec<Flow>,
+    by_key: FxHashMap<FlowKey, u32>,
+    reactors: Vec<Active>,
+    by_scope: FxHashMap<Found, u32>,
+    due: Vec<Due>,
+    plans: FxHashMap<(u32, u32, u16), Stream>,
+    stripes: Stripes,
+}
+
+impl Flows {
+    /// No flow yet. `sources` are those of the ranks.
+    pub(crate) fn new(mechanisms: Mechanisms, sources: Vec<Source>) -> Self {
+        let due = sources.iter().map(|_| Due::default()).collect();
+        Flows {
+            mechanisms,
+            sources,
+            flows: Vec::new(),
+            by_key: FxHashMap::default(),
+            reactors: Vec::new(),
+            by_scope: FxHashMap::default(),
+            due,
+            plans: FxHashMap::default(),
+            stripes: Stripes::default(),
+        }
+    }
+
+    /// The number of the flow with this key.
+    pub(crate) fn flow(&mut self, key: FlowKey) -> u32 {
+        if let Some(flow) = self.by_key.get(&key) {
+            return *flow;
+        }
+        let flow = self.flows.len() as u32;
+        let when = self.seat(Half::When, key);
+        let which = self.seat(Half::Which, key);
+        let notifiers = self.mechanisms.all().filter_map(|m| m.notifier()).collect();
+        self.flows.push(Flow { key, when, which, notifiers, sent: VecDeque::new() });
+        self.by_key.insert(key, flow);
+        flow
+    }
+
+    /// The seat of a flow with the reactor of one of the mechanisms.
+    fn seat(&mut self, half: Half, key: FlowKey) -> Option<Seat> {
+        let mechanism = match half {
+            Half::When => self.mechanisms.when.as_deref()?,
+            Half::Which => self.mechanisms.which.as_deref()?,
+        };
+        let scope = mechanism.scope();
+        let group = u32::from(key.group);
+        let found = match scope {
+            Scope::ServiceLevel => (half as u8, key.source, key.sl.into(), NIL),
+            Scope::QueuePair => {
+                (half as u8, key.source, key.destination, group << 8 | u32::from(key.path))
+            }
+            Scope::Flow => (half as u8, key.source, key.destination, group << 8 | 0xff),
+        };
+        let reactor = match self.by_scope.get(&found) {
+            Some(reactor) => *reactor,
+            None => {
+                let reactor = mechanism.reactor(&self.sources[key.source as usize])?;
+                let rank = key.source;
+                self.reactors.push(Active { reactor, rank, timer: None, pairs: 0 });
+                let reactor = self.reactors.len() as u32 - 1;
+                self.by_scope.insert(found, reactor);
+                reactor
+            }
+        };
+        let active = &mut self.reactors[reactor as usize];
+        let pair = match scope {
+            Scope::Flow => Pair(key.path.into()),
+            _ => Pair(active.pairs),
+        };
+        active.pairs += 1;
+        Some(Seat { reactor, pair })
+    }
+
+    /// The earliest time at which the next packet of a flow may leave.
+    pub(crate) fn next_injection(&self, flow: u32) -> u64 {
+        let seat = self.flows[flow as usize].when;
+        seat.map_or(0, |seat| {
+            self.reactors[seat.reactor as usize].reactor.next_injection(seat.pair).0
+        })
+    }
+
+    pub(crate) fn injected(&mut self, now: u64, flow: u32, bytes: u16, busy: u64, reliable: bool) {
+        let flow = &mut self.flows[flow as usize];
+        if reliable {
+            flow.sent.push_back((now, bytes.into()));
+        }
+        let (when, which) = (flow.when, flow.which);
+        for seat in [when, which].into_iter().flatten() {
+            let sent = Sent { pair: seat.pair, bytes: bytes.into(), busy: Picoseconds(busy) };
+            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
+            reactor.on_sent(Picoseconds(now), &sent);
+            self.set_timer(now, seat.reactor);
+        }
+    }
+
+    /// What the destination of a flow sends back.
+    pub(crate) fn arrived(&mut self, now: u64, flow: u32, packet: &Arrived) -> Notification {
+        let mut answer = Notification::None;
+        for notifier in &mut self.flows[flow as usize].notifiers {
+            // One word is enough for both mechanisms; a CNP says it without delay.
+            match notifier.on_arrived(Picoseconds(now), packet) {
+                Notification::None => {}
+                Notification::Cnp => answer = Notification::Cnp,
+                Notification::BecnOnAck if answer == Notification::None => {
+                    answer = Notification::BecnOnAck;
+                }
+                Notification::BecnOnAck => {}
+            }
+        }
+        answer
+    }
+
+    pub(crate) fn becn(&mut self, now: u64, flow: u32) {
+        self.feed(now, flow, Feedback::Becn);
+    }
+
+    pub(crate) fn acknowledged(&mut self, now: u64, flow: u32, packets: u32) {
+        let sent = &mut self.flows[flow as usize].sent;
+        let (mut last, mut sum) = (now, 0);
+        for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
+            (last, sum) = (time, sum + bytes);
+        }
+        if sum > 0 {
+            let latency = Picoseconds(now - last);
+            self.feed(now, flow, Feedback::Ack { latency, bytes: sum });
+        }
+    }
+
+    fn feed(&mut self, now: u64, flow: u32, feedback: Feedback) {
+        let flow = &self.flows[flow as usize];
+        for seat in [flow.when, flow.which].into_iter().flatten() {
+            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
+            reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
+            self.set_timer(now, seat.reactor);
+        }
+    }
+
+    /// Has the reactor's next timer come up.
+    fn set_timer(&mut self, now: u64, reactor: u32) {
+        let active = &mut self.reactors[reactor as usize];
+        let wanted = active.reactor.next_timer().map(|time| time.0.max(now + 1));
+        if let Some(time) = wanted
+            && active.timer != wanted
+        {
+            self.due[active.rank as usize].timers.push(Reverse((time, reactor)));
+        }
+        active.timer = wanted;
+    }
+
+    /// Tells reactors of an adapter whose time has come.
+    pub(crate) fn run_timers(&mut self, now: u64, rank: u32) {
+        while let Some(Reverse((time, reactor))) = self.due[rank as usize].timers.peek().copied() {
+            if time > now {
+                break;
+            }
+            self.due[rank as usize].timers.pop();
+            let active = &mut self.reactors[reactor as usize];
+            // Another timer may have been asked for since.
+            if active.timer == Some(time) {
+                active.timer = None;
+                active.reactor.on_timer(Picoseconds(time));
+                self.set_timer(now, reactor);
+            }
+        }
+    }
+
+    pub(crate) fn pause(&mut self, rank: u32, queue: u32, time: u64) {
+        self.due[rank as usize].queues.push(Reverse((time, queue)));
+    }
+
+    /// A send queue whose next packet may leave.
+    pub(crate) fn released(&mut self, now: u64, rank: u32) -> Option<u32> {
+        let queues = &mut self.due[rank as usize].queues;
+        let Reverse((time, queue)) = *queues.peek()?;
+        (time <= now).then(|| {
+            queues.pop();
+            queue
+        })
+    }
+
+    /// When the adapter has to look again.
+    pub(crate) fn next_due(&self, rank: u32) -> Option<u64> {
+        let due = &self.due[rank as usize];
+        let times = [due.timers.peek(), due.queues.peek()];
+        times.into_iter().flatten().map(|Reverse((time, _))| *time).min()
+    }
+
+    /// Splits a message of `bytes` over paths.
+    pub(crate) fn plan(
+        &mut self,
+        now: u64,
+        source: u32,
+        destination: u32,
+        group: u16,
+        bytes: u64,
+    ) -> &Stripes {
+        self.stripes.clear();
+        let first = FlowKey { source, destination, group, path: 0, sl: 0 };
+        let found = (Half::Which as u8, source, destination, u32::from(group) << 8 | 0xff);
+        let reactor = match self.by_scope.get(&found) {
+            Some(reactor) => Some(*reactor),
+            None => self.seat(Half::Which, first).map(|seat| seat.reactor),
+        };
+        let Some(reactor) = reactor else {
+            self.stripes.push(clearlane_congestion::Path(0), Bytes(bytes));
+            return &self.stripes;
+        };
+        let seed = self.mechanisms.seed;
+        let stream = self.plans.entry((source, destination, group)).or_insert_with(|| {
+            let entity = u64::from(source) << 32 | u64::from(destination);
+            Stream::new(seed ^ u64::from(group), "paths", entity)
+        });
+        let draw = stream.bits();
+        let active = &mut self.reactors[reactor as usize];
+        active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut self.stripes);
+        self.set_timer(now, reactor);
+        &self.stripes
+    }
+
+    /// Source, destination and group of a flow.
+    pub(crate) fn key(&self, flow: u32) -> FlowKey {
+        self.flows[flow as usize].key
+    }
+
+    /// What the reactors of a flow show.
+    pub(crate) fn probe(&self, flow: u32, show: &mut dyn FnMut(Probe)) {
+        let flow = &self.flows[flow as usize];
+        for seat in [flow.when, flow.which].into_iter().flatten() {
+            self.reactors[seat.reactor as usize].reactor.probe(seat.pair, show);
+        }
+    }
+}
+
+/// Which of the two mechanisms.
+#[derive(Clone, Copy)]
+enum Half {
+    When,
+    Which,
+}
