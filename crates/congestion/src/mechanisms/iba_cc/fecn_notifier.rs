@@ -1,4 +1,4 @@
-//! The notifier: every FECN is answered, by an ACK with BECN or by a congestion notification packet.
+//! The notifier: every FECN is answered, by an ACK with BECN or by a packet of its own, a CNP.
 
 use super::BECN;
 use crate::notifier::{Arrived, Notification, Notifier};
