@@ -72,6 +72,19 @@ pub trait Mechanism: fmt::Debug + Send + Sync {
 
     /// A reactor that knows of nothing yet; nothing if sources do not react.
     fn reactor(&self, source: &Source) -> Option<Box<dyn Reactor>>;
+
+    /// Gives the markers of one switch port settings of their own: those of
+    /// [`Entry::port_parameters`] that `values` sets, all others as in the whole fabric. Fails if
+    /// the mechanism knows none, or if they contradict each other.
+    fn override_port(
+        &mut self,
+        _node: u32,
+        _port: u8,
+        _values: &Values,
+    ) -> Result<(), ParameterError> {
+        let problem = "cannot be set with this mechanism; set it for the whole fabric".to_owned();
+        Err(ParameterError { parameter: "a setting of one port", problem })
+    }
 }
 
 /// Values that go together, such as those of a published experiment.
@@ -100,6 +113,8 @@ pub struct Entry {
     pub decides: Decides,
     /// Its parameters.
     pub parameters: &'static [&'static Parameter],
+    /// Those of them that a switch port may have its own values of.
+    pub port_parameters: &'static [&'static Parameter],
     /// Named sets of values.
     pub presets: &'static [Preset],
     /// Builds it. Fails if values contradict each other.

@@ -119,6 +119,11 @@ impl Values {
         Ok(())
     }
 
+    /// Whether it was set, be it to its default.
+    pub fn is_set(&self, parameter: &Parameter) -> bool {
+        self.0.iter().any(|(name, _)| *name == parameter.name)
+    }
+
     /// What was set, or the default.
     pub fn get<'a>(&'a self, parameter: &'a Parameter) -> &'a Value {
         let set = self.0.iter().find(|(name, _)| *name == parameter.name);
@@ -176,11 +181,13 @@ mod tests {
     fn a_value_is_the_default_until_one_in_range_is_set() {
         let mut values = Values::default();
         assert_eq!(values.integer(&LIMIT), 5);
+        assert!(!values.is_set(&LIMIT));
         values.set(&LIMIT, Value::Integer(7)).unwrap();
         assert_eq!(values.integer(&LIMIT), 7);
         let error = values.set(&LIMIT, Value::Integer(10)).unwrap_err();
         assert_eq!(error.to_string(), "limit is outside 1 to 9");
         assert!(values.set(&LIMIT, Value::Number(2.0)).is_err());
+        assert!(values.is_set(&LIMIT));
         assert_eq!(values.integer(&LIMIT), 7);
     }
 }
