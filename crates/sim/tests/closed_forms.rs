@@ -6,7 +6,9 @@ use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind};
 use clearlane_ib::{BitsPerSecond, Bytes, Guid, LinkSpeed, LinkWidth, Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Outcome, Parameters, preset};
 use clearlane_workload::{PingPong, Rank, RankProgram, Transport};
-use support::{Case, Greedy, build, delivered, group, idle, near, one_message, tables};
+use support::{
+    Case, Greedy, build, delivered, group, idle, near, one_message, parking_lot, tables,
+};
 
 fn qdr() -> Parameters {
     (preset::by_name("qdr").unwrap().parameters)()
@@ -78,26 +80,6 @@ fn a_parking_lot_halves_the_share_of_those_behind_the_shared_link() {
     for (sender, share) in [(0, 1.0 / 6.0), (1, 1.0 / 6.0), (2, 1.0 / 3.0), (4, 1.0 / 3.0)] {
         near(delivered(&outcome, sender, 3, 5) / full, share, 0.01);
     }
-}
-
-fn parking_lot() -> Fabric {
-    let mut fabric = Fabric::new();
-    let mut add = |kind, guid, name: &str, ports| {
-        fabric.add_node(Node::new(kind, Guid(guid), name, ports)).unwrap()
-    };
-    let s1 = add(NodeKind::Switch, 1, "S1", 8);
-    let s2 = add(NodeKind::Switch, 2, "S2", 8);
-    let host = |n: u64| format!("H{n}");
-    let hosts: Vec<_> =
-        (1..=5).map(|n| add(NodeKind::ChannelAdapter, 10 + n, &host(n), 1)).collect();
-    let end = |node, port| Endpoint { node, port: PortNumber::new(port).unwrap() };
-    let mut join = |a, b| fabric.join(a, b, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
-    join(end(s1, 8), end(s2, 8));
-    for (index, host) in hosts.iter().enumerate() {
-        let switch = if index < 2 { s1 } else { s2 };
-        join(end(switch, index as u8 + 1), end(*host, 1));
-    }
-    fabric
 }
 
 /// Post → last byte of one packet over `h` switches at rest.

@@ -1,10 +1,10 @@
 //! What the tests of this folder share: a router of their own, scripted senders, and a runner.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use clearlane_fabric::{Endpoint, Fabric, NodeKind, topologies};
-use clearlane_ib::{Lmc, Picoseconds, PortNumber, ServiceLevel};
+use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind, topologies};
+use clearlane_ib::{Guid, LinkSpeed, LinkWidth, Lmc, Picoseconds, PortNumber, ServiceLevel};
 use clearlane_sim::{
-    Forwarding, GroupSettings, Hosts, Outcome, Parameters, Recording, Setup, Simulation,
+    Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Recording, Setup, Simulation,
 };
 use clearlane_subnet::{ForwardingTables, LidMap, PathSl, SlToVl, Subnet, VlArbitration};
 use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
@@ -67,6 +67,27 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         lids,
         tables,
     }
+}
+
+/// Two switches, H1 H2 | H3 H4 H5 (seed 002, figure 4).
+pub fn parking_lot() -> Fabric {
+    let mut fabric = Fabric::new();
+    let mut add = |kind, guid, name: &str, ports| {
+        fabric.add_node(Node::new(kind, Guid(guid), name, ports)).unwrap()
+    };
+    let s1 = add(NodeKind::Switch, 1, "S1", 8);
+    let s2 = add(NodeKind::Switch, 2, "S2", 8);
+    let host = |n: u64| format!("H{n}");
+    let hosts: Vec<_> =
+        (1..=5).map(|n| add(NodeKind::ChannelAdapter, 10 + n, &host(n), 1)).collect();
+    let end = |node, port| Endpoint { node, port: PortNumber::new(port).unwrap() };
+    let mut join = |a, b| fabric.join(a, b, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
+    join(end(s1, 8), end(s2, 8));
+    for (index, host) in hosts.iter().enumerate() {
+        let switch = if index < 2 { s1 } else { s2 };
+        join(end(switch, index as u8 + 1), end(*host, 1));
+    }
+    fabric
 }
 
 /// Sends the same message again and again, never faster than the link, from `start` on.
@@ -143,6 +164,10 @@ impl Case<'_> {
     }
 
     pub fn run_in_steps(self, steps: u64) -> Outcome {
+        self.run_with(None, steps)
+    }
+
+    pub fn run_with(self, control: Option<Mechanisms>, steps: u64) -> Outcome {
         let setup = Setup {
             fabric: self.fabric,
             forwarding: Forwarding::Tables(self.subnet),
@@ -154,7 +179,7 @@ impl Case<'_> {
                 slices: 10,
                 flows_max: 1000,
             }),
-            control: None,
+            control,
             queue_width_log2: self.width,
         };
         let mut simulation = Simulation::new(setup).unwrap();

@@ -1,0 +1,146 @@
+//! Congestion mechanisms in the simulated devices: what marks, notifies and waits, end to end.
+
+mod support;
+
+use clearlane_congestion::{Parameter, Value, Values, mechanisms};
+use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_sim::{Mechanisms, Outcome, Parameters, preset};
+use clearlane_workload::{RankProgram, Transport};
+use support::{Case, Greedy, delivered, greedy, group, idle, near, parking_lot, tables};
+
+/// Buffers of 64 KiB, so that the loosest threshold is beyond a packet.
+fn devices() -> Parameters {
+    let qdr = (preset::by_name("qdr").unwrap().parameters)();
+    Parameters { buffer: Bytes(64 << 10), send_overhead: Picoseconds(0), ..qdr }
+}
+
+fn mechanism(name: &str, set: &[(&str, Value)]) -> Option<Mechanisms> {
+    let entry = mechanisms::by_name(name).unwrap();
+    let parameter = |name: &str| -> &'static Parameter {
+        entry.parameters.iter().find(|parameter| parameter.name == name).unwrap()
+    };
+    let mut values = Values::default();
+    for (name, value) in set {
+        values.set(parameter(name), value.clone()).unwrap();
+    }
+    Some(Mechanisms { when: Some((entry.build)(&values).unwrap()), which: None, seed: 1 })
+}
+
+/// Everybody to H4, at the rate of the link, for `ms`.
+fn everybody(transport: Transport, ms: u64, control: Option<Mechanisms>, width: u32) -> Outcome {
+    let fabric = parking_lot();
+    let subnet = tables(&fabric, 1, false);
+    let wire = match transport {
+        Transport::Rc => 2074,
+        Transport::Ud => 2082,
+    };
+    let program = |rank| -> Box<dyn RankProgram> {
+        if rank == 3 { idle() } else { Greedy::to(3, wire * 250, 0) }
+    };
+    let case = Case {
+        fabric: &fabric,
+        subnet: &subnet,
+        parameters: devices(),
+        groups: vec![group(transport)],
+        programs: (0..5).map(program).collect(),
+        until: Picoseconds(ms * 1_000_000_000),
+        width,
+    };
+    case.run_with(control, if width == 13 { 1 } else { 7 })
+}
+
+fn shares(outcome: &Outcome) -> Vec<f64> {
+    let full = outcome.duration.0 as f64 / 2.0 / 520_500.0 * 2048.0;
+    [0, 1, 2, 4].map(|sender| delivered(outcome, sender, 3, 5) / full).to_vec()
+}
+
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
+}
+
+#[test]
+fn iba_congestion_control_makes_a_parking_lot_fair() {
+    let off = shares(&everybody(Transport::Ud, 4, None, 13));
+    near(jain(&off), 0.9, 0.01);
+    for transport in [Transport::Ud, Transport::Rc] {
+        let outcome = everybody(transport, 200, mechanism("iba-cc", &[]), 13);
+        let on = shares(&outcome);
+        assert!(jain(&on) >= 0.99, "{on:?}");
+        let used: f64 = on.iter().sum();
+        assert!((0.6..=1.0).contains(&used), "{on:?}");
+        let totals = outcome.totals;
+        assert!(totals.packets_marked > 1000 && totals.becns > 1000, "{totals:?}");
+        assert_eq!(totals.becns, totals.cnps_delivered);
+        assert!(totals.acks_delivered == 0 || transport == Transport::Rc);
+        let becns: u64 =
+            outcome.control.flows.iter().flat_map(|f| &f.becns).map(|n| u64::from(*n)).sum();
+        assert_eq!(becns, totals.becns);
+    }
+}
+
+#[test]
+fn becn_returns_on_acks_where_it_may() {
+    let ack = [("becn", Value::Word("ack"))];
+    let outcome = everybody(Transport::Rc, 20, mechanism("iba-cc", &ack), 13);
+    assert!(outcome.totals.becns > 100 && outcome.totals.cnps_injected == 0);
+    let outcome = everybody(Transport::Ud, 20, mechanism("iba-cc", &ack), 13);
+    assert!(outcome.totals.cnps_delivered > 100);
+}
+
+/// IBA vol. 1, A10: the rate at CCTI i of the linear table is that of the link over 1 + i.
+#[test]
+fn a_source_sends_at_the_rate_of_its_ccti() {
+    for (ccti, rate) in [(0u64, 1.0), (1, 1.0 / 2.0), (3, 1.0 / 4.0), (127, 1.0 / 128.0)] {
+        let set = [("ccti_min", Value::Integer(ccti))];
+        let fabric = parking_lot();
+        let subnet = tables(&fabric, 1, false);
+        let program = |rank| -> Box<dyn RankProgram> {
+            if rank == 0 { Greedy::to(3, 1000, 0) } else { idle() }
+        };
+        let until = Picoseconds(20_000_000_000);
+        let case = Case {
+            fabric: &fabric,
+            subnet: &subnet,
+            parameters: devices(),
+            groups: vec![group(Transport::Ud)],
+            programs: (0..5)
+                .map(|rank| match rank {
+                    0 => Box::new(Greedy { messages: 40_000, ..greedy(3) }) as _,
+                    _ => program(9),
+                })
+                .collect(),
+            until,
+            width: 13,
+        };
+        let outcome = case.run_with(mechanism("iba-cc", &set), 1);
+        let full = until.0 as f64 / 2.0 / 520_500.0 * 2048.0;
+        near(delivered(&outcome, 0, 3, 5) / full, rate, 0.02);
+        assert_eq!(outcome.totals.packets_marked, 0);
+    }
+}
+
+#[test]
+fn the_same_bytes_in_any_width_of_the_queue_and_in_any_number_of_steps() {
+    let run = |width| {
+        let outcome = everybody(Transport::Rc, 10, mechanism("iba-cc", &[]), width);
+        let flows: Vec<Vec<u64>> =
+            outcome.flows.iter().map(|flow| flow.delivered_payload_bytes.clone()).collect();
+        (outcome.totals, outcome.control, flows)
+    };
+    let first = run(13);
+    for width in [6, 10, 20] {
+        assert_eq!(run(width), first);
+    }
+}
+
+#[test]
+fn a_mechanism_that_does_nothing_changes_nothing() {
+    let with = everybody(Transport::Rc, 4, mechanism("none", &[]), 13);
+    let without = everybody(Transport::Rc, 4, None, 13);
+    let bytes = |outcome: &Outcome| -> Vec<Vec<u64>> {
+        outcome.flows.iter().map(|flow| flow.delivered_payload_bytes.clone()).collect()
+    };
+    assert_eq!(bytes(&with), bytes(&without));
+    assert_eq!(with.totals.packet_hops, without.totals.packet_hops);
+}
