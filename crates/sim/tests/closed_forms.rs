@@ -2,8 +2,8 @@
 
 mod support;
 
-use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind};
-use clearlane_ib::{BitsPerSecond, Bytes, Guid, LinkSpeed, LinkWidth, Picoseconds, PortNumber};
+use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds};
 use clearlane_sim::{Ending, Outcome, Parameters, preset};
 use clearlane_workload::{PingPong, Rank, RankProgram, Transport};
 use support::{

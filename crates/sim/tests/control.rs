@@ -3,15 +3,16 @@
 mod support;
 
 use clearlane_congestion::{Parameter, Value, Values, mechanisms};
-use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
 use clearlane_sim::{Mechanisms, Outcome, Parameters, preset};
 use clearlane_workload::{RankProgram, Transport};
 use support::{Case, Greedy, delivered, greedy, group, idle, near, parking_lot, tables};
 
-/// Buffers of 64 KiB, so that the loosest threshold is beyond a packet.
+/// Links of 8 Gb/s, as in the testbed of seed 002, and buffers in which 1/16 is several packets.
 fn devices() -> Parameters {
-    let qdr = (preset::by_name("qdr").unwrap().parameters)();
-    Parameters { buffer: Bytes(64 << 10), send_overhead: Picoseconds(0), ..qdr }
+    let sdr = (preset::by_name("sdr-2011").unwrap().parameters)();
+    let link_rate = Some(BitsPerSecond(8_000_000_000));
+    Parameters { buffer: Bytes(256 << 10), send_overhead: Picoseconds(0), link_rate, ..sdr }
 }
 
 fn mechanism(name: &str, set: &[(&str, Value)]) -> Option<Mechanisms> {
@@ -35,7 +36,7 @@ fn everybody(transport: Transport, ms: u64, control: Option<Mechanisms>, width: 
         Transport::Ud => 2082,
     };
     let program = |rank| -> Box<dyn RankProgram> {
-        if rank == 3 { idle() } else { Greedy::to(3, wire * 250, 0) }
+        if rank == 3 { idle() } else { Greedy::to(3, wire * 1000, 0) }
     };
     let case = Case {
         fabric: &fabric,
@@ -50,7 +51,7 @@ fn everybody(transport: Transport, ms: u64, control: Option<Mechanisms>, width: 
 }
 
 fn shares(outcome: &Outcome) -> Vec<f64> {
-    let full = outcome.duration.0 as f64 / 2.0 / 520_500.0 * 2048.0;
+    let full = outcome.duration.0 as f64 / 2.0 / 2_082_000.0 * 2048.0;
     [0, 1, 2, 4].map(|sender| delivered(outcome, sender, 3, 5) / full).to_vec()
 }
 
@@ -61,14 +62,14 @@ fn jain(shares: &[f64]) -> f64 {
 
 #[test]
 fn iba_congestion_control_makes_a_parking_lot_fair() {
-    let off = shares(&everybody(Transport::Ud, 4, None, 13));
+    let off = shares(&everybody(Transport::Ud, 10, None, 13));
     near(jain(&off), 0.9, 0.01);
     for transport in [Transport::Ud, Transport::Rc] {
-        let outcome = everybody(transport, 200, mechanism("iba-cc", &[]), 13);
+        let outcome = everybody(transport, 400, mechanism("iba-cc", &[]), 13);
         let on = shares(&outcome);
         assert!(jain(&on) >= 0.99, "{on:?}");
         let used: f64 = on.iter().sum();
-        assert!((0.6..=1.0).contains(&used), "{on:?}");
+        assert!((0.8..=0.95).contains(&used), "{on:?}");
         let totals = outcome.totals;
         assert!(totals.packets_marked > 1000 && totals.becns > 1000, "{totals:?}");
         assert_eq!(totals.becns, totals.cnps_delivered);
@@ -83,9 +84,9 @@ fn iba_congestion_control_makes_a_parking_lot_fair() {
 fn becn_returns_on_acks_where_it_may() {
     let ack = [("becn", Value::Word("ack"))];
     let outcome = everybody(Transport::Rc, 20, mechanism("iba-cc", &ack), 13);
-    assert!(outcome.totals.becns > 100 && outcome.totals.cnps_injected == 0);
+    assert!(outcome.totals.becns > 50 && outcome.totals.cnps_injected == 0);
     let outcome = everybody(Transport::Ud, 20, mechanism("iba-cc", &ack), 13);
-    assert!(outcome.totals.cnps_delivered > 100);
+    assert!(outcome.totals.cnps_delivered > 50);
 }
 
 /// IBA vol. 1, A10: the rate at CCTI i of the linear table is that of the link over 1 + i.
@@ -95,9 +96,6 @@ fn a_source_sends_at_the_rate_of_its_ccti() {
         let set = [("ccti_min", Value::Integer(ccti))];
         let fabric = parking_lot();
         let subnet = tables(&fabric, 1, false);
-        let program = |rank| -> Box<dyn RankProgram> {
-            if rank == 0 { Greedy::to(3, 1000, 0) } else { idle() }
-        };
         let until = Picoseconds(20_000_000_000);
         let case = Case {
             fabric: &fabric,
@@ -106,15 +104,15 @@ fn a_source_sends_at_the_rate_of_its_ccti() {
             groups: vec![group(Transport::Ud)],
             programs: (0..5)
                 .map(|rank| match rank {
-                    0 => Box::new(Greedy { messages: 40_000, ..greedy(3) }) as _,
-                    _ => program(9),
+                    0 => Box::new(Greedy { messages: 10_000, ..greedy(3) }) as _,
+                    _ => idle(),
                 })
                 .collect(),
             until,
             width: 13,
         };
         let outcome = case.run_with(mechanism("iba-cc", &set), 1);
-        let full = until.0 as f64 / 2.0 / 520_500.0 * 2048.0;
+        let full = until.0 as f64 / 2.0 / 2_082_000.0 * 2048.0;
         near(delivered(&outcome, 0, 3, 5) / full, rate, 0.02);
         assert_eq!(outcome.totals.packets_marked, 0);
     }
