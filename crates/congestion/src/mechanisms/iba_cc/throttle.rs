@@ -167,7 +167,7 @@ impl Reactor for Throttle {
         let limiter = self.limiter(index);
         limiter.ccti = limiter.ccti.saturating_add(settings.ccti_increase).min(settings.ccti_limit);
         if settings.trigger_threshold > 0 && limiter.ccti >= settings.trigger_threshold {
-            limiter.logged += 1;
+            limiter.logged = limiter.logged.saturating_add(1);
         }
         if limiter.ccti > settings.ccti_min {
             self.arm(now, index);
