@@ -143,9 +143,12 @@ fn format(of: &formats::Entry) -> Entry {
         (true, false) => "read",
         (false, _) => "written",
     };
-    let example = format!("clearlane fabric convert fat-tree:648 -o fabric.{}", of.ending);
-    let example = if of.ending.is_empty() { "" } else { &example };
-    entry(Kind::Formats, of.name, of.summary, &[("is", use_of), ("example", example)])
+    let endings: Vec<String> = of.endings.iter().map(|ending| format!(".{ending}")).collect();
+    let example = of.endings.first().map_or(String::new(), |ending| {
+        format!("clearlane fabric convert fat-tree:648 -o fabric.{ending}")
+    });
+    let facts = [("is", use_of), ("endings", &endings.join(", ")), ("example", &example)];
+    entry(Kind::Formats, of.name, of.summary, &facts)
 }
 
 fn engine(of: &engines::Entry) -> Entry {
