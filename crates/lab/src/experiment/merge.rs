@@ -33,6 +33,12 @@ pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<No
 }
 
 /// A table with changes laid over it; `name` is the section's, for keys that exclude each other.
+/// Whether a value for `key` makes one of the same table go whose key is `other`.
+pub(crate) fn drops(table: &str, key: &str, other: &str) -> bool {
+    let rivals = |keys: &&[&str]| key != other && keys.contains(&key) && keys.contains(&other);
+    EXCLUSIVE.iter().filter(|(name, _)| *name == table).any(|(_, keys)| rivals(keys))
+}
+
 pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
     let (Value::Table(under), Value::Table(changes)) = (&base.value, &over.value) else {
         // A fault of type is found where the section is read.

@@ -452,7 +452,7 @@ mod tests {
 
     fn error(table: &str, value: &str) -> String {
         let over = [format!("{table}={value}")];
-        match crate::Sweep::parse(SOUND, Path::new("x.toml"), &over) {
+        match crate::Sweep::parse(SOUND, Path::new("x.toml"), &over, &[]) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
