@@ -19,6 +19,7 @@ mod observe;
 mod outcome;
 mod port_set;
 pub mod preset;
+pub mod ranges;
 mod ranks;
 mod records;
 mod simulation;

@@ -2,6 +2,7 @@
 
 use super::document::{Document, Node, Value};
 use crate::LabError;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A table being read.
@@ -180,6 +181,22 @@ impl<'a> Field<'a> {
             return Err(self.error(&format!("is outside {least} to {most}")));
         }
         Ok(value)
+    }
+
+    /// The same between the bounds of a range.
+    pub(crate) fn within<T>(&self, range: RangeInclusive<T>) -> Result<T, LabError>
+    where
+        T: FromStr + PartialOrd + std::fmt::Display,
+        T::Err: std::fmt::Display,
+    {
+        let (least, most) = range.into_inner();
+        self.quantity(least, most)
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn count(&self, range: RangeInclusive<u32>) -> Result<u32, LabError> {
+        let (least, most) = range.into_inner();
+        Ok(self.integer(least.into(), most.into())? as u32)
     }
 
     /// A whole number between two bounds.

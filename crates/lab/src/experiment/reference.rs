@@ -1,6 +1,9 @@
 //! Every key of an experiment file in one list: what `explain` and `docs/reference` say of it. That
 //! it says what the readers do is tested below.
 
+use super::DevicesSpec;
+use clearlane_sim::Preset;
+
 /// A key of an experiment file.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -27,6 +30,11 @@ impl Key {
             format!("{}.{}", self.table, self.name)
         }
     }
+}
+
+/// Every parameter of a preset by its key in `[sim]`, with the value that says the same there.
+pub fn parameters(preset: &Preset) -> Vec<(&'static str, String)> {
+    DevicesSpec::of_preset(preset)
 }
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
