@@ -85,6 +85,16 @@ impl Prepared {
         }
     }
 
+    /// Bytes of the queues per output of a run; 0 where switches have none.
+    pub(crate) fn voq_bytes(&self) -> u64 {
+        let lanes = match &self.routed {
+            Routed::Tables(subnet) => subnet.sl_to_vl.lanes(),
+            // One before the dateline and one after.
+            Routed::Rule(_) => 2,
+        };
+        clearlane_sim::voq_bytes(&self.fabric, lanes, &self.parameters)
+    }
+
     /// The groups without those that cause congestion, if there are victims to compare by. Groups
     /// keep their indices, so that nobody's random draws change.
     pub(crate) fn groups_without_hot(&self) -> Option<Vec<FlowGroup>> {

@@ -333,4 +333,12 @@ fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
     assert!(said.contains("messages wait at") && said.contains("lower load or duration"), "{said}");
     let light = Experiment::parse(STAR, Path::new("star.toml")).unwrap();
     run(&light, &options(1 << 20), &Quiet, &AtomicBool::new(false)).unwrap();
+    // Queues per output are there from the start: 648 hosts, 36 ports, 8 lanes and 24 bytes.
+    let text = STAR.replace("star:8", "fat-tree:648");
+    let text = text.replace("preset = \"qdr\"", "preset = \"qdr\", input_queueing = \"voq\"");
+    let queues = Experiment::parse(&text, Path::new("star.toml")).unwrap();
+    let error = run(&queues, &options(34 << 20), &Quiet, &AtomicBool::new(false)).unwrap_err();
+    assert!(error.is_machine());
+    let said = error.to_string();
+    assert!(said.contains("takes 17 MiB a run") && said.contains("--jobs"), "{said}");
 }

@@ -35,3 +35,4 @@ pub use outcome::{
 };
 pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
 pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status, queue_width_log2};
+pub use voq::voq_bytes;

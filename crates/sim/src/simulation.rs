@@ -208,6 +208,11 @@ pub(crate) fn radix(fabric: &Fabric) -> u8 {
     radix.max().unwrap_or(0)
 }
 
+/// Whether the common one of the two instances for any number of lanes, that for 8, fits.
+pub(crate) fn fits_few(lanes: usize, radix: u8) -> bool {
+    lanes <= 8 && radix <= 64
+}
+
 /// An instance for any number of lanes: one for common sizes, one for all.
 fn with_any_lanes<F: Forwarder + 'static>(
     setup: Setup<'_>,
@@ -215,7 +220,7 @@ fn with_any_lanes<F: Forwarder + 'static>(
     lanes: usize,
     forwarder: F,
 ) -> Built {
-    if lanes <= 8 && radix(setup.fabric) <= 64 {
+    if fits_few(lanes, radix(setup.fabric)) {
         with_lanes::<F, u64, 8>(setup, hosts, forwarder)
     } else {
         with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder)
