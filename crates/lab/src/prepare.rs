@@ -291,19 +291,29 @@ fn deadlock_free(fabric: &Fabric, subnet: &Subnet, traffic: &[TrafficSpec]) -> S
     format!("no: {count} outputs can wait in a circle: {}{more}", names.join(" → "))
 }
 
-/// Groups whose own service level gives them no lane of their own, where others have none.
+/// Groups whose own service level goes on a lane that another group is on as well, other than by
+/// the same service level set by hand.
 fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
-    let lanes = subnet.sl_to_vl.lanes();
-    let others = traffic.iter().any(|group| group.sl.is_none());
+    let of_paths = subnet.path_sl.levels();
     let shares = |group: &TrafficSpec| {
-        let sl = group.sl.filter(|sl| lanes == 1 || sl.value() >= lanes)?;
+        let sl = group.sl?;
+        let beside = |other: &&TrafficSpec| match other.sl {
+            Some(level) => level != sl && subnet.sl_to_vl.share_a_lane(sl, level),
+            None => of_paths.iter().any(|level| subnet.sl_to_vl.share_a_lane(sl, *level)),
+        };
+        let others = traffic.iter().filter(|other| other.name != group.name).filter(beside);
+        let others: Vec<&str> = others.map(|other| other.name.as_str()).collect();
+        let lanes = subnet.sl_to_vl.lanes();
         let lane = subnet.sl_to_vl.adapter[usize::from(sl.value())];
-        Some(format!(
-            "traffic {}: sl {sl} shares lane {lane} with everybody: lanes = {lanes}",
-            group.name
-        ))
+        (!others.is_empty()).then(|| {
+            let others = others.join(", ");
+            format!(
+                "traffic {}: sl {sl} (lane {lane}) shares a lane with {others}: lanes = {lanes}",
+                group.name
+            )
+        })
     };
-    traffic.iter().filter(|_| others).filter_map(shares).collect()
+    traffic.iter().filter_map(shares).collect()
 }
 
 fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {

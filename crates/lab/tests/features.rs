@@ -160,10 +160,38 @@ fn a_service_level_without_a_lane_is_remarked() {
             + &group("others", 0.1, "size = \"2 KiB\"");
         result(&text("build = \"star:4\"", subnet, &traffic), Path::new(".")).oddities()
     };
-    let remark = "traffic own: sl 1 shares lane 0 with everybody: lanes = 1";
+    let remark = "traffic own: sl 1 (lane 0) shares a lane with others: lanes = 1";
     assert!(run("engine = \"min-hop\"").iter().any(|oddity| oddity == remark));
     let apart = run("engine = \"min-hop\"\nlanes = 2");
-    assert!(!apart.iter().any(|oddity| oddity.contains("shares lane")), "{apart:?}");
+    assert!(!apart.iter().any(|oddity| oddity.contains("shares a lane")), "{apart:?}");
+}
+
+/// A lane that nobody else is on is a group's own, whatever the number of its service level.
+#[test]
+fn lanes_are_shared_only_with_groups_that_are_on_them() {
+    let run = |levels: [&str; 3], lanes: u32| {
+        let group = |name, sl: &str| group(name, 0.1, &format!("size = \"2 KiB\"\n{sl}"));
+        let traffic = ["a", "b", "c"].iter().zip(levels).map(|(name, sl)| group(name, sl));
+        let traffic: String = traffic.collect();
+        let subnet = format!("engine = \"min-hop\"\nlanes = {lanes}");
+        let oddities = result(&text("build = \"star:4\"", &subnet, &traffic), Path::new("."));
+        let shares = |oddity: &String| oddity.contains("shares a lane");
+        oddities.oddities().into_iter().filter(shares).collect::<Vec<_>>()
+    };
+    // SL 3 is on lane 1 of two, the others by their paths on lane 0.
+    assert_eq!(run(["sl = 3", "", ""], 2), [] as [&str; 0]);
+    assert_eq!(run(["sl = 2", "sl = 2", "sl = 1"], 2), [] as [&str; 0]);
+    assert_eq!(
+        run(["sl = 3", "sl = 1", ""], 2),
+        [
+            "traffic a: sl 3 (lane 1) shares a lane with b: lanes = 2",
+            "traffic b: sl 1 (lane 1) shares a lane with a: lanes = 2"
+        ]
+    );
+    assert_eq!(
+        run(["sl = 2", "", ""], 2),
+        ["traffic a: sl 2 (lane 0) shares a lane with b, c: lanes = 2"]
+    );
 }
 
 /// Hot flows with strict priority over their victims: the slowdown has no end.

@@ -79,6 +79,12 @@ impl Datelines {
         ServiceLevel::new(level).unwrap_or_default()
     }
 
+    /// The SLs that paths may have, a bit each: any set of datelines.
+    pub(crate) fn levels(&self) -> u16 {
+        let bits = self.wraps.iter().filter(|wraps| **wraps).count().min(WRAPS_MAX);
+        u16::MAX >> (16 - (1 << bits))
+    }
+
     fn of(&self, row: usize) -> &[u32] {
         &self.coordinates[row * self.dims.len()..(row + 1) * self.dims.len()]
     }
