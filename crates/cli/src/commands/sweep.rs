@@ -108,9 +108,10 @@ fn text(result: &SweepResult) -> String {
     };
     let seeds = count(plan.seeds as usize, "seed", "seeds");
     let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
+    let ended: Vec<Status> = result.points.iter().map(|point| point.status).collect();
     let (table, names) = result.table();
     let table = narrow::headline(&table, names);
-    let marks = experiment::marks(&table);
+    let marks = experiment::marks(&table, &ended);
     let name = &experiment.name;
     let mut text = format!(
         "{name}{summary}{status}\n{points}{known}, {} per run, {seeds}{interval}\n\n{table}{marks}",
