@@ -189,7 +189,7 @@ fn route(
     oddities: &mut Vec<String>,
 ) -> Result<Routed, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
-    let SubnetSpec { routing, lmc, lanes, adaptive, vl_arbitration } = &variant.subnet;
+    let SubnetSpec { routing, lmc, lanes, adaptive, roots, vl_arbitration } = &variant.subnet;
     let mut options =
         RouteOptions { lmc: *lmc, lanes: *lanes, adaptive: *adaptive, ..RouteOptions::default() };
     let engine = match routing {
@@ -209,7 +209,9 @@ fn route(
             "file"
         }
     };
-    let mut subnet = engines::route(engine, fabric, &options).map_err(|error| fault(&error))?;
+    let engine = engines::engine(engine).map_err(|error| fault(&error))?;
+    options.roots = engine.roots(fabric, roots).map_err(|error| fault(&error))?;
+    let mut subnet = engine.fill(fabric, &options).map_err(|error| fault(&error))?;
     if let Some(arbitration) = vl_arbitration {
         subnet.vl_arbitration = arbitration.clone();
     }
@@ -244,6 +246,9 @@ fn check_routing(
     let plural = if lanes == 1 { "lane" } else { "lanes" };
     let adaptive = if subnet.adaptive.is_some() { ", adaptive" } else { "" };
     fact(facts, "routing", format!("{}{adaptive}, {lanes} data {plural}", subnet.engine));
+    for note in &subnet.notes {
+        fact(facts, "engine", LabError::one_line(note));
+    }
     let reached = check::reachability(fabric, subnet);
     if reached.hosts < reached.without_lid + 2 {
         let problem = "routing: there are no two hosts with LIDs; give a fabric file that has them";

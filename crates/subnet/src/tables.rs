@@ -274,6 +274,8 @@ pub struct Subnet {
     pub path_sl: PathSl,
     /// Name of the routing engine that filled the tables.
     pub engine: String,
+    /// What the engine says of its work where nothing is amiss, a line each: lanes used, lengths.
+    pub notes: Vec<String>,
     /// What a person should know of how the tables came about, a line each: hosts out of reach,
     /// entries of a file that were passed over, a tree that is not whole.
     pub remarks: Vec<String>,

@@ -238,6 +238,25 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// `"yes"` or `"no"`; other words for them are answered with the right one.
+    pub(crate) fn yes_no(&self) -> Result<bool, LabError> {
+        const YES: &[&str] = &["on", "true", "y", "1", "enable", "enabled", "always"];
+        let word = match &self.node.value {
+            Value::Text(text) if text == "yes" => return Ok(true),
+            Value::Text(text) if text == "no" => return Ok(false),
+            Value::Text(text) => text.trim().to_lowercase(),
+            _ => self.node.plain().to_string(),
+        };
+        let meant = match YES.contains(&word.as_str()) || word == "yes" {
+            true => "yes",
+            false if ["off", "false", "n", "0", "no", "none", "never"].contains(&word.as_str()) => {
+                "no"
+            }
+            false => return Err(self.error("is neither \"yes\" nor \"no\"")),
+        };
+        Err(self.error(&format!("is neither \"yes\" nor \"no\"; write \"{meant}\"")))
+    }
+
     /// The items of a list.
     pub(crate) fn items(&self) -> Result<Vec<Field<'a>>, LabError> {
         match &self.node.value {

@@ -190,6 +190,12 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "subnet",
+        "roots",
+        ["list of texts", "engine up-down", "the engine's"],
+        "switches that are up for all others, by name or GUID",
+    ),
+    key(
+        "subnet",
         "vl_arbitration",
         ["table", "", "the engine's"],
         "VL arbitration of every output",

@@ -37,6 +37,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "lmc 0 to 7 (all LIDs of a port take one route); lanes 2 to 15 on a torus",
     lanes: 1,
     adaptive: false,
+    roots: false,
     claims: Claims {
         minimal: true,
         deadlock_free: true,
