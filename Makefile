@@ -14,10 +14,13 @@ OUT ?= runs/demo
 # A site's own fabric and tables; without FABRIC the shipped ones in fixtures/site.
 FABRIC ?=
 LFT ?=
+# Of a fabric without its tables only the variants that fill their own can be run.
+DEMO := $(if $(FABRIC),$(if $(LFT),run,compare --variants fat-tree,two-lanes),run)
 
 help:
 	@echo "make demo       a hot spot and its victims on the shipped fabric with its real tables"
-	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt   the same on your own files"
+	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt   the same on your own files;"
+	@echo "                without LFT= the fat-tree engine fills the tables"
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
 	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
@@ -31,7 +34,8 @@ demo:
 	@test -x $(CLEARLANE) || echo "building; the first time this takes some minutes"
 	@cargo build --release --quiet -p clearlane
 	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
-	@$(CLEARLANE) run $(EXPERIMENT) --out $(OUT) --force \
+	@$(if $(FABRIC),$(if $(LFT),,echo "no LFT=: routed anew, not by the site's own tables"))
+	@$(CLEARLANE) $(DEMO) $(EXPERIMENT) --out $(OUT) --force \
 		$(if $(FABRIC),--fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
 	@echo "report: file://$$(realpath $(OUT))/report.html"
 

@@ -38,3 +38,15 @@ def test_the_demo_on_own_files(binary: Path, site: Path, tmp_path: Path) -> None
     for text in ["279 hosts, 30 switches", "verdict sane", "as-is: everybody else", report]:
         assert text in " ".join(done.stdout.split()), f"{text} is not in\n{done.stdout}"
     assert str(fabric) in (out / "summary.json").read_text()
+
+
+def test_the_demo_on_a_fabric_without_tables(binary: Path, site: Path, tmp_path: Path) -> None:
+    out, fabric = tmp_path / "demo", site / "site.ibnetdiscover-p"
+    would = commands("demo", FABRIC=fabric, OUT=out, CLEARLANE=binary)
+    script = "\n".join(line for line in would if not line.startswith(("scripts/setup", "cargo")))
+    done = run_bounded(
+        ["bash", "-euo", "pipefail", "-c", script], limit_s=300, env=ENVIRONMENT, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for text in ["no LFT=: routed anew", "two-lanes", f"file://{out}/report.html"]:
+        assert text in done.stdout, f"{text} is not in\n{done.stdout}"

@@ -1,5 +1,5 @@
-//! Short texts: quantities, GUIDs, widths and speeds, names of cables and nodes, traffic matrices.
-//! The first byte says which.
+//! Short texts: quantities, GUIDs, widths and speeds, names of cables and nodes. The first
+//! byte says which.
 #![no_main]
 
 use clearlane_fabric::Fabric;

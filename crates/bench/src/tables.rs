@@ -45,7 +45,7 @@ pub(crate) const ROWS: &[TableRow] = &[
         lanes: 8,
         goal: None,
         note: "OpenSM dfsssp: 35.8 s, then 9 lanes of 8",
-        ..tree("tables-8x8x8-2048", "torus:8x8x8:4", Work::Route, 0.0)
+        ..tree("tables-8x8x8-2048", "torus:8x8x8,hosts=4", Work::Route, 0.0)
     },
 ];
 
@@ -87,5 +87,29 @@ impl TableBench {
     fn route(&self) -> Result<Subnet, String> {
         let options = RouteOptions { lanes: self.row.lanes, ..RouteOptions::default() };
         engines::route(self.row.engine, &self.fabric, &options).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rows;
+    use clearlane_fabric::topologies;
+
+    /// Every row's fabric builds; the largest of them has 131,072 switches and takes a second.
+    #[test]
+    fn the_fabric_of_every_row_is_one_of_today() {
+        let of_tables = super::ROWS.iter().map(|row| (row.name, row.topology));
+        let all = rows::ROWS.iter().map(|row| (row.name, row.topology)).chain(of_tables);
+        for (name, topology) in all {
+            let built = topologies::build(topology);
+            assert!(
+                built.is_ok(),
+                "{name}: {}",
+                built.err().map_or(String::new(), |e| e.to_string())
+            );
+        }
+        let last = super::ROWS.iter().find(|row| row.name == "tables-8x8x8-2048");
+        let hosts = topologies::build(last.expect("a row").topology).map(|f| f.summary().adapters);
+        assert_eq!(hosts, Ok(2048));
     }
 }

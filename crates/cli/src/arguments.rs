@@ -34,7 +34,8 @@ fn examples_and_codes() -> String {
     after_help = examples_and_codes()
 )]
 struct CommandLine {
-    /// Print one JSON document with a "schema" instead of text
+    /// Print one JSON document with a "schema" instead of text; where there is no answer (exit
+    /// codes 2 and 5), stdout stays empty and stderr has the error as one plain line
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]

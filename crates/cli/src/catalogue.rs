@@ -143,9 +143,12 @@ fn format(of: &formats::Entry) -> Entry {
         (true, false) => "read",
         (false, _) => "written",
     };
-    let example = format!("clearlane fabric convert fat-tree:648 -o fabric.{}", of.ending);
-    let example = if of.ending.is_empty() { "" } else { &example };
-    entry(Kind::Formats, of.name, of.summary, &[("is", use_of), ("example", example)])
+    let endings: Vec<String> = of.endings.iter().map(|ending| format!(".{ending}")).collect();
+    let example = of.endings.first().map_or(String::new(), |ending| {
+        format!("clearlane fabric convert fat-tree:648 -o fabric.{ending}")
+    });
+    let facts = [("is", use_of), ("endings", &endings.join(", ")), ("example", &example)];
+    entry(Kind::Formats, of.name, of.summary, &facts)
 }
 
 fn engine(of: &engines::Entry) -> Entry {
@@ -188,7 +191,7 @@ fn pattern(of: &patterns::Entry) -> Entry {
 }
 
 fn parameter_set(of: &preset::Preset) -> Entry {
-    let values = parameter_values(&(of.parameters)());
+    let values = reference::parameters(of);
     let link = format!("{} {}", of.link.0, of.link.1);
     let mut facts = vec![("link".to_owned(), link)];
     for (name, value) in values {
@@ -197,52 +200,6 @@ fn parameter_set(of: &preset::Preset) -> Entry {
         facts.push((name.to_owned(), format!("{value}{source}")));
     }
     Entry { kind: Kind::Presets, name: of.name.into(), summary: of.summary.into(), facts }
-}
-
-/// Every parameter by its name in experiment files.
-fn parameter_values(of: &preset::Parameters) -> Vec<(&'static str, String)> {
-    fn or<T: ToString>(value: Option<T>, none: &str) -> String {
-        value.map_or_else(|| none.to_owned(), |v| v.to_string())
-    }
-    vec![
-        ("mtu", format!("{} B", of.mtu)),
-        ("header", of.header.map_or("RC 26 B, UD 34 B".into(), |h| format!("{h} B"))),
-        ("link_rate", or(of.link_rate, "each link's own")),
-        ("switch_delay", of.switch_delay.to_string()),
-        ("cable_delay", of.cable_delay.to_string()),
-        ("credit_delay", of.credit_delay.to_string()),
-        ("buffer", format!("{} per lane and port", of.buffer)),
-        ("send_overhead", of.send_overhead.to_string()),
-        ("receive_overhead", of.receive_overhead.to_string()),
-        ("dma_rate", or(of.dma_rate, "no limit")),
-        ("drain_rate", or(of.drain_rate, "no limit")),
-        ("injection_engines", or(of.injection_engines, "no limit")),
-        ("outstanding", format!("{} packets", of.outstanding)),
-        ("ack_coalescing", format!("an ACK per {}", of.ack_coalescing)),
-        (
-            "queueing",
-            match of.queueing {
-                preset::AdapterQueueing::PerDestination => "per destination".into(),
-                preset::AdapterQueueing::SingleFifo => "single FIFO".into(),
-            },
-        ),
-        (
-            "arbitration",
-            match of.arbitration {
-                preset::InputArbitration::RoundRobin => "round-robin".into(),
-                preset::InputArbitration::OldestFirst => "oldest first".into(),
-                preset::InputArbitration::FlowFair => "flow-fair".into(),
-            },
-        ),
-        (
-            "input_queueing",
-            match of.input_queueing {
-                preset::InputQueueing::Fifo => "a queue a lane".into(),
-                preset::InputQueueing::Voq => "a queue per output".into(),
-            },
-        ),
-        ("crossbar_speedup", (f64::from(of.crossbar_speedup) / 100.0).to_string()),
-    ]
 }
 
 #[cfg(test)]

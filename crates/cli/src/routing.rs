@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
-use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
+use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Lmc, PortNumber};
 use clearlane_subnet::engines::{self, RouteOptions, RoutingError, TableFile};
 use clearlane_subnet::{LidMap, Subnet};
@@ -29,13 +29,12 @@ pub struct Routing {
     /// checked
     #[arg(long)]
     adaptive: bool,
-    /// A switch that is up for all others (engine up-down), by name; again for more
+    /// A switch that is up for all others (engine up-down), by name or GUID; again for more
     #[arg(long, value_name = "SWITCH")]
     root: Vec<String>,
 }
 
 const FILE: &str = "file";
-const UP_DOWN: &str = "up-down";
 
 impl Routing {
     /// Fills the tables.
@@ -58,12 +57,13 @@ impl Routing {
             let line = "the LIDs of engine file are those of the fabric; leave --lmc out";
             return Err(Failure::Input(line.into()));
         }
+        let roots = engine.roots(fabric, &self.root);
         let options = RouteOptions {
             lmc: Lmc::new(self.lmc.unwrap_or(0)).unwrap_or_default(),
             lanes: self.lanes.unwrap_or(engine.lanes),
             lids: if name == FILE { None } else { self.kept_lids(fabric)? },
             files: self.files()?,
-            roots: self.roots(name, fabric)?,
+            roots: roots.map_err(Failure::input)?,
             adaptive: self.adaptive,
         };
         match engine.fill(fabric, &options) {
@@ -73,24 +73,6 @@ impl Routing {
             }
             other => other.map_err(Failure::input),
         }
-    }
-
-    /// The switches named as roots.
-    fn roots(&self, engine: &str, fabric: &Fabric) -> Result<Vec<NodeId>, Failure> {
-        if engine != UP_DOWN && !self.root.is_empty() {
-            return Err(Failure::Input(format!("--root is for engine {UP_DOWN}; leave it out")));
-        }
-        let switches = || fabric.ids(NodeKind::Switch);
-        let find = |name: &String| {
-            let found = switches().find(|switch| fabric.node(*switch).name == *name);
-            found.ok_or_else(|| {
-                let names = switches().map(|switch| fabric.node(switch).name.as_str());
-                let near = clearlane_ib::nearest(name, names);
-                let near = near.map_or(String::new(), |near| format!("; the nearest is `{near}`"));
-                Failure::Input(format!("--root {name}: there is no switch of that name{near}"))
-            })
-        };
-        self.root.iter().map(find).collect()
     }
 
     /// The fabric's own LIDs, unless an LMC is asked for or a port lacks one.

@@ -20,6 +20,9 @@ pub struct Site {
 /// Reads the file of that name or, where there is none, builds the topology of that name.
 pub fn open(name: &str) -> Result<Site, Failure> {
     let path = Path::new(name);
+    if !path.exists() && is_bare(name) && !is_specification(name) {
+        return Err(Failure::Input(unknown(name)));
+    }
     if path.exists() || !is_specification(name) {
         return read(path);
     }
@@ -32,6 +35,19 @@ pub fn read(path: &Path) -> Result<Site, Failure> {
     let name = path.display().to_string();
     let reading = formats::read(&files::read(path)?, &name).map_err(Failure::input)?;
     Ok(Site { fabric: reading.fabric, oddities: reading.oddities, name })
+}
+
+/// Whether a text is neither a path nor has an ending: a file or a topology, either misspelt.
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', '.', ':'])
+}
+
+fn unknown(name: &str) -> String {
+    let names = || topologies::ALL.iter().map(|entry| entry.name);
+    let near = clearlane_ib::nearest(name, names());
+    let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+    let known = names().collect::<Vec<_>>().join(", ");
+    format!("{name} is neither a file nor a topology{near}; known are {known}")
 }
 
 /// Whether a text means a topology rather than a file: `torus:4x4`, or a builder's bare name.
@@ -48,6 +64,10 @@ mod tests {
     #[test]
     fn files_and_topologies_are_told_apart() {
         assert!(["torus:4x4", "star", "tours:8"].iter().all(|name| is_specification(name)));
+        assert_eq!(
+            unknown("tours").split("; known").next(),
+            Some("tours is neither a file nor a topology; did you mean torus?")
+        );
         assert!(!["site.topo", "a/b:c", "net"].iter().any(|name| is_specification(name)));
     }
 }

@@ -51,7 +51,7 @@ impl Writing {
         if !self.force && !held.is_empty() {
             return Err(refused(
                 folder,
-                "holds earlier tables; name another folder or add --force",
+                "holds tables from before; name another folder or add --force",
             ));
         }
         Ok(())

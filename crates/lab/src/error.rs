@@ -57,6 +57,20 @@ pub enum LabError {
         /// When.
         at: Picoseconds,
     },
+    /// Queues that are there from the start are more than memory holds.
+    #[error(
+        "variant {variant}: input_queueing = \"voq\" takes {needed_mib} MiB a run (ports × lanes × \
+         outputs), and {free_mib} MiB are free for each; run fewer at a time with --jobs, take a \
+         smaller fabric or input_queueing = \"fifo\""
+    )]
+    Queues {
+        /// Name of the variant.
+        variant: String,
+        /// What they take, MiB.
+        needed_mib: u64,
+        /// What a run may take, MiB.
+        free_mib: u64,
+    },
     /// The folder for the results is taken.
     #[error("{}: {problem}", path.display())]
     Taken {
@@ -92,7 +106,7 @@ pub fn plain(error: &io::Error) -> String {
 impl LabError {
     /// True if the machine is at fault (disk full, folder not writable) and not the input.
     pub fn is_machine(&self) -> bool {
-        matches!(self, LabError::Write { .. } | LabError::Memory { .. })
+        matches!(self, LabError::Write { .. } | LabError::Memory { .. } | LabError::Queues { .. })
     }
 
     /// One line whatever a file, a name or a library put into the message.

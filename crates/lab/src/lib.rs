@@ -16,7 +16,7 @@
 //! result.status();                                           // Status
 //! let report = write_run_folder(&result, out, force)?;       // path of report.html
 //!
-//! let sweep = Sweep::read(path, &["traffic.load=0.1..0.9:9".into()])?;
+//! let sweep = Sweep::read(path, &["traffic.load=0.1..0.9:9".into()], &[])?;
 //! let folder = SweepFolder::claim(&sweep, out, force, false)?;
 //! let result = run_sweep(&sweep, &options, &folder, &progress, &cancel)?;
 //! let report = folder.fill(&result)?;

@@ -85,6 +85,16 @@ impl Prepared {
         }
     }
 
+    /// Bytes of the queues per output of a run; 0 where switches have none.
+    pub(crate) fn voq_bytes(&self) -> u64 {
+        let lanes = match &self.routed {
+            Routed::Tables(subnet) => subnet.sl_to_vl.lanes(),
+            // One before the dateline and one after.
+            Routed::Rule(_) => 2,
+        };
+        clearlane_sim::voq_bytes(&self.fabric, lanes, &self.parameters)
+    }
+
     /// The groups without those that cause congestion, if there are victims to compare by. Groups
     /// keep their indices, so that nobody's random draws change.
     pub(crate) fn groups_without_hot(&self) -> Option<Vec<FlowGroup>> {
@@ -179,7 +189,7 @@ fn route(
     oddities: &mut Vec<String>,
 ) -> Result<Routed, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
-    let SubnetSpec { routing, lmc, lanes, adaptive, vl_arbitration } = &variant.subnet;
+    let SubnetSpec { routing, lmc, lanes, adaptive, roots, vl_arbitration } = &variant.subnet;
     let mut options =
         RouteOptions { lmc: *lmc, lanes: *lanes, adaptive: *adaptive, ..RouteOptions::default() };
     let engine = match routing {
@@ -199,7 +209,9 @@ fn route(
             "file"
         }
     };
-    let mut subnet = engines::route(engine, fabric, &options).map_err(|error| fault(&error))?;
+    let engine = engines::engine(engine).map_err(|error| fault(&error))?;
+    options.roots = engine.roots(fabric, roots).map_err(|error| fault(&error))?;
+    let mut subnet = engine.fill(fabric, &options).map_err(|error| fault(&error))?;
     if let Some(arbitration) = vl_arbitration {
         subnet.vl_arbitration = arbitration.clone();
     }
@@ -234,6 +246,9 @@ fn check_routing(
     let plural = if lanes == 1 { "lane" } else { "lanes" };
     let adaptive = if subnet.adaptive.is_some() { ", adaptive" } else { "" };
     fact(facts, "routing", format!("{}{adaptive}, {lanes} data {plural}", subnet.engine));
+    for note in &subnet.notes {
+        fact(facts, "engine", LabError::one_line(note));
+    }
     let reached = check::reachability(fabric, subnet);
     if reached.hosts < reached.without_lid + 2 {
         let problem = "routing: there are no two hosts with LIDs; give a fabric file that has them";
@@ -281,19 +296,29 @@ fn deadlock_free(fabric: &Fabric, subnet: &Subnet, traffic: &[TrafficSpec]) -> S
     format!("no: {count} outputs can wait in a circle: {}{more}", names.join(" → "))
 }
 
-/// Groups whose own service level gives them no lane of their own, where others have none.
+/// Groups whose own service level goes on a lane that another group is on as well, other than by
+/// the same service level set by hand.
 fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
-    let lanes = subnet.sl_to_vl.lanes();
-    let others = traffic.iter().any(|group| group.sl.is_none());
+    let of_paths = subnet.path_sl.levels();
     let shares = |group: &TrafficSpec| {
-        let sl = group.sl.filter(|sl| lanes == 1 || sl.value() >= lanes)?;
+        let sl = group.sl?;
+        let beside = |other: &&TrafficSpec| match other.sl {
+            Some(level) => level != sl && subnet.sl_to_vl.share_a_lane(sl, level),
+            None => of_paths.iter().any(|level| subnet.sl_to_vl.share_a_lane(sl, *level)),
+        };
+        let others = traffic.iter().filter(|other| other.name != group.name).filter(beside);
+        let others: Vec<&str> = others.map(|other| other.name.as_str()).collect();
+        let lanes = subnet.sl_to_vl.lanes();
         let lane = subnet.sl_to_vl.adapter[usize::from(sl.value())];
-        Some(format!(
-            "traffic {}: sl {sl} shares lane {lane} with everybody: lanes = {lanes}",
-            group.name
-        ))
+        (!others.is_empty()).then(|| {
+            let others = others.join(", ");
+            format!(
+                "traffic {}: sl {sl} (lane {lane}) shares a lane with {others}: lanes = {lanes}",
+                group.name
+            )
+        })
     };
-    traffic.iter().filter(|_| others).filter_map(shares).collect()
+    traffic.iter().filter_map(shares).collect()
 }
 
 fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {

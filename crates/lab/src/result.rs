@@ -167,7 +167,7 @@ impl RunResult {
     }
 
     /// How one of the variants ended.
-    pub(crate) fn status_of(&self, variant: &VariantResult) -> Status {
+    pub fn status_of(&self, variant: &VariantResult) -> Status {
         let rows = headline(self).rows.into_iter();
         let figures = rows.filter(|(name, _)| *name == variant.name).flat_map(|(_, row)| row);
         self.status_with(variant, &figures.collect::<Vec<_>>())
@@ -314,6 +314,9 @@ fn remarks(run: &SeedResult) -> Vec<String> {
     all
 }
 
+/// Less than this share of what is offered may be missing without being said.
+const SURPLUS_MIN: f64 = 0.05;
+
 /// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
 /// Of hot flows beside victims nothing else is expected.
 fn saturated(variant: &VariantResult) -> Vec<String> {
@@ -330,13 +333,22 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         };
         let offered = of(|figures| figures.offered_load);
         let delivered = of(|figures| figures.delivered_load);
-        let (Some(offered), Some(delivered)) = (offered, delivered) else { continue };
+        let surplus = of(|figures| figures.offered_load - figures.delivered_load);
+        let (Some(offered), Some(delivered), Some(surplus)) = (offered, delivered, surplus) else {
+            continue;
+        };
+        let grows = |run: &SeedResult| run.figures.groups.get(index).is_some_and(|f| f.saturated);
+        let mut flowing = variant.runs.iter().filter(|run| !run.is_deadlock());
+        // Neither within one run nor between the seeds is it chance.
+        let saturated = flowing.all(grows)
+            && surplus.mean > SURPLUS_MIN * offered.mean
+            && surplus.half_width.is_none_or(|half_width| surplus.mean > half_width);
         let latency = |run: &SeedResult| {
             let figures = run.figures.groups.get(index);
             figures.is_none_or(|f| f.latency_converged || !f.throughput_converged)
         };
         let mut ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
-        if delivered.mean < 0.95 * offered.mean {
+        if saturated {
             all.push(format!(
                 "{} is saturated: offers {} of its senders' links, is delivered {}; its latencies \
                  are not converged but grow with the length of the run",

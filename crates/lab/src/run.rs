@@ -21,8 +21,9 @@ pub struct RunOptions {
     pub jobs: usize,
     /// The command line that makes the same results again, for the report.
     pub command: String,
-    /// Memory that messages waiting for their turn may fill, all runs together, in bytes; nothing
-    /// for all there is. An open loop that offers more than is delivered fills any.
+    /// Memory that messages waiting for their turn and the queues per output of switches may fill,
+    /// all runs together, in bytes; nothing for all there is. An open loop that offers more than is
+    /// delivered fills any.
     pub memory_bytes: Option<u64>,
 }
 
@@ -83,8 +84,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
     cancel: &'a AtomicBool,
-    /// Most messages that may wait in one run.
-    waiting_max: u64,
+    /// Bytes that one run may fill; nothing for all there are.
+    memory_bytes: Option<u64>,
     /// Steps done of all jobs, and how many there are.
     steps: AtomicU64,
     steps_all: u64,
@@ -105,13 +106,16 @@ pub fn run(
         prepared.push(Prepared::of(variant, plan)?);
     }
     let jobs = jobs(plan, &prepared);
+    let at_once = options.jobs.clamp(1, jobs.len().max(1)) as u64;
+    let memory_bytes = options.memory_bytes.map(|bytes| bytes / at_once);
+    for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
+        queues_fit(&variant.name, prepared, memory_bytes)?;
+    }
     let shared = Shared {
         plan,
         progress,
         cancel,
-        waiting_max: options.memory_bytes.map_or(u64::MAX, |bytes| {
-            bytes / MESSAGE_BYTES / options.jobs.clamp(1, jobs.len().max(1)) as u64
-        }),
+        memory_bytes,
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
         packet_hops: AtomicU64::new(0),
@@ -142,6 +146,19 @@ pub fn run(
         .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
         .collect();
     Ok(RunResult { experiment: experiment.clone(), command: options.command.clone(), variants })
+}
+
+/// Fails if the queues per output of a variant alone fill what a run may take.
+fn queues_fit(name: &str, prepared: &Prepared, memory: Option<u64>) -> Result<(), LabError> {
+    let needed = prepared.voq_bytes();
+    match memory {
+        Some(free) if needed > free => Err(LabError::Queues {
+            variant: name.to_owned(),
+            needed_mib: needed >> 20,
+            free_mib: free >> 20,
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
@@ -230,6 +247,8 @@ fn simulate(
     let groups = without.as_ref().unwrap_or(&prepared.groups);
     let simulation = Simulation::new(setup(prepared, groups, plan, job.seed));
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
+    let left = |bytes: u64| bytes.saturating_sub(prepared.voq_bytes()) / MESSAGE_BYTES;
+    let waiting_max = shared.memory_bytes.map_or(u64::MAX, left);
     let mut hops = 0;
     let mut interrupted = false;
     for step in 1..=STEPS {
@@ -247,7 +266,7 @@ fn simulate(
             break;
         }
         let waiting = totals.messages_posted.saturating_sub(totals.messages_delivered);
-        if waiting > shared.waiting_max {
+        if waiting > waiting_max {
             let at = Picoseconds(until as u64);
             return Err(LabError::Memory { variant: name.to_owned(), waiting, at });
         }
@@ -301,6 +320,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
             .collect(),
         programs: (0..prepared.hosts.count() as u32).map(program).collect(),
         recording: Some(Recording { slice: plan.slice(), slices, flows_max: flows_max as u32 }),
+        control: None,
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
     }

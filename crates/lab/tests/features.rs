@@ -160,10 +160,93 @@ fn a_service_level_without_a_lane_is_remarked() {
             + &group("others", 0.1, "size = \"2 KiB\"");
         result(&text("build = \"star:4\"", subnet, &traffic), Path::new(".")).oddities()
     };
-    let remark = "traffic own: sl 1 shares lane 0 with everybody: lanes = 1";
+    let remark = "traffic own: sl 1 (lane 0) shares a lane with others: lanes = 1";
     assert!(run("engine = \"min-hop\"").iter().any(|oddity| oddity == remark));
     let apart = run("engine = \"min-hop\"\nlanes = 2");
-    assert!(!apart.iter().any(|oddity| oddity.contains("shares lane")), "{apart:?}");
+    assert!(!apart.iter().any(|oddity| oddity.contains("shares a lane")), "{apart:?}");
+}
+
+/// A lane that nobody else is on is a group's own, whatever the number of its service level.
+#[test]
+fn lanes_are_shared_only_with_groups_that_are_on_them() {
+    let run = |levels: [&str; 3], lanes: u32| {
+        let group = |name, sl: &str| group(name, 0.1, &format!("size = \"2 KiB\"\n{sl}"));
+        let traffic = ["a", "b", "c"].iter().zip(levels).map(|(name, sl)| group(name, sl));
+        let traffic: String = traffic.collect();
+        let subnet = format!("engine = \"min-hop\"\nlanes = {lanes}");
+        let oddities = result(&text("build = \"star:4\"", &subnet, &traffic), Path::new("."));
+        let shares = |oddity: &String| oddity.contains("shares a lane");
+        oddities.oddities().into_iter().filter(shares).collect::<Vec<_>>()
+    };
+    // SL 3 is on lane 1 of two, the others by their paths on lane 0.
+    assert_eq!(run(["sl = 3", "", ""], 2), [] as [&str; 0]);
+    assert_eq!(run(["sl = 2", "sl = 2", "sl = 1"], 2), [] as [&str; 0]);
+    assert_eq!(
+        run(["sl = 3", "sl = 1", ""], 2),
+        [
+            "traffic a: sl 3 (lane 1) shares a lane with b: lanes = 2",
+            "traffic b: sl 1 (lane 1) shares a lane with a: lanes = 2"
+        ]
+    );
+    assert_eq!(
+        run(["sl = 2", "", ""], 2),
+        ["traffic a: sl 2 (lane 0) shares a lane with b, c: lanes = 2"]
+    );
+}
+
+/// What an engine says of its work is a fact and nothing odd; roots are heeded by name and GUID.
+#[test]
+fn notes_of_an_engine_are_facts_and_roots_are_heeded() {
+    let run = |subnet: &str| {
+        let text = text("build = \"torus:4x4\"", subnet, UNIFORM);
+        result(&text, Path::new("."))
+    };
+    let layered = run("engine = \"layered\"");
+    assert_eq!(layered.oddities(), [] as [&str; 0]);
+    assert!(fact(&layered, "engine").contains("of 8 lanes used, all paths as short as"));
+    let busiest = |roots: &str| {
+        let result = run(&format!("engine = \"up-down\"\n{roots}"));
+        let channels = &result.variants[0].runs[0].figures.channels;
+        channels.iter().map(|channel| (channel.node, channel.port_xmit_pkts)).collect::<Vec<_>>()
+    };
+    let of = |roots: &str| {
+        let mut sent = [0; 16];
+        for (node, packets) in busiest(roots) {
+            if let Some(sum) = sent.get_mut(node as usize) {
+                *sum += packets;
+            }
+        }
+        (0..16).max_by_key(|node| sent[*node])
+    };
+    // The root is where paths meet, and so the switch that sends most.
+    assert_eq!(of("roots = [\"sw-2-1\"]"), Some(6));
+    assert_eq!(of("roots = [\"0x0ac1ea5100000900\"]"), Some(9));
+}
+
+#[test]
+fn wrong_roots_are_told() {
+    let read = |subnet: &str| {
+        let text = text("build = \"torus:4x4\"", subnet, UNIFORM);
+        Experiment::parse(&text, Path::new("x.toml"))
+    };
+    let told = read("engine = \"min-hop\"\nroots = [\"sw-2-1\"]").unwrap_err().to_string();
+    assert_eq!(told, "x.toml:8: subnet.roots = a list is heeded by engine up-down alone; drop it");
+    let unknown = read("engine = \"up-down\"\nroots = [\"sw-2-9\"]").unwrap();
+    let options = RunOptions::new(1, "");
+    let told = run(&unknown, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(told.contains("no node is named \"sw-2-9\"; did you mean \"sw-2-"), "{told}");
+    let host = read("engine = \"up-down\"\nroots = [\"host0000\"]").unwrap();
+    let told = run(&host, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(told.contains("root: \"host0000\" is no switch"), "{told}");
+    // A variant with another engine leaves the roots behind.
+    let text = text("build = \"torus:4x4\"", "engine = \"up-down\"\nroots = [\"a\"]", UNIFORM)
+        + "[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n\
+           subnet = { engine = \"min-hop\" }\n";
+    let both = Experiment::parse(&text, Path::new("x.toml")).unwrap();
+    let roots = both.variants.iter().map(|variant| variant.subnet.roots.len());
+    assert_eq!(roots.collect::<Vec<_>>(), [1, 0]);
+    let again = Experiment::parse(&both.resolved(), Path::new("x.toml")).unwrap();
+    assert_eq!(again.resolved(), both.resolved());
 }
 
 /// Hot flows with strict priority over their victims: the slowdown has no end.

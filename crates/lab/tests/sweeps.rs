@@ -33,7 +33,7 @@ traffic.load = [0.1, 0.2]
 
 fn sweep(over: &[&str]) -> Result<Sweep, LabError> {
     let over: Vec<String> = over.iter().map(|text| (*text).to_owned()).collect();
-    Sweep::parse(STAR, Path::new("star.toml"), &over)
+    Sweep::parse(STAR, Path::new("star.toml"), &over, &[])
 }
 
 fn error(over: &[&str]) -> String {
@@ -86,17 +86,44 @@ fn the_values_reach_every_variant_and_the_variants_own_stay() {
     assert_eq!((last.plan.seeds, sweep.points[5].at.as_slice()), (3, &[1, 2][..]));
     assert!(last.variants.iter().all(|variant| variant.traffic[0].load == 0.4));
     assert_eq!(last.variants[0].devices.parameters.buffer.0, 4096);
-    // What a variant says itself gives way too: it is what is varied.
-    let buffers = self::sweep(&["sim.buffer=8 KiB,16 KiB"]).unwrap();
-    let of = |point: usize, variant: usize| {
-        buffers.points[point].experiment.variants[variant].devices.parameters.buffer.0
-    };
-    assert_eq!([of(0, 0), of(0, 1), of(1, 0)], [8192, 8192, 16384]);
     let file = self::sweep(&[]).unwrap();
     assert_eq!((file.axes[0].key().as_str(), file.points.len()), ("traffic.load", 2));
     // The resolved experiment has its sweep too, and means the same.
     let again = Experiment::parse(&file.base.resolved(), Path::new("again.toml")).unwrap();
     assert_eq!(again.sweep[0].texts(), ["0.1", "0.2"]);
+}
+
+#[test]
+fn what_a_variant_sets_itself_is_varied_in_that_variant_alone() {
+    let over = |variants: &[&str], over: &str| {
+        let text = format!(
+            "{STAR}[[variant]]\nname = \"rule\"\nsubnet = {{ forwarding = \"dimension-order\" }}\n\
+             [[variant]]\nname = \"more\"\n\
+             traffic = [{{ name = \"all\", size = {{ min = \"1 B\", max = \"2 KiB\" }} }}]\n"
+        );
+        let variants: Vec<String> = variants.iter().map(|name| (*name).to_owned()).collect();
+        Sweep::parse(&text, Path::new("star.toml"), &[over.to_owned()], &variants)
+    };
+    for (key, variant) in [
+        ("sim.buffer=8 KiB,16 KiB", "small"),
+        ("subnet.engine=min-hop,fat-tree", "rule"),
+        ("traffic.size=1 KiB,2 KiB", "more"),
+        ("traffic.all.size.min=1 B,2 B", "more"),
+    ] {
+        let told = over(&[], key).unwrap_err().to_string();
+        let key = key.split('=').next().unwrap();
+        let words = format!("{key} is varied, but variant {variant} sets it itself");
+        assert!(told.starts_with(&words), "{told}");
+        assert!(told.contains("--variants ") && told.contains("large"), "{told}");
+    }
+    // Without it, and alone, there is nothing to mistake.
+    assert_eq!(over(&["large", "more"], "sim.buffer=8 KiB,16 KiB").unwrap().points.len(), 2);
+    let alone = over(&["small"], "sim.buffer=8 KiB,16 KiB").unwrap();
+    let of = |point: usize| &alone.points[point].experiment.variants;
+    assert_eq!((of(0).len(), of(1)[0].devices.parameters.buffer.0), (1, 16384));
+    // Another part of the same table is another key, and so is that of another group.
+    assert!(over(&[], "sim.mtu=1 KiB,2 KiB").is_ok());
+    assert!(over(&[], "traffic.load=0.1,0.2").is_ok());
 }
 
 #[test]
@@ -128,8 +155,8 @@ fn wrong_keys_and_values_are_told_as_those_of_a_file() {
             is `all`",
         ),
         (
-            "sim.buffer=4 parsecs,1 KiB",
-            "--over: sim.buffer: `4 parsecs` is not a size; write a \
+            "sim.mtu=4 parsecs,1 KiB",
+            "--over: sim.mtu: `4 parsecs` is not a size; write a \
             number and one of B, KiB, MiB, GiB, kB, MB, GB, such as \"64 KiB\"",
         ),
         ("sim.preset=qdr,qrd", "--over: sim.preset = \"qrd\" is no preset; the nearest is `qdr`"),
@@ -144,10 +171,10 @@ fn wrong_keys_and_values_are_told_as_those_of_a_file() {
     assert!(error(&["traffic.load=1,2", "traffic.load=3"]).contains("varied twice"));
     assert!(error(&["run.seed=1..200:200", "run.seeds=1..100:100"]).contains("20000 points"));
     let in_file = STAR.replace("traffic.load = [0.1, 0.2]", "traffic.load = [0.1, 9]");
-    let told = Sweep::parse(&in_file, Path::new("x.toml"), &[]).unwrap_err().to_string();
+    let told = Sweep::parse(&in_file, Path::new("x.toml"), &[], &[]).unwrap_err().to_string();
     assert!(told.starts_with("x.toml:19: traffic.all.load = 9 is not"), "{told}");
     let without = STAR.replace("[sweep]\ntraffic.load = [0.1, 0.2]\n", "");
-    let told = Sweep::parse(&without, Path::new("x.toml"), &[]).unwrap_err().to_string();
+    let told = Sweep::parse(&without, Path::new("x.toml"), &[], &[]).unwrap_err().to_string();
     assert!(told.starts_with("nothing is varied"), "{told}");
 }
 
@@ -306,4 +333,12 @@ fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
     assert!(said.contains("messages wait at") && said.contains("lower load or duration"), "{said}");
     let light = Experiment::parse(STAR, Path::new("star.toml")).unwrap();
     run(&light, &options(1 << 20), &Quiet, &AtomicBool::new(false)).unwrap();
+    // Queues per output are there from the start: 648 hosts, 36 ports, 8 lanes and 24 bytes.
+    let text = STAR.replace("star:8", "fat-tree:648");
+    let text = text.replace("preset = \"qdr\"", "preset = \"qdr\", input_queueing = \"voq\"");
+    let queues = Experiment::parse(&text, Path::new("star.toml")).unwrap();
+    let error = run(&queues, &options(34 << 20), &Quiet, &AtomicBool::new(false)).unwrap_err();
+    assert!(error.is_machine());
+    let said = error.to_string();
+    assert!(said.contains("takes 17 MiB a run") && said.contains("--jobs"), "{said}");
 }

@@ -20,6 +20,7 @@ mod observe;
 mod outcome;
 mod port_set;
 pub mod preset;
+pub mod ranges;
 mod ranks;
 mod records;
 mod simulation;
@@ -36,3 +37,4 @@ pub use outcome::{
 };
 pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
 pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status, queue_width_log2};
+pub use voq::voq_bytes;

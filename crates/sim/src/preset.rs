@@ -35,7 +35,8 @@ pub enum InputQueueing {
     Voq,
 }
 
-/// The parameters of switches and adapters, the same for all devices of a run.
+/// The parameters of switches and adapters, the same for all devices of a run. Which values they
+/// may have, `ranges` says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Path MTU: payload bytes of a full packet; 256, 512, 1024, 2048 or 4096.
@@ -46,11 +47,11 @@ pub struct Parameters {
     pub link_rate: Option<BitsPerSecond>,
     /// Time from a packet's head entering a switch to the earliest departure: routing and crossing.
     pub switch_delay: Picoseconds,
-    /// One-way delay of every cable; at least 1 ps.
+    /// One-way delay of every cable.
     pub cable_delay: Picoseconds,
     /// Added to a credit's way back: how long a receiver takes to announce freed space.
     pub credit_delay: Picoseconds,
-    /// Receive buffer per virtual lane of every port; 1 MTU with headers to 4 MiB.
+    /// Receive buffer per virtual lane of every port; at least 1 MTU with headers.
     pub buffer: Bytes,
     /// From posting a message to its first packet being ready to leave.
     pub send_overhead: Picoseconds,
@@ -62,9 +63,9 @@ pub struct Parameters {
     pub drain_rate: Option<BitsPerSecond>,
     /// How many send queues an adapter works on at a time; nothing means all.
     pub injection_engines: Option<u32>,
-    /// Packets of an RC queue pair that may be unacknowledged; at least 1.
+    /// Packets of an RC queue pair that may be unacknowledged.
     pub outstanding: u32,
-    /// An ACK for every so many packets and for the last of a message; at least 1.
+    /// An ACK for every so many packets and for the last of a message; at most `outstanding`.
     pub ack_coalescing: u32,
     /// Order among messages of one adapter.
     pub queueing: AdapterQueueing,
@@ -72,8 +73,8 @@ pub struct Parameters {
     pub arbitration: InputArbitration,
     /// How packets wait at a switch input.
     pub input_queueing: InputQueueing,
-    /// How fast a packet leaves its input buffer, in hundredths of the output link's rate: 100 to
-    /// 1600. What the output has not sent yet waits behind the crossbar.
+    /// How fast a packet leaves its input buffer, in hundredths of the output link's rate. What the
+    /// output has not sent yet waits behind the crossbar.
     pub crossbar_speedup: u32,
 }
 

@@ -8,12 +8,13 @@ use crate::forward::{
 use crate::network::Network;
 use crate::observe::{NoObserver, Recorder, Recording};
 use crate::port_set::PortSet;
-use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals};
+use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals, ranges};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Bytes, Picoseconds, PortNumber, ServiceLevel, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{RankProgram, Transport};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// How messages of a flow group travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +75,7 @@ pub enum SetupError {
         /// Value.
         value: String,
         /// Range.
-        range: &'static str,
+        range: String,
     },
     /// A buffer that cannot hold one packet moves nothing.
     #[error("buffer = {buffer} does not hold a packet of {packet} B; raise buffer or lower mtu")]
@@ -210,6 +211,11 @@ pub(crate) fn radix(fabric: &Fabric) -> u8 {
     radix.max().unwrap_or(0)
 }
 
+/// Whether the common one of the two instances for any number of lanes, that for 8, fits.
+pub(crate) fn fits_few(lanes: usize, radix: u8) -> bool {
+    lanes <= 8 && radix <= 64
+}
+
 /// An instance for any number of lanes: one for common sizes, one for all.
 fn with_any_lanes<F: Forwarder + 'static>(
     setup: Setup<'_>,
@@ -220,7 +226,7 @@ fn with_any_lanes<F: Forwarder + 'static>(
     if setup.control.is_some() {
         return with_control(setup, hosts, lanes, forwarder);
     }
-    if lanes <= 8 && radix(setup.fabric) <= 64 {
+    if fits_few(lanes, radix(setup.fabric)) {
         with_lanes::<F, u64, 8>(setup, hosts, forwarder)
     } else {
         with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder)
@@ -308,51 +314,56 @@ fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
         let (programs, ranks) = (setup.programs.len(), hosts.count());
         return Err(SetupError::Programs { programs, ranks });
     }
-    let p = &setup.parameters;
-    let bad = |name, value: String, range| Err(SetupError::Parameter { name, value, range });
+    check_parameters(&setup.parameters)?;
+    within("queue_width_log2", setup.queue_width_log2, 6..=24)
+}
+
+/// Fails if a value is outside its range or values do not fit each other.
+fn check_parameters(p: &Parameters) -> Result<(), SetupError> {
     if !wire::MTUS.contains(&p.mtu) {
-        return bad("mtu", p.mtu.to_string(), "256, 512, 1024, 2048, 4096");
+        let range = wire::MTUS.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        return Err(SetupError::Parameter { name: "mtu", value: p.mtu.to_string(), range });
     }
-    if p.header.is_some_and(|header| header > 256) {
-        return bad("header", format!("{:?}", p.header), "0 to 256 B");
+    if let Some(header) = p.header {
+        within("header", Bytes(header.into()), ranges::HEADER)?;
     }
-    if p.buffer > Bytes(4 << 20) {
-        return bad("buffer", p.buffer.to_string(), "one packet to 4 MiB");
+    for (name, rate) in
+        [("link_rate", p.link_rate), ("dma_rate", p.dma_rate), ("drain_rate", p.drain_rate)]
+    {
+        rate.map_or(Ok(()), |rate| within(name, rate, ranges::RATE))?;
     }
-    let longest = Picoseconds(1_000_000_000);
     for (name, value) in [
         ("switch_delay", p.switch_delay),
         ("credit_delay", p.credit_delay),
         ("send_overhead", p.send_overhead),
         ("receive_overhead", p.receive_overhead),
     ] {
-        if value > longest {
-            return bad(name, value.to_string(), "0 ps to 1 ms");
-        }
+        within(name, value, ranges::DELAY)?;
     }
-    if p.cable_delay.0 == 0 || p.cable_delay > longest {
-        return bad("cable_delay", p.cable_delay.to_string(), "1 ps to 1 ms");
+    within("cable_delay", p.cable_delay, ranges::CABLE_DELAY)?;
+    within("outstanding", p.outstanding, ranges::OUTSTANDING)?;
+    within("ack_coalescing", p.ack_coalescing, 1..=p.outstanding)?;
+    if let Some(engines) = p.injection_engines {
+        within("injection_engines", engines, ranges::INJECTION_ENGINES)?;
     }
-    if !(1..=32_767).contains(&p.outstanding) {
-        return bad("outstanding", p.outstanding.to_string(), "1 to 32767");
-    }
-    if !(1..=p.outstanding).contains(&p.ack_coalescing) {
-        return bad("ack_coalescing", p.ack_coalescing.to_string(), "1 to outstanding");
-    }
-    if p.injection_engines == Some(0) {
-        return bad("injection_engines", "0".into(), "1 or more");
-    }
-    if !(100..=1600).contains(&p.crossbar_speedup) {
-        return bad("crossbar_speedup", p.crossbar_speedup.to_string(), "100 to 1600 hundredths");
-    }
-    if !(6..=24).contains(&setup.queue_width_log2) {
-        return bad("queue_width_log2", setup.queue_width_log2.to_string(), "6 to 24");
-    }
+    within("crossbar_speedup", p.crossbar_speedup, ranges::CROSSBAR_SPEEDUP)?;
     let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
     if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
         return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
     }
-    Ok(())
+    within("buffer", p.buffer, ranges::BUFFER)
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(
+    name: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), SetupError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let range = format!("{} to {}", range.start(), range.end());
+    Err(SetupError::Parameter { name, value: value.to_string(), range })
 }
 
 /// Every port of a group leads to another switch.

@@ -8,6 +8,23 @@ use crate::forward::Forwarder;
 use crate::network::NIL;
 use crate::observe::Observer;
 use crate::port_set::PortSet;
+use crate::simulation::{fits_few, radix};
+use crate::{Hosts, InputQueueing, Parameters};
+use clearlane_fabric::{Fabric, NodeKind};
+
+/// Bytes that the queues of one run take, with so many lanes: 0 unless switches keep one per
+/// output, then as many as ports, lanes held and outputs multiply to. All are there from the start.
+pub fn voq_bytes(fabric: &Fabric, lanes: u8, parameters: &Parameters) -> u64 {
+    if parameters.input_queueing == InputQueueing::Fifo {
+        return 0;
+    }
+    let ports = |id| u64::from(fabric.node(id).port_count());
+    let ports = fabric.ids(NodeKind::Switch).map(ports).sum::<u64>();
+    let ports = ports + Hosts::of(fabric).count() as u64;
+    let radix = radix(fabric);
+    let lanes = if fits_few(usize::from(lanes), radix) { 8 } else { 16 };
+    ports * lanes * u64::from(radix) * size_of::<Voq>() as u64
+}
 
 /// Packets of one lane of one input for one output.
 #[derive(Clone, Copy, Debug)]
@@ -57,5 +74,23 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let voq = &mut self.voqs[index];
         (voq.head, voq.need, voq.lane, voq.ready) = (id, need, route.1, ready);
         self.await_output(local, to, route.1, ready);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_ports_lanes_and_outputs() {
+        let fabric = clearlane_fabric::topologies::build("star:4").expect("it builds");
+        let of = |input_queueing, lanes| {
+            let parameters = (crate::preset::ALL[0].parameters)();
+            voq_bytes(&fabric, lanes, &Parameters { input_queueing, ..parameters })
+        };
+        assert_eq!(of(InputQueueing::Fifo, 1), 0);
+        // Four ports of the switch and four of hosts, 8 or 16 lanes, 4 outputs, 24 bytes.
+        assert_eq!(of(InputQueueing::Voq, 1), 8 * 8 * 4 * 24);
+        assert_eq!(of(InputQueueing::Voq, 9), 8 * 16 * 4 * 24);
     }
 }

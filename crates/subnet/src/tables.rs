@@ -150,6 +150,23 @@ impl SlToVl {
         self.of_node[switch.index()] as usize
     }
 
+    /// Whether packets of two service levels are on one lane anywhere: from an adapter, or from any
+    /// input of a switch to the same output.
+    pub fn share_a_lane(&self, a: ServiceLevel, b: ServiceLevel) -> bool {
+        let (a, b) = (usize::from(a.value()), usize::from(b.value()));
+        let of_output = |table: &SlToVlTable| match table {
+            SlToVlTable::Uniform(row) => row[a] == row[b],
+            SlToVlTable::PerPorts { stride, rows } => (1..*stride).any(|output| {
+                let lanes = |sl: usize| {
+                    let rows = rows.iter().skip(output).step_by(*stride);
+                    rows.fold(0u16, |all, row| all | 1 << row[sl].value())
+                };
+                lanes(a) & lanes(b) != 0
+            }),
+        };
+        self.adapter[a] == self.adapter[b] || self.tables.iter().any(of_output)
+    }
+
     /// One more than the highest lane any table names.
     pub fn lanes(&self) -> u8 {
         let mut top = self.adapter.iter().map(|vl| vl.value()).max().unwrap_or(0);
@@ -215,6 +232,19 @@ pub enum PathSl {
 }
 
 impl PathSl {
+    /// The SLs that paths have, ascending.
+    pub fn levels(&self) -> Vec<ServiceLevel> {
+        let used: u16 = match self {
+            PathSl::Uniform(sl) => 1 << sl.value(),
+            PathSl::BySwitch { levels, .. } => {
+                let bit = |level: &u8| 1u16.checked_shl((*level).into()).unwrap_or(0);
+                levels.iter().fold(0, |all, level| all | bit(level))
+            }
+            PathSl::Datelines(datelines) => datelines.levels(),
+        };
+        (0..16).filter(|sl| used & (1 << sl) != 0).filter_map(ServiceLevel::new).collect()
+    }
+
     /// The SL of a path between hosts on the switches in rows `source` and `destination`.
     pub fn level(&self, source: usize, destination: usize) -> ServiceLevel {
         match self {
@@ -244,6 +274,8 @@ pub struct Subnet {
     pub path_sl: PathSl,
     /// Name of the routing engine that filled the tables.
     pub engine: String,
+    /// What the engine says of its work where nothing is amiss, a line each: lanes used, lengths.
+    pub notes: Vec<String>,
     /// What a person should know of how the tables came about, a line each: hosts out of reach,
     /// entries of a file that were passed over, a tree that is not whole.
     pub remarks: Vec<String>,

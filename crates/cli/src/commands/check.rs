@@ -46,6 +46,7 @@ pub struct Arguments {
 struct Findings {
     fabric: String,
     engine: String,
+    notes: Vec<String>,
     remarks: Vec<String>,
     reachability: ReachabilityReport,
     credit_loop: CreditLoopReport,
@@ -91,6 +92,7 @@ fn findings(
     Findings {
         fabric: name,
         engine: subnet.engine,
+        notes: subnet.notes,
         remarks: subnet.remarks,
         reachability,
         credit_loop,
@@ -105,6 +107,9 @@ impl Findings {
 
     fn text(&self) -> String {
         let mut text = self.reachability() + &self.credit_loops() + &self.balance();
+        for note in &self.notes {
+            text.push_str(&format!("engine       {note}\n"));
+        }
         if !self.remarks.is_empty() {
             text.push_str(&format!("oddities     {}\n", self.remarks.len()));
         }
@@ -235,6 +240,7 @@ impl Findings {
             "engine": self.engine,
             "sane": self.is_sane(),
             "verdict": self.verdict(),
+            "notes": self.notes,
             "oddities": self.remarks,
             "reachability": {
                 "hosts": reachability.hosts,

@@ -30,5 +30,6 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
-    format!("{}\n{table}{}", experiment::title(result), experiment::marks(&table))
+    let marks = experiment::marks(&table, &experiment::ended(result));
+    format!("{}\n{table}{marks}", experiment::title(result))
 }

@@ -204,12 +204,30 @@ fn moving(result: &RunResult) -> String {
     }
 }
 
-/// What the marks in a table mean, if it has any.
-pub fn marks(table: &str) -> &'static str {
-    match table.contains('*') {
-        true => "* not converged: still changing when the run ended\n",
-        false => "",
+/// What the marks in a table mean, if it has any: runs ended so.
+pub fn marks(table: &str, ended: &[Status]) -> String {
+    if !table.contains('*') {
+        return String::new();
     }
+    let mut why: Vec<&str> = Vec::new();
+    for (status, words) in [
+        (Status::NotConverged, "still changing when the run ended"),
+        (Status::Deadlock, "the run ended in a deadlock"),
+        (Status::Partial, "the run was interrupted"),
+    ] {
+        if ended.contains(&status) {
+            why.push(words);
+        }
+    }
+    if why.is_empty() {
+        why.push("still changing when a run ended");
+    }
+    format!("* not converged: {}\n", why.join(", or "))
+}
+
+/// How the variants of a run ended.
+pub fn ended(result: &RunResult) -> Vec<Status> {
+    result.variants.iter().map(|variant| result.status_of(variant)).collect()
 }
 
 /// What a careful reader should know, the first few.

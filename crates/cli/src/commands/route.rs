@@ -76,6 +76,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "switches": fabric.ids(NodeKind::Switch).count(),
             "lids": subnet.lids.iter().count(),
             "lanes": subnet.sl_to_vl.lanes(),
+            "notes": subnet.notes,
             "remarks": subnet.remarks,
             "written": !arguments.writing.dry_run,
             "folder": arguments.output.display().to_string(),
@@ -110,7 +111,7 @@ fn may_write(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str]) -> String {
     let mut text = format!("{}\n", headline(fabric, subnet));
-    for remark in &subnet.remarks {
+    for remark in subnet.notes.iter().chain(&subnet.remarks) {
         text.push_str(&format!("  {remark}\n"));
     }
     if !credit_loop(fabric, subnet).is_sane() {

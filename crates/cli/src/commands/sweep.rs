@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     #[command(flatten)]
     shared: Shared,
-    /// A key and its values, or COUNT values FROM..TO; several make a grid. Without it, what the
+    /// A key and its values, or COUNT values FROM..TO; several make a grid. A value with a comma
+    /// stands in quotes of its own within those of the shell, as in --over
+    /// 'fabric.build="leaf-spine:leaves=4,hosts=6,spines=2","fat-tree:648"'. Without it, what the
     /// experiment's [sweep] says
     #[arg(long, value_name = "KEY=V1,V2|FROM..TO:COUNT")]
     over: Vec<String>,
@@ -42,10 +44,8 @@ pub struct Arguments {
 /// Sweeps.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let shared = &arguments.shared;
-    let mut sweep = Sweep::read(&shared.experiment, &arguments.over).map_err(Failure::lab)?;
-    if !arguments.variants.is_empty() {
-        sweep.keep_variants(&arguments.variants).map_err(Failure::lab)?;
-    }
+    let (over, variants) = (&arguments.over, &arguments.variants);
+    let mut sweep = Sweep::read(&shared.experiment, over, variants).map_err(Failure::lab)?;
     sweep.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(Failure::lab)?;
     sweep.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
     if shared.dry_run {
@@ -108,9 +108,10 @@ fn text(result: &SweepResult) -> String {
     };
     let seeds = count(plan.seeds as usize, "seed", "seeds");
     let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
+    let ended: Vec<Status> = result.points.iter().map(|point| point.status).collect();
     let (table, names) = result.table();
     let table = narrow::headline(&table, names);
-    let marks = experiment::marks(&table);
+    let marks = experiment::marks(&table, &ended);
     let name = &experiment.name;
     let mut text = format!(
         "{name}{summary}{status}\n{points}{known}, {} per run, {seeds}{interval}\n\n{table}{marks}",

@@ -46,6 +46,29 @@ fn wrong_values_say_what_would_do() {
 }
 
 #[test]
+fn a_bare_name_that_is_nothing_is_answered_with_the_topologies() {
+    let scratch = Scratch::new("bare");
+    let called = scratch.call("fabric show tours");
+    let line = called.failure(2);
+    assert!(line.starts_with("tours is neither a file nor a topology; did you mean torus?"));
+    assert!(line.contains("known are star, chain"), "{line}");
+}
+
+#[test]
+fn as_json_too_an_error_is_one_plain_line_on_stderr() {
+    let scratch = Scratch::new("json-errors");
+    for (line, code) in [
+        ("fabric show none.topo --json", 2),
+        ("run none.toml --json", 2),
+        ("list engnies --json", 2),
+        ("fabric build star:4 -o no/such/folder.topo --json", 5),
+    ] {
+        // No text on stdout, one line on stderr.
+        assert!(!scratch.call(line).failure(code).starts_with('{'), "{line}");
+    }
+}
+
+#[test]
 fn flags_that_mean_nothing_are_refused() {
     let scratch = Scratch::new("flags");
     let failure = |line: &str| scratch.call(line).failure(2).to_owned();

@@ -164,6 +164,9 @@ fn a_deadlock_is_an_answer_with_its_own_code() {
     let called = scratch.call_words(&["run", file, "--out", "out", "--seeds", "1"]);
     assert_eq!((called.code, called.stderr.as_str()), (3, ""), "{called:?}");
     assert!(called.stdout.contains("[deadlock]") && called.stdout.contains("waits for"));
+    let mark =
+        "* not converged: still changing when the run ended, or the run ended in a deadlock\n";
+    assert!(called.stdout.contains(mark), "{called:?}");
     assert!(scratch.read("out/summary.json").contains("\"deadlock\""));
 }
 
@@ -177,6 +180,7 @@ fn an_interrupted_run_leaves_a_partial_result() {
     assert!(took < Duration::from_secs(20), "it took {took:?} to stop");
     assert_eq!(called.code, 4, "{called:?}");
     assert!(called.stdout.contains("[partial]"), "{called:?}");
+    assert!(!called.stdout.contains("still changing"), "{called:?}");
     assert!(scratch.read("out/summary.json").contains("\"partial\""));
     assert_eq!(scratch.names(), ["out", "pair.toml"]);
 }

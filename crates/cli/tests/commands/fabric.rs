@@ -25,20 +25,15 @@ oddities   1
 }
 
 #[test]
-fn a_grid_is_recognised_and_an_irregular_fabric_says_why() {
+fn a_grid_is_recognised_and_what_is_neither_says_why() {
     let scratch = Scratch::new("structure");
     let shown = |spec: &str| scratch.call(&format!("fabric show {spec}")).text().to_owned();
     assert!(shown("torus:4x3").contains("structure  torus of 4 × 3\n"));
     assert!(shown("mesh:2x2x2").contains("structure  mesh of 2 × 2 × 2\n"));
-    scratch.call("fabric build torus:4x4 -o t.topo").text();
-    let swapped = scratch.read("t.topo").replace("[1]\t", "[7]\t").replace("\"[1]\t", "\"[7]\t");
-    scratch.write("odd.topo", &swapped.replace("Switch\t5", "Switch\t8"));
-    let odd = scratch.call("fabric show odd.topo");
-    if odd.code == 0 {
-        assert!(odd.text().contains("structure  irregular\n"), "{odd:?}");
-        assert!(odd.text().contains("not a grid: "), "{odd:?}");
-    } else {
-        odd.failure(2);
+    for spec in ["dragonfly:a=4,p=2,h=2", "hyperx:4x4,hosts=2"] {
+        let told = shown(spec);
+        assert!(told.contains("structure  neither a tree nor a grid\n"), "{told}");
+        assert!(told.contains("not a tree: ") && told.contains("not a grid: "), "{told}");
     }
 }
 
@@ -132,6 +127,13 @@ fn a_fabric_is_written_in_the_format_asked_for_or_that_its_name_ends_with() {
     assert!(scratch.read("cut").contains("<graphml "));
     let over = scratch.call("fabric convert again -o again --force");
     assert!(over.failure(2).contains("is what this command reads"), "{over:?}");
+    for name in ["star.svg", "star.d.TOPO"] {
+        let wrong = scratch.call(&format!("fabric build star:3 -o {name}"));
+        let words = "known are .topo .ibnetdiscover .txt (ibnetdiscover), .dot .gv (dot), .graphml";
+        assert!(wrong.failure(2).contains(words) && !scratch.path(name).exists(), "{wrong:?}");
+    }
+    let named = "fabric build star:3 --format dot -o star.svg";
+    scratch.call(named).text();
     for name in ["svg", "ibnetdiscover -p"] {
         let words = ["fabric", "convert", "star:3", "-o", "no", "--format", name];
         let wrong = scratch.call_words(&words);
@@ -139,6 +141,21 @@ fn a_fabric_is_written_in_the_format_asked_for_or_that_its_name_ends_with() {
     }
     let told = scratch.call("fabric show star.dot");
     assert!(told.failure(2).contains("no line is of a known fabric format"), "{told:?}");
+}
+
+#[test]
+fn a_fabric_goes_to_stdout_alone() {
+    let scratch = Scratch::new("stdout");
+    scratch.call("fabric build star:3 -o star.topo").text();
+    let netlist = scratch.read("star.topo");
+    assert_eq!(scratch.call("fabric convert star:3 -o -").text(), netlist);
+    let drawn = scratch.call("fabric build star:3 --format dot -o -");
+    assert!(drawn.text().starts_with("// Written by Clearlane.\n"), "{drawn:?}");
+    let cut = scratch.call("fabric cut star:3 host0001 -o -");
+    assert!(cut.text().contains("switchguid=") && !cut.stdout.contains("cut: "), "{cut:?}");
+    let both = scratch.call("fabric build star:3 -o - --json");
+    assert!(both.failure(2).contains("both write to stdout"), "{both:?}");
+    assert_eq!(scratch.names(), ["star.topo"]);
 }
 
 #[test]

@@ -89,6 +89,12 @@ fn engines_and_their_flags_are_checked() {
     assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("leave --lft"));
     assert!(failure("route star:4 --engine min-hop --lmc 8 -o o").contains("0..=7"));
     assert!(failure("route torus:4 --engine dor --lanes 1 -o o").contains("2 to 15 data VLs"));
+    assert_eq!(
+        failure("route torus:4 --engine dor --root sw-0 -o o"),
+        "engine dor has no roots, and \"sw-0\" is named; those that have are up-down"
+    );
+    let wrong = failure("route torus:4 --engine up-down --root sw-9 -o o");
+    assert!(wrong.starts_with("root: no node is named \"sw-9\"; did you"), "{wrong}");
     for line in ["check star:4", "route star:4 -o o"] {
         assert_eq!(
             failure(line),

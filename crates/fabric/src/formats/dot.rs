@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub(super) const ENTRY: Entry = Entry {
     name: "dot",
     summary: "drawing for Graphviz: nodes, cables, ports and speeds in the DOT language",
-    ending: "dot",
+    endings: &["dot", "gv"],
     reader: None,
     write: Some(write),
 };

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 pub(super) const ENTRY: Entry = Entry {
     name: "graphml",
     summary: "graph for NetworkX, Gephi, yEd: nodes, cables, ports and speeds in GraphML",
-    ending: "graphml",
+    endings: &["graphml"],
     reader: None,
     write: Some(write),
 };

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 pub const ENTRY: Entry = Entry {
     name: "ibnetdiscover",
     summary: "topology file of ibnetdiscover, netlist of ibsim",
-    ending: "",
+    endings: &["topo", "ibnetdiscover", "txt"],
     reader: Some(Reader { sniff, read }),
     write: Some(write),
 };

@@ -27,8 +27,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Who writes or reads it.
     pub summary: &'static str,
-    /// How names of such files end, without the dot; empty where no ending tells.
-    pub ending: &'static str,
+    /// How names of files that are written so end, without the dot; none for what is only read.
+    pub endings: &'static [&'static str],
     /// Reads it; nothing for what is only written.
     pub reader: Option<Reader>,
     /// Writes it; nothing for what is only read.

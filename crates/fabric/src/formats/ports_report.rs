@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub const ENTRY: Entry = Entry {
     name: "ibnetdiscover -p",
     summary: "port list of ibnetdiscover -p",
-    ending: "",
+    endings: &[],
     reader: Some(Reader { sniff, read }),
     write: None,
 };

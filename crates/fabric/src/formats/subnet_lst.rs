@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub const ENTRY: Entry = Entry {
     name: "opensm-subnet.lst",
     summary: "cable list that OpenSM writes after a sweep",
-    ending: "",
+    endings: &[],
     reader: Some(Reader { sniff, read }),
     write: None,
 };

@@ -98,6 +98,11 @@ impl Axis {
         all(&rate).map(|numbers| (numbers, "Gb/s"))
     }
 
+    /// Whether its values take the place of what a variant says of the key `own`.
+    pub(crate) fn replaces(&self, own: &[String]) -> bool {
+        overlay::replaces(&self.path, own)
+    }
+
     /// The value at this place, to be laid over the experiment.
     pub(crate) fn overlay(&self, index: usize) -> Option<Overlay> {
         let node = self.values.get(index)?.clone();

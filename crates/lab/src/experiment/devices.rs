@@ -3,7 +3,9 @@
 use super::keys::{Field, Keys, nearest, word};
 use crate::LabError;
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, wire};
-use clearlane_sim::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset, preset};
+use clearlane_sim::{
+    AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset, preset, ranges,
+};
 
 /// Switches and adapters of a variant.
 #[derive(Clone, Debug)]
@@ -13,10 +15,6 @@ pub struct DevicesSpec {
     /// The numbers, overrides applied.
     pub parameters: Parameters,
 }
-
-const LONGEST: Picoseconds = Picoseconds(1_000_000_000);
-const SLOWEST: BitsPerSecond = BitsPerSecond(2_000_000);
-const FASTEST: BitsPerSecond = BitsPerSecond(8_000_000_000_000);
 
 const QUEUEING: &[(&str, AdapterQueueing)] = &[
     ("per-destination", AdapterQueueing::PerDestination),
@@ -68,7 +66,9 @@ fn queues(keys: &Keys<'_>, p: &mut Parameters) -> Result<(), LabError> {
         p.input_queueing = field.choice(INPUT_QUEUEING)?;
     }
     if let Some(field) = keys.optional("crossbar_speedup") {
-        p.crossbar_speedup = (field.number(1.0, 16.0)? * 100.0).round() as u32;
+        let (least, most) = ranges::CROSSBAR_SPEEDUP.into_inner();
+        let number = field.number(f64::from(least) / 100.0, f64::from(most) / 100.0)?;
+        p.crossbar_speedup = (number * 100.0).round() as u32;
     }
     Ok(())
 }
@@ -93,33 +93,32 @@ impl DevicesSpec {
             return Err(field.error(&format!("is no preset{}", nearest(name, names))));
         };
         let mut p = (preset.parameters)();
-        let bytes = |f: &Field<'_>, most| f.quantity(Bytes(0), Bytes(most));
-        let rate = |f: &Field<'_>| f.quantity(SLOWEST, FASTEST);
+        let rate = |f: &Field<'_>| f.within(ranges::RATE);
         if let Some(field) = keys.optional("mtu") {
-            p.mtu = bytes(&field, 4096)?.0 as u32;
+            p.mtu = field.quantity(Bytes(0), Bytes(4096))?.0 as u32;
             if !wire::MTUS.contains(&p.mtu) {
                 return Err(field.error("is none of 256 B, 512 B, 1 KiB, 2 KiB, 4 KiB"));
             }
         }
         if let Some(field) = keys.optional("header") {
-            p.header = unless(&field, TRANSPORT, |f| bytes(f, 256))?.map(|b| b.0 as u32);
+            p.header = unless(&field, TRANSPORT, |f| f.within(ranges::HEADER))?.map(|b| b.0 as u32);
         }
         if let Some(field) = keys.optional("link_rate") {
             p.link_rate = unless(&field, CABLE, rate)?;
         }
-        for (key, least, place) in [
-            ("switch_delay", 0, &mut p.switch_delay),
-            ("cable_delay", 1, &mut p.cable_delay),
-            ("credit_delay", 0, &mut p.credit_delay),
-            ("send_overhead", 0, &mut p.send_overhead),
-            ("receive_overhead", 0, &mut p.receive_overhead),
+        for (key, range, place) in [
+            ("switch_delay", ranges::DELAY, &mut p.switch_delay),
+            ("cable_delay", ranges::CABLE_DELAY, &mut p.cable_delay),
+            ("credit_delay", ranges::DELAY, &mut p.credit_delay),
+            ("send_overhead", ranges::DELAY, &mut p.send_overhead),
+            ("receive_overhead", ranges::DELAY, &mut p.receive_overhead),
         ] {
             if let Some(field) = keys.optional(key) {
-                *place = field.quantity(Picoseconds(least), LONGEST)?;
+                *place = field.within(range)?;
             }
         }
         if let Some(field) = keys.optional("buffer") {
-            p.buffer = field.quantity(Bytes(320), Bytes(4 << 20))?;
+            p.buffer = field.within(ranges::BUFFER)?;
         }
         for (key, place) in [("dma_rate", &mut p.dma_rate), ("drain_rate", &mut p.drain_rate)] {
             if let Some(field) = keys.optional(key) {
@@ -127,14 +126,14 @@ impl DevicesSpec {
             }
         }
         if let Some(field) = keys.optional("injection_engines") {
-            let count = |f: &Field<'_>| f.integer(1, 1 << 16);
-            p.injection_engines = unless(&field, ALL, count)?.map(|count| count as u32);
+            let count = |f: &Field<'_>| f.count(ranges::INJECTION_ENGINES);
+            p.injection_engines = unless(&field, ALL, count)?;
         }
         if let Some(field) = keys.optional("outstanding") {
-            p.outstanding = field.integer(1, 32_767)? as u32;
+            p.outstanding = field.count(ranges::OUTSTANDING)?;
         }
         if let Some(field) = keys.optional("ack_coalescing") {
-            p.ack_coalescing = field.integer(1, 32_767)? as u32;
+            p.ack_coalescing = field.count(ranges::OUTSTANDING)?;
             if p.ack_coalescing > p.outstanding {
                 let most = p.outstanding;
                 return Err(field.error(&format!("is more than the {most} packets outstanding")));
@@ -174,6 +173,12 @@ impl DevicesSpec {
         ]
     }
 
+    /// Every parameter of a preset as an experiment writes it.
+    pub(crate) fn of_preset(preset: &Preset) -> Vec<(&'static str, String)> {
+        let values = Self::values(&(preset.parameters)());
+        values.into_iter().map(|(key, value)| (key, plain(&value))).collect()
+    }
+
     /// The table that reads back as this, every number spelt out.
     pub(crate) fn resolved(&self) -> toml::Table {
         let mut table = toml::Table::new();
@@ -203,12 +208,16 @@ impl DevicesSpec {
     pub(crate) fn overrides(&self) -> Vec<String> {
         let (ours, theirs) =
             (Self::values(&self.parameters), Self::values(&(self.preset.parameters)()));
-        let plain = |value: &toml::Value| match value {
-            toml::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
         let pairs = ours.iter().zip(&theirs).filter(|(ours, theirs)| ours.1 != theirs.1);
         pairs.map(|(a, b)| format!("{} {} (preset {})", a.0, plain(&a.1), plain(&b.1))).collect()
+    }
+}
+
+/// A value without the quotes of TOML.
+fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

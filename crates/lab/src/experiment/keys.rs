@@ -2,6 +2,7 @@
 
 use super::document::{Document, Node, Value};
 use crate::LabError;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A table being read.
@@ -182,6 +183,22 @@ impl<'a> Field<'a> {
         Ok(value)
     }
 
+    /// The same between the bounds of a range.
+    pub(crate) fn within<T>(&self, range: RangeInclusive<T>) -> Result<T, LabError>
+    where
+        T: FromStr + PartialOrd + std::fmt::Display,
+        T::Err: std::fmt::Display,
+    {
+        let (least, most) = range.into_inner();
+        self.quantity(least, most)
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn count(&self, range: RangeInclusive<u32>) -> Result<u32, LabError> {
+        let (least, most) = range.into_inner();
+        Ok(self.integer(least.into(), most.into())? as u32)
+    }
+
     /// A whole number between two bounds.
     pub(crate) fn integer(&self, least: u64, most: u64) -> Result<u64, LabError> {
         let range = format!("is not a whole number from {least} to {most}");
@@ -219,6 +236,25 @@ impl<'a> Field<'a> {
                 Err(self.error(&format!("is none of {all}{near}")))
             }
         }
+    }
+
+    /// `"yes"` or `"no"`; other words for them are answered with the right one.
+    pub(crate) fn yes_no(&self) -> Result<bool, LabError> {
+        const YES: &[&str] = &["on", "true", "y", "1", "enable", "enabled", "always"];
+        let word = match &self.node.value {
+            Value::Text(text) if text == "yes" => return Ok(true),
+            Value::Text(text) if text == "no" => return Ok(false),
+            Value::Text(text) => text.trim().to_lowercase(),
+            _ => self.node.plain().to_string(),
+        };
+        let meant = match YES.contains(&word.as_str()) || word == "yes" {
+            true => "yes",
+            false if ["off", "false", "n", "0", "no", "none", "never"].contains(&word.as_str()) => {
+                "no"
+            }
+            false => return Err(self.error("is neither \"yes\" nor \"no\"")),
+        };
+        Err(self.error(&format!("is neither \"yes\" nor \"no\"; write \"{meant}\"")))
     }
 
     /// The items of a list.

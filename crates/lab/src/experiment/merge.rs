@@ -3,6 +3,7 @@
 use super::document::{Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
 use crate::LabError;
+use clearlane_subnet::engines;
 
 /// Keys of one table that exclude each other: naming one in a variant drops the others.
 const EXCLUSIVE: &[(&str, &[&str])] =
@@ -32,6 +33,12 @@ pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<No
     Ok(Node { at: over.at, value: Value::Table(entries) })
 }
 
+/// Whether a value for `key` makes one of the same table go whose key is `other`.
+pub(crate) fn drops(table: &str, key: &str, other: &str) -> bool {
+    let rivals = |keys: &&[&str]| key != other && keys.contains(&key) && keys.contains(&other);
+    EXCLUSIVE.iter().filter(|(name, _)| *name == table).any(|(_, keys)| rivals(keys))
+}
+
 /// A table with changes laid over it; `name` is the section's, for keys that exclude each other.
 pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
     let (Value::Table(under), Value::Table(changes)) = (&base.value, &over.value) else {
@@ -49,6 +56,12 @@ pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
                 && matches!(&change.node.value, Value::Text(engine) if engine == "file");
             if name == "subnet" && !reads {
                 entries.retain(|entry| entry.key != "lft");
+            }
+            // So do roots.
+            let rooted = matches!(&change.node.value, Value::Text(name)
+                if engines::engine(name).is_ok_and(|entry| entry.roots));
+            if name == "subnet" && !rooted {
+                entries.retain(|entry| entry.key != "roots");
             }
         }
         entries.retain(|entry| entry.key != change.key);

@@ -50,6 +50,8 @@ pub struct Variant {
     /// Whether the fabric was replaced: hosts the file names may not be there, and the first ranks
     /// stand in for them.
     pub foreign_site: bool,
+    /// The keys it sets itself, to the last word.
+    pub(crate) own: Vec<Vec<String>>,
 }
 
 /// A whole experiment.
@@ -341,11 +343,12 @@ fn variants(
             return Err(name.error("is the name of two variants; rename one"));
         }
         reading.count_groups(item.node)?;
+        let own = overlay::own(root, item.node);
         let root = merge::merged(reading.document, root, item.node)?;
         reading.count_groups(&root)?;
         let root = reading.overlaid(&root)?;
         let summary = LabError::one_line(summary.unwrap_or_default());
-        variants.push(variant(reading, &root, name.name()?, summary)?);
+        variants.push(Variant { own, ..variant(reading, &root, name.name()?, summary)? });
     }
     Ok(variants)
 }
@@ -376,7 +379,8 @@ fn variant(
         let problem = "the experiment has no [[traffic]]; add one table or more";
         return Err(document.error(root.at, problem));
     }
-    Ok(Variant { name, summary, fabric, subnet, devices, traffic, foreign_site: false })
+    let (foreign_site, own) = (false, Vec::new());
+    Ok(Variant { name, summary, fabric, subnet, devices, traffic, foreign_site, own })
 }
 
 /// The text of a file of at most `bytes_max` bytes.

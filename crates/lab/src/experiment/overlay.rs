@@ -63,14 +63,11 @@ impl Overlay {
         rest: &[String],
     ) -> Result<Node, LabError> {
         let Value::Array(items) = &groups.value else { return Ok(groups.clone()) };
-        let name = |node: &Node| match node.get("name").map(|node| &node.value) {
-            Some(Value::Text(name)) => name.clone(),
-            _ => String::new(),
-        };
-        let names: Vec<String> = items.iter().map(name).collect();
+        let names: Vec<&str> =
+            items.iter().map(|group| group_name(group).unwrap_or_default()).collect();
         let one = names.iter().position(|name| rest.len() > 1 && *name == rest[0]);
         if one.is_none() && !traffic::KEYS.contains(&rest[0].as_str()) {
-            let all = names.iter().map(String::as_str).chain(traffic::KEYS.iter().copied());
+            let all = names.iter().chain(traffic::KEYS).copied();
             let near = nearest(&rest[0], all);
             let word = quote(&rest[0]);
             let problem = format!("traffic has neither a group nor a key {word}{near}");
@@ -83,6 +80,66 @@ impl Overlay {
         };
         let items = items.iter().enumerate().map(changed).collect();
         Ok(Node { at: groups.at, value: Value::Array(items) })
+    }
+}
+
+/// The keys that a variant sets itself, to the last: `["traffic", "hot", "load"]` of a group that
+/// the experiment has.
+pub(crate) fn own(base: &Node, variant: &Node) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for entry in variant.entries().unwrap_or_default() {
+        match (&entry.node.value, base.get(&entry.key).map(|node| &node.value)) {
+            (Value::Array(groups), Some(Value::Array(known))) if entry.key == "traffic" => {
+                let known: Vec<&str> = known.iter().filter_map(group_name).collect();
+                for group in groups {
+                    // A group that only this variant has makes it differ whatever is varied.
+                    if let Some(name) = group_name(group).filter(|name| known.contains(name)) {
+                        leaves(group, &mut vec![entry.key.clone(), name.to_owned()], &mut all);
+                    }
+                }
+            }
+            _ if SECTIONS.contains(&entry.key.as_str()) => {
+                leaves(&entry.node, &mut vec![entry.key.clone()], &mut all);
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn leaves(node: &Node, path: &mut Vec<String>, all: &mut Vec<Vec<String>>) {
+    match node.entries() {
+        None => all.push(path.clone()),
+        Some(entries) => {
+            for entry in entries {
+                path.push(entry.key.clone());
+                leaves(&entry.node, path, all);
+                path.pop();
+            }
+        }
+    }
+}
+
+/// Whether a value for the key `path` takes the place of what a variant says of the key `own`.
+pub(crate) fn replaces(path: &[String], own: &[String]) -> bool {
+    let within = |a: &[String], b: &[String]| a.starts_with(b) || b.starts_with(a);
+    match (path, own) {
+        ([table, rest @ ..], [of, group, key @ ..]) if table == "traffic" && of == table => {
+            // `traffic.hot.load` means that group, `traffic.load` all of them.
+            let one = rest.len() > 1 && rest[0] == *group;
+            within(if one { &rest[1..] } else { rest }, key)
+        }
+        ([table, key, ..], [of, drops, ..]) if table == of => {
+            within(path, own) || merge::drops(table, key, drops)
+        }
+        _ => false,
+    }
+}
+
+fn group_name(group: &Node) -> Option<&str> {
+    match group.get("name").map(|node| &node.value) {
+        Some(Value::Text(name)) => Some(name),
+        _ => None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Every key of an experiment file in one list: what `explain` and `docs/reference` say of it. That
 //! it says what the readers do is tested below.
 
+use super::DevicesSpec;
+use clearlane_sim::Preset;
+
 /// A key of an experiment file.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -27,6 +30,11 @@ impl Key {
             format!("{}.{}", self.table, self.name)
         }
     }
+}
+
+/// Every parameter of a preset by its key in `[sim]`, with the value that says the same there.
+pub fn parameters(preset: &Preset) -> Vec<(&'static str, String)> {
+    DevicesSpec::of_preset(preset)
 }
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
@@ -179,6 +187,12 @@ pub const KEYS: &[Key] = &[
         "adaptive",
         ["text", "no, yes", "no"],
         "switches choose among the ports the engine allows",
+    ),
+    key(
+        "subnet",
+        "roots",
+        ["list of texts", "engine up-down", "the engine's"],
+        "switches that are up for all others, by name or GUID",
     ),
     key(
         "subnet",
@@ -452,7 +466,7 @@ mod tests {
 
     fn error(table: &str, value: &str) -> String {
         let over = [format!("{table}={value}")];
-        match crate::Sweep::parse(SOUND, Path::new("x.toml"), &over) {
+        match crate::Sweep::parse(SOUND, Path::new("x.toml"), &over, &[]) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }

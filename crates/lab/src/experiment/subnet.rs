@@ -2,7 +2,7 @@
 
 use super::document::Value;
 use super::fabric::{path, text_of};
-use super::keys::{Field, Keys, nearest, word};
+use super::keys::{Field, Keys, nearest};
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
 use clearlane_subnet::{VlArbitration, VlWeight, engines};
@@ -31,6 +31,8 @@ pub struct SubnetSpec {
     pub lanes: u8,
     /// Whether switches choose among the ports the engine allows.
     pub adaptive: bool,
+    /// Switches that are up for all others, by name or GUID; none where the engine finds its own.
+    pub roots: Vec<String>,
     /// VL arbitration where it is not the engine's.
     pub vl_arbitration: Option<VlArbitration>,
 }
@@ -38,11 +40,10 @@ pub struct SubnetSpec {
 /// The value of `engine` that reads `lft`, and that of `forwarding`.
 const FILE: &str = "file";
 const RULE: &str = "dimension-order";
-const YES_NO: &[(&str, bool)] = &[("no", false), ("yes", true)];
 
 /// The keys of the table.
 pub(crate) const KEYS: &[&str] =
-    &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "vl_arbitration"];
+    &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "roots", "vl_arbitration"];
 
 impl SubnetSpec {
     /// Reads the table; `folder` is what paths in it are relative to.
@@ -75,13 +76,18 @@ impl SubnetSpec {
             Routing::Engine(name) => engines::engine(name).map_or(1, |entry| entry.lanes),
             _ => 1,
         };
-        let adaptive = keys.optional("adaptive").map(|f| f.choice(YES_NO)).transpose()?;
+        let adaptive = keys.optional("adaptive").map(|f| f.yes_no()).transpose()?;
+        let roots = match keys.optional("roots") {
+            None => Vec::new(),
+            Some(field) => roots(&field, &routing)?,
+        };
         let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
         Ok(SubnetSpec {
             routing,
             lmc: Lmc::new(lmc as u8).unwrap_or_default(),
             lanes: lanes.map_or(usual, |lanes| lanes as u8),
             adaptive: adaptive.unwrap_or(false),
+            roots,
             vl_arbitration: arbitration.transpose()?,
         })
     }
@@ -103,7 +109,10 @@ impl SubnetSpec {
         };
         table.insert("lmc".into(), i64::from(self.lmc.value()).into());
         table.insert("lanes".into(), i64::from(self.lanes).into());
-        table.insert("adaptive".into(), word(YES_NO, &self.adaptive));
+        table.insert("adaptive".into(), if self.adaptive { "yes" } else { "no" }.into());
+        if !self.roots.is_empty() {
+            table.insert("roots".into(), self.roots.clone().into());
+        }
         if let Some(arbitration) = &self.vl_arbitration {
             let entries = |entries: &[VlWeight]| -> toml::Value {
                 let pair = |e: &VlWeight| vec![i64::from(e.vl.value()), i64::from(e.weight)];
@@ -131,6 +140,17 @@ fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
             Err(field.error(&format!("is no routing engine{}", nearest(name, names))))
         }
     }
+}
+
+/// Names of switches, for an engine that has roots.
+fn roots(field: &Field<'_>, routing: &Routing) -> Result<Vec<String>, LabError> {
+    let heeds = |name: &str| engines::engine(name).is_ok_and(|entry| entry.roots);
+    if matches!(routing, Routing::Engine(name) if heeds(name)) {
+        return field.texts();
+    }
+    let able = engines::ALL.iter().filter(|entry| entry.roots).map(|entry| entry.name);
+    let able = able.collect::<Vec<_>>().join(", ");
+    Err(field.error(&format!("is heeded by engine {able} alone; drop it")))
 }
 
 /// `"site.lft"` or `["lfts.txt", "sl2vl.dump", "psl.txt"]`.

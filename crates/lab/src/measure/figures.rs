@@ -61,6 +61,10 @@ pub struct Figures {
     pub throughput_converged: bool,
     /// Whether latencies were too, and no queue grew.
     pub latency_converged: bool,
+    /// Whether more was offered than delivered in the second half of the measured part, by more
+    /// than chance explains.
+    #[serde(skip)]
+    pub saturated: bool,
 }
 
 /// A flow over the measured part.
@@ -371,6 +375,7 @@ fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
         jain: shares.and_then(|shares| jain(&shares)),
         throughput_converged: settled.throughput,
         latency_converged: settled.latency,
+        saturated: settled.saturated,
     }
 }
 

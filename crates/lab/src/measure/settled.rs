@@ -1,6 +1,7 @@
 //! Whether the figures of some flow groups are those of a steady state.
 
 use super::figures::Window;
+use super::interval::Estimate;
 use super::warm_up::{LATENCY_DRIFT_MAX, THROUGHPUT_DRIFT_MAX, batch_means, batches, is_level};
 use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::FlowGroup;
@@ -10,6 +11,8 @@ use clearlane_workload::FlowGroup;
 pub(super) struct Settled {
     pub(super) throughput: bool,
     pub(super) latency: bool,
+    /// What waits grows by more than chance explains: more is offered than delivered.
+    pub(super) saturated: bool,
 }
 
 /// A queue grows if this share of what is offered is not delivered, …
@@ -43,7 +46,7 @@ impl Settled {
             to = to.min((group.stop.0 / slice) as usize);
         }
         if from >= to {
-            return Settled { throughput: false, latency: false };
+            return Settled { throughput: false, latency: false, saturated: false };
         }
         let whole = (from, to) == (window.from, window.to);
         let from = if whole { window.level_from } else { from + (to - from) / 2 };
@@ -60,8 +63,9 @@ impl Settled {
         let half: Vec<Slice> = (from..to).map(of).collect();
         let delivered: Vec<f64> = half.iter().map(|slice| slice.delivered as f64).collect();
         let throughput = is_level(&batch_means(&delivered), THROUGHPUT_DRIFT_MAX);
-        let latency = throughput && !grows(&half, senders) && is_level_in_latency(&half);
-        Settled { throughput, latency }
+        let grows = grows(&half, senders);
+        let latency = throughput && !grows && is_level_in_latency(&half);
+        Settled { throughput, latency, saturated: grows && is_growth(&half) }
     }
 }
 
@@ -74,6 +78,15 @@ fn grows(half: &[Slice], senders: usize) -> bool {
     growth > GROWTH_MAX * offered && growth > MESSAGES_UNDER_WAY * message * senders as f64
 }
 
+/// Whether what waits grows beyond the 95 % interval of ten batch means: bursts that are offered at
+/// the end of one batch and delivered in the next make it grow here and shrink there.
+fn is_growth(half: &[Slice]) -> bool {
+    let growth = |slice: &Slice| slice.offered as f64 - slice.delivered as f64;
+    let series: Vec<f64> = half.iter().map(growth).collect();
+    let estimate = Estimate::over(batch_means(&series).into_iter().map(Some));
+    estimate.is_some_and(|growth| growth.half_width.is_some_and(|half| growth.mean > half))
+}
+
 /// Whether messages took as long at the end as in the middle; true where there are too few to say.
 fn is_level_in_latency(half: &[Slice]) -> bool {
     let mean = |batch: std::ops::Range<usize>| {
@@ -84,4 +97,23 @@ fn is_level_in_latency(half: &[Slice]) -> bool {
     };
     let means: Vec<f64> = batches(half.len()).filter_map(mean).collect();
     means.len() < 4 || is_level(&means, LATENCY_DRIFT_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slices(offered: impl Iterator<Item = u64>, delivered: u64) -> Vec<Slice> {
+        let slice = |offered| Slice { offered, delivered, messages: 10, latency_ps: 0 };
+        offered.map(slice).collect()
+    }
+
+    #[test]
+    fn bursts_are_no_growth_and_a_steady_surplus_is() {
+        // 6 % more is offered than delivered, once in every slice and once in two bursts.
+        let steady = slices((0..50).map(|_| 106_000), 100_000);
+        let bursts = slices((0..50).map(|i| if i % 25 == 9 { 250_000 } else { 100_000 }), 100_000);
+        assert!(grows(&steady, 1) && grows(&bursts, 1));
+        assert!(is_growth(&steady) && !is_growth(&bursts));
+    }
 }

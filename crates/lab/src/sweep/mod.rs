@@ -9,7 +9,7 @@ pub use folder::SweepFolder;
 pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
-use crate::experiment::{Axis, Experiment};
+use crate::experiment::{Axis, Experiment, Variant};
 use crate::run::{Progress, RunOptions, run};
 use record::Record;
 use std::path::{Path, PathBuf};
@@ -41,14 +41,26 @@ pub struct Sweep {
 
 impl Sweep {
     /// Reads an experiment file and lays `over` (`key=v1,v2` or `key=a..b:n`) over it; without any,
-    /// the file's `[sweep]`. Fails if any point is no experiment.
-    pub fn read(path: &Path, over: &[String]) -> Result<Self, LabError> {
-        Self::parse(&Experiment::text(path)?, path, over)
+    /// the file's `[sweep]`. Keeps the named variants, all if none is named. Fails if any point is
+    /// no experiment, and if one of several variants sets itself what is varied.
+    pub fn read(path: &Path, over: &[String], variants: &[String]) -> Result<Self, LabError> {
+        Self::parse(&Experiment::text(path)?, path, over, variants)
     }
 
     /// The same of the text of a file called `path`.
-    pub fn parse(text: &str, path: &Path, over: &[String]) -> Result<Self, LabError> {
-        let base = Experiment::parse(text, path)?;
+    pub fn parse(
+        text: &str,
+        path: &Path,
+        over: &[String],
+        variants: &[String],
+    ) -> Result<Self, LabError> {
+        let kept = |mut experiment: Experiment| -> Result<Experiment, LabError> {
+            if !variants.is_empty() {
+                experiment.keep_variants(variants)?;
+            }
+            Ok(experiment)
+        };
+        let base = kept(Experiment::parse(text, path)?)?;
         let axes = match over {
             [] => base.sweep.clone(),
             over => over.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>()?,
@@ -63,6 +75,7 @@ impl Sweep {
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(LabError::Request(format!("{} is varied twice; drop one", pair[0])));
         }
+        axes.iter().try_for_each(|axis| differs(axis, &base))?;
         let count = axes.iter().fold(1usize, |all, axis| all.saturating_mul(axis.count()));
         if count > POINTS_MAX {
             let problem = format!("{count} points are more than {POINTS_MAX}; name fewer values");
@@ -72,7 +85,7 @@ impl Sweep {
             let at = at(&axes, index);
             let overlays: Vec<_> =
                 axes.iter().zip(&at).filter_map(|(axis, at)| axis.overlay(*at)).collect();
-            let experiment = Experiment::parse_with(text, path, &overlays)?;
+            let experiment = kept(Experiment::parse_with(text, path, &overlays)?)?;
             Ok(Point { at, experiment })
         };
         let points = (0..count).map(point).collect::<Result<_, LabError>>()?;
@@ -97,11 +110,6 @@ impl Sweep {
         self.each(|experiment| experiment.override_seeds(seed, seeds))
     }
 
-    /// See [`Experiment::keep_variants`].
-    pub fn keep_variants<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), LabError> {
-        self.each(|experiment| experiment.keep_variants(names))
-    }
-
     fn each(
         &mut self,
         change: impl Fn(&mut Experiment) -> Result<(), LabError>,
@@ -109,6 +117,28 @@ impl Sweep {
         change(&mut self.base)?;
         self.points.iter_mut().try_for_each(|point| change(&mut point.experiment))
     }
+}
+
+/// Fails if a variant sets itself what is varied: beside others its rows would say of it what is
+/// not so, or repeat those of another. A variant alone may be varied in anything.
+fn differs(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
+    let variants = &experiment.variants;
+    let sets = |variant: &&Variant| variant.own.iter().any(|own| axis.replaces(own));
+    let Some(first) = variants.iter().find(sets).filter(|_| variants.len() > 1) else {
+        return Ok(());
+    };
+    let key = axis.key();
+    let others: Vec<&str> =
+        variants.iter().filter(|v| !sets(v)).map(|variant| variant.name.as_str()).collect();
+    let remedy = match others.as_slice() {
+        [] => format!("vary one variant alone (--variants {})", first.name),
+        others => format!("leave it out (--variants {})", others.join(",")),
+    };
+    Err(LabError::Request(format!(
+        "{key} is varied, but variant {} sets it itself, and its rows would be those of another; \
+         {remedy} or vary another key",
+        first.name
+    )))
 }
 
 /// By axis, the place among its values of the point of this number.

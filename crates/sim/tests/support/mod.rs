@@ -63,6 +63,7 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         vl_arbitration: VlArbitration::equal(lanes),
         path_sl: PathSl::Uniform(ServiceLevel::default()),
         engine: "test".into(),
+        notes: Vec::new(),
         remarks: Vec::new(),
         lids,
         tables,

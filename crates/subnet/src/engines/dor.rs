@@ -37,6 +37,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "lmc 0 to 7 (all LIDs of a port take one route); lanes 2 to 15 on a torus",
     lanes: 1,
     adaptive: false,
+    roots: false,
     claims: Claims {
         minimal: true,
         deadlock_free: true,
@@ -77,6 +78,12 @@ impl Datelines {
             bit = bit.wrapping_shl(1);
         }
         ServiceLevel::new(level).unwrap_or_default()
+    }
+
+    /// The SLs that paths may have, a bit each: any set of datelines.
+    pub(crate) fn levels(&self) -> u16 {
+        let bits = self.wraps.iter().filter(|wraps| **wraps).count().min(WRAPS_MAX);
+        u16::MAX >> (16 - (1 << bits))
     }
 
     fn of(&self, row: usize) -> &[u32] {

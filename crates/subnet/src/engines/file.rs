@@ -25,6 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
                  1 to 15; LIDs are the fabric's own",
     lanes: 1,
     adaptive: false,
+    roots: false,
     claims: Claims {
         minimal: false,
         deadlock_free: false,

@@ -23,6 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
     lanes: 1,
     adaptive: true,
+    roots: false,
     claims: Claims {
         minimal: true,
         deadlock_free: false,

@@ -17,7 +17,7 @@ use crate::{
     ForwardingTables, LidError, LidMap, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration,
 };
 use clearlane_fabric::structure::StructureError;
-use clearlane_fabric::{Fabric, NodeId};
+use clearlane_fabric::{Fabric, NodeId, damage};
 use clearlane_ib::{Lmc, ServiceLevel, VirtualLane};
 
 /// An engine.
@@ -35,6 +35,8 @@ pub struct Entry {
     pub lanes: u8,
     /// Whether it heeds [`RouteOptions::adaptive`].
     pub adaptive: bool,
+    /// Whether it heeds [`RouteOptions::roots`].
+    pub roots: bool,
     /// What its tables are always like; the tests hold it to that.
     pub claims: Claims,
     /// Fills the tables.
@@ -42,6 +44,25 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The switches of these names or GUIDs, to be its roots. Fails if the engine has none and some
+    /// are named, and on a name that no switch or several have.
+    pub fn roots(&self, fabric: &Fabric, names: &[String]) -> Result<Vec<NodeId>, RoutingError> {
+        if let (Some(root), false) = (names.first(), self.roots) {
+            let able = ALL.iter().filter(|entry| entry.roots).map(|entry| entry.name);
+            let able = able.collect::<Vec<_>>().join(", ");
+            return Err(RoutingError::NotRooted { engine: self.name, root: root.clone(), able });
+        }
+        let find = |name: &String| {
+            let fault = |problem: String| RoutingError::Root { problem };
+            let id = damage::node(fabric, name).map_err(|error| fault(error.to_string()))?;
+            match fabric.node(id).is_switch() {
+                true => Ok(id),
+                false => Err(fault(format!("{name:?} is no switch; name one"))),
+            }
+        };
+        names.iter().map(find).collect()
+    }
+
     /// Fills the tables. Fails where the engine does, and if it is to let switches choose among
     /// ports and cannot.
     pub fn fill(&self, fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
@@ -54,7 +75,7 @@ impl Entry {
         if let Some(groups) = &subnet.adaptive {
             let rows = 0..subnet.tables.switches().len();
             let choosing = rows.filter(|row| !groups.lists(*row).is_empty()).count();
-            subnet.remarks.push(format!(
+            subnet.notes.push(format!(
                 "{choosing} switches may choose among ports; table files and figures of balance \
                  are those of the first choice"
             ));
@@ -101,8 +122,8 @@ pub struct RouteOptions {
     pub lids: Option<LidMap>,
     /// Dumps of tables, SL2VL and SLs of paths, for the engine `file`.
     pub files: Vec<TableFile>,
-    /// Switches that are up for all others, for the engine `up-down`; without any it finds its own.
-    /// What is no switch of the fabric is passed over.
+    /// Switches that are up for all others, for engines that heed them ([`Entry::roots`]); without
+    /// any they find their own. What is no switch of the fabric is passed over.
     pub roots: Vec<NodeId>,
     /// Whether switches may choose among ports: engines that can, fill [`Subnet::adaptive`].
     pub adaptive: bool,
@@ -186,6 +207,22 @@ pub enum RoutingError {
         engine: &'static str,
         /// Engines that do.
         able: String,
+    },
+    /// Roots are named and the engine has none.
+    #[error("engine {engine} has no roots, and {root:?} is named; those that have are {able}")]
+    NotRooted {
+        /// The engine.
+        engine: &'static str,
+        /// The first root named.
+        root: String,
+        /// Engines that have roots.
+        able: String,
+    },
+    /// A root that is no switch of the fabric.
+    #[error("root: {problem}")]
+    Root {
+        /// What is wrong with its name.
+        problem: String,
     },
     /// A dump cannot be read.
     #[error(transparent)]
@@ -271,6 +308,7 @@ fn plain_subnet(
         vl_arbitration: VlArbitration::equal(options.lanes),
         path_sl: PathSl::Uniform(ServiceLevel::default()),
         engine: engine.to_string(),
+        notes: Vec::new(),
         remarks: Vec::new(),
     }
 }

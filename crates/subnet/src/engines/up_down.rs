@@ -29,6 +29,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "lmc 0 to 7; lanes 1 to 15; roots, else a tree's levels or the centre; adaptive",
     lanes: 1,
     adaptive: true,
+    roots: true,
     claims: Claims {
         minimal: false,
         deadlock_free: true,

@@ -16,6 +16,8 @@ mod tornado;
 mod transpose;
 mod uniform;
 
+pub use matrix::Params as MatrixParams;
+
 /// The destinations of a flow group's senders.
 pub trait Destinations: fmt::Debug + Send + Sync {
     /// Whom `source` sends its next message to; nothing if this draw falls on itself.

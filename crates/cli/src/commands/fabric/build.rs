@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Topology with its parameters
     #[arg(value_name = "SPEC")]
     topology: String,
-    /// File to write
+    /// File to write; - is stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Fabric file, or a topology to build such as fat-tree:648
     #[arg(value_name = "FABRIC")]
     fabric: String,
-    /// File to write
+    /// File to write; - is stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

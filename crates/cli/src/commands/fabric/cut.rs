@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Let the cables run at this width and speed instead of cutting them
     #[arg(long, value_name = "RATE", value_parser = rate)]
     degrade: Option<(LinkWidth, LinkSpeed)>,
-    /// File to write
+    /// File to write; - is stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = Site { fabric, oddities: Vec::new(), name };
     let (output, dry) = (&arguments.output, arguments.writing.dry_run);
     let answer = written::fabric(&site, output, &arguments.format, dry, json)?;
-    if json {
+    if json || (written::is_stdout(output) && !dry) {
         return Ok(answer);
     }
     let done = arguments.degrade.map_or("cut".into(), |(width, speed)| format!("{width} {speed}"));

@@ -155,7 +155,7 @@ impl Structure {
                 json!({ "kind": "grid", "dimensions": dims, "wraps": wraps })
             }
             Structure::Neither(tree, grid) => {
-                json!({ "kind": "irregular", "not_a_tree": tree, "not_a_grid": grid })
+                json!({ "kind": "neither", "not_a_tree": tree, "not_a_grid": grid })
             }
         }
     }
@@ -179,7 +179,7 @@ impl Structure {
                 format!("{word} of {}", sizes.join(" × "))
             }
             Structure::Neither(tree, grid) => {
-                format!("irregular\n             {tree}\n             {grid}")
+                format!("neither a tree nor a grid\n             {tree}\n             {grid}")
             }
         }
     }

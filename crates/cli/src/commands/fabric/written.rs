@@ -13,20 +13,48 @@ use std::path::Path;
 /// How the file is written.
 #[derive(Args, Debug)]
 pub struct Format {
-    /// Format of the file; without it, the one its name ends with, else an ibnetdiscover netlist
+    /// Format of the file; without it, the one its name ends with, and for stdout (-) or a name
+    /// without an ending an ibnetdiscover netlist
     #[arg(long, value_name = "NAME", value_parser = written_format)]
     format: Option<formats::Entry>,
 }
 
+/// Name and writer of a format.
+type Writer = (&'static str, fn(&Fabric) -> String);
+
 impl Format {
-    /// Name and writer of the format for a file of this name.
-    fn of(&self, output: &Path) -> (&'static str, fn(&Fabric) -> String) {
-        let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let told = formats::ALL.iter().find(|entry| !ending.is_empty() && entry.ending == ending);
-        let entry = self.format.as_ref().or(told);
-        let known = entry.and_then(|entry| Some((entry.name, entry.write?)));
-        known.unwrap_or((formats::ibnetdiscover::ENTRY.name, formats::write))
+    /// Name and writer of the format for a file of this name. Fails on an ending that no format
+    /// has: the file would not be what its name says.
+    fn of(&self, output: &Path) -> Result<Writer, Failure> {
+        let writer = |entry: &formats::Entry| Some((entry.name, entry.write?));
+        let netlist: Writer = (formats::ibnetdiscover::ENTRY.name, formats::write);
+        let (named, ending) = (self.format.as_ref(), output.extension());
+        if let Some(known) = named.and_then(writer) {
+            return Ok(known);
+        }
+        let Some(ending) = ending.map(|ending| ending.to_string_lossy()) else {
+            return Ok(netlist);
+        };
+        let told = formats::ALL.iter().find(|entry| entry.endings.contains(&&*ending));
+        told.and_then(writer).ok_or_else(|| {
+            let endings = |of: &formats::Entry| {
+                of.endings.iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(" ")
+            };
+            let written = formats::ALL.iter().filter(|entry| entry.write.is_some());
+            let known: Vec<_> = written.map(|e| format!("{} ({})", endings(e), e.name)).collect();
+            let output = output.display();
+            Failure::Input(format!(
+                "{output}: no format that is written ends with .{ending}; known are {}; rename the \
+                 file or name the format with --format",
+                known.join(", ")
+            ))
+        })
     }
+}
+
+/// Whether a file name means stdout.
+pub fn is_stdout(output: &Path) -> bool {
+    output == Path::new("-")
 }
 
 /// The format of this name, if it is written at all.
@@ -38,7 +66,7 @@ fn written_format(name: &str) -> Result<formats::Entry, String> {
     })
 }
 
-/// Writes the fabric, unless it is a dry run, and says so.
+/// Writes the fabric, unless it is a dry run, and says so; to stdout it writes only the fabric.
 pub fn fabric(
     site: &Site,
     output: &Path,
@@ -46,8 +74,16 @@ pub fn fabric(
     dry: bool,
     json: bool,
 ) -> Result<Answer, Failure> {
-    let (name, write) = format.of(output);
-    if !dry {
+    let (name, write) = format.of(output)?;
+    if is_stdout(output) {
+        if json {
+            let line = "-o - and --json both write to stdout; name a file or leave --json out";
+            return Err(Failure::Input(line.into()));
+        }
+        if !dry {
+            return Ok(Answer::text(write(&site.fabric)));
+        }
+    } else if !dry {
         files::write(output, write(&site.fabric).as_bytes())?;
     }
     if json {

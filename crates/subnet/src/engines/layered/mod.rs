@@ -44,6 +44,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: "lmc 0 to 7; lanes 1 to 15, as many as may be used: the more, the shorter paths",
     lanes: 8,
     adaptive: false,
+    roots: false,
     claims: Claims {
         minimal: false,
         deadlock_free: true,
@@ -74,7 +75,7 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
         subnet.path_sl = PathSl::Uniform(ServiceLevel::default());
     }
     subnet.remarks.extend(super::remark_on_parts(fabric, &graph));
-    subnet.remarks.push(remark(&graph, &laid, options.lanes));
+    subnet.notes.push(note(&graph, &laid, options.lanes));
     Ok(subnet)
 }
 
@@ -152,7 +153,7 @@ fn by_detour(graph: &SwitchGraph, trees: &Trees, shortest: &Trees) -> Vec<usize>
 }
 
 /// How many lanes are used, and what that cost.
-fn remark(graph: &SwitchGraph, laid: &Laid, budget: u8) -> String {
+fn note(graph: &SwitchGraph, laid: &Laid, budget: u8) -> String {
     let used = laid.pairs.lanes_used();
     let (mut paths, mut detours) = (0u64, 0u64);
     let (mut distances, mut queue) = (Vec::new(), Vec::new());

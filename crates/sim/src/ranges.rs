@@ -1,0 +1,25 @@
+//! Which values the parameters of devices may have: what readers of experiments refuse and what a
+//! simulation holds its caller to.
+
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use std::ops::RangeInclusive;
+
+/// Header bytes of a data packet.
+pub const HEADER: RangeInclusive<Bytes> = Bytes(0)..=Bytes(256);
+/// Rates of links, of DMA and of draining.
+pub const RATE: RangeInclusive<BitsPerSecond> =
+    BitsPerSecond(2_000_000)..=BitsPerSecond(8_000_000_000_000);
+/// Delays and overheads, cables apart.
+pub const DELAY: RangeInclusive<Picoseconds> = Picoseconds(0)..=LONGEST;
+/// Delay of a cable: what a packet causes at its other end lies later than now.
+pub const CABLE_DELAY: RangeInclusive<Picoseconds> = Picoseconds(1)..=LONGEST;
+/// Receive buffer of a lane: from a full packet of the smallest MTU, in credits.
+pub const BUFFER: RangeInclusive<Bytes> = Bytes(320)..=Bytes(4 << 20);
+/// Send queues an adapter works on at a time, if not all.
+pub const INJECTION_ENGINES: RangeInclusive<u32> = 1..=1 << 16;
+/// Packets of a queue pair without an ACK, and packets per ACK.
+pub const OUTSTANDING: RangeInclusive<u32> = 1..=32_767;
+/// Crossbar speed, in hundredths of the output link's rate.
+pub const CROSSBAR_SPEEDUP: RangeInclusive<u32> = 100..=1600;
+
+const LONGEST: Picoseconds = Picoseconds(1_000_000_000);
