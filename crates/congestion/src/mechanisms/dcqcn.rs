@@ -9,7 +9,7 @@
 //! fast_recovery, rate_ai, rate_hai, rate_min.
 
 use super::fraction::Fraction;
-use super::injection_rate;
+use super::injection_rate::{self, RATE_MIN};
 use crate::marker::{Departing, Marker, OutputQueue};
 use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
 use crate::notifier::{Arrived, Notification, Notifier};
@@ -110,14 +110,6 @@ pub static RATE_HAI: Parameter = Parameter {
     summary: "step of hyper increase, once timer and bytes both are past fast recovery",
     default: Value::Rate(BitsPerSecond(400 * MBPS)),
     range: Range::Rate(BitsPerSecond(0), BitsPerSecond(1_000_000 * MBPS)),
-};
-
-/// Least rate.
-pub static RATE_MIN: Parameter = Parameter {
-    name: "rate_min",
-    summary: "rate below which no cut goes",
-    default: Value::Rate(BitsPerSecond(100 * MBPS)),
-    range: Range::Rate(BitsPerSecond(MBPS), BitsPerSecond(1_000_000 * MBPS)),
 };
 
 /// `dcqcn`.

@@ -1,7 +1,16 @@
-//! How a rate becomes gaps between packets.
+//! What mechanisms that keep a rate have in common: its least value, and gaps between packets.
 
+use crate::parameter::{Parameter, Range, Value};
 use crate::reactor::Sent;
-use clearlane_ib::Picoseconds;
+use clearlane_ib::{BitsPerSecond, Picoseconds};
+
+/// Least rate.
+pub(super) static RATE_MIN: Parameter = Parameter {
+    name: "rate_min",
+    summary: "rate below which no cut goes",
+    default: Value::Rate(BitsPerSecond(100_000_000)),
+    range: Range::Rate(BitsPerSecond(1_000_000), BitsPerSecond(1_000_000_000_000)),
+};
 
 /// The earliest time for the packet after `sent`, which begins to leave at `now`, at a rate of
 /// `bits_per_second`, at least 1: rounded up, and never before the link is free again.

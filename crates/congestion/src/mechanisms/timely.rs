@@ -8,7 +8,7 @@
 //! Parameters: t_low, t_high, min_rtt, segment, ewma, beta, delta, hai, cut_max, rate_min.
 
 use super::fraction::Fraction;
-use super::injection_rate;
+use super::injection_rate::{self, RATE_MIN};
 use crate::mechanism::{Decides, Entry, Mechanism, Preset, Scope, Source};
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, Pair, Probe, Reactor, Sent};
@@ -92,14 +92,6 @@ pub static CUT_MAX: Parameter = Parameter {
     range: Range::Number(0.0, 1.0),
 };
 
-/// Least rate.
-pub static RATE_MIN: Parameter = Parameter {
-    name: "rate_min",
-    summary: "rate below which no cut goes",
-    default: Value::Rate(BitsPerSecond(100 * MBPS)),
-    range: Range::Rate(BitsPerSecond(MBPS), BitsPerSecond(1_000_000 * MBPS)),
-};
-
 /// `timely`.
 pub static ENTRY: Entry = Entry {
     name: "timely",
@@ -113,8 +105,8 @@ acknowledged bytes the last packet counts. With coalesced ACKs only the packets 
 acknowledged themselves count, so changes are rarer. t_low, t_high and min_rtt are set for a \
 fabric whose idle round trip is a few microseconds and whose buffers hold tens; those of the paper \
 are a preset. One change takes at most cut_max of the rate, as Swift does: the paper has no such \
-bound, which is 1. hai is both the number of falling round trips and the number of steps, as in the \
-paper. Queue pairs start at the rate of the link. The gap follows the rate as a packet leaves. \
+bound, which is 1. hai is both the number of falling round trips and the number of steps, as in \
+the paper. Queue pairs start at the rate of the link. The gap follows the rate as a packet leaves. \
 Rates are whole bits per second, the gradient whole picoseconds.",
     decides: Decides::When,
     parameters: &[
