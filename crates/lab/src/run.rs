@@ -321,7 +321,6 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         programs: (0..prepared.hosts.count() as u32).map(program).collect(),
         recording: Some(Recording { slice: plan.slice(), slices, flows_max: flows_max as u32 }),
         control: None,
-        control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
     }
 }
