@@ -41,6 +41,8 @@ pub(crate) struct Message {
     pub(crate) dlid: u32,
     /// Flow of the mechanisms; `NIL` without.
     pub(crate) flow: u32,
+    /// The message this is a stripe of, where a mechanism chooses paths; else `NIL`.
+    pub(crate) whole: u32,
     pub(crate) group: u16,
     pub(crate) sl: u8,
     /// Path it takes: LID offset of both ends.
@@ -74,6 +76,15 @@ pub(crate) struct QueueKey {
     path: u8,
 }
 
+/// A message, or a stripe of one, that the sender waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unacknowledged {
+    pub(crate) handle: Option<Handle>,
+    pub(crate) whole: u32,
+    pub(crate) bytes: u64,
+    pub(crate) born: u64,
+}
+
 /// A reliable connection: both ends.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuePair {
@@ -95,7 +106,7 @@ pub(crate) struct QueuePair {
     /// At the destination: the next ACK carries BECN.
     pub(crate) becn: bool,
     /// Messages the sender waits for, by the PSN after their last packet.
-    pub(crate) waiting: VecDeque<(u32, Handle)>,
+    pub(crate) waiting: VecDeque<(u32, Unacknowledged)>,
 }
 
 /// One host's adapter.
@@ -477,16 +488,27 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// All packets of a message have left.
     fn message_left(&mut self, rank: u32, id: u32) {
         let message = self.messages[id];
-        if let Some(handle) = message.handle {
+        let waits = message.handle.is_some() || C::ON && message.whole != NIL;
+        if waits {
+            let Message { handle, whole, bytes, born, .. } = message;
+            let what = Unacknowledged { handle, whole, bytes, born };
             if message.queue_pair == NIL {
-                self.finish_operation(rank, handle, self.now);
+                self.message_sent(rank, what);
             } else {
                 let pair = &mut self.pairs[message.queue_pair];
-                pair.waiting.push_back((pair.next_psn, handle));
+                pair.waiting.push_back((pair.next_psn, what));
             }
         }
-        if !message.told {
+        if !message.told && (!C::ON || message.whole == NIL) {
             self.free_messages.push(id);
+        }
+    }
+
+    /// A message has left for good: a datagram as it leaves, else as it is acknowledged.
+    fn message_sent(&mut self, rank: u32, what: Unacknowledged) {
+        let handle = if C::ON && what.whole != NIL { self.stripe_sent(&what) } else { what.handle };
+        if let Some(handle) = handle {
+            self.finish_operation(rank, handle, self.now);
         }
     }
 
@@ -534,6 +556,15 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if packet.flags & RELIABLE != 0 {
             self.acknowledge(port, &packet);
         }
+        if C::ON && packet.flags & LAST != 0 && self.has_order() {
+            return self.arrive_in_turn(rank, id);
+        }
+        self.hand_on(rank, id);
+    }
+
+    /// Data whose turn has come.
+    pub(crate) fn hand_on(&mut self, rank: u32, id: u32) {
+        let packet = self.packets[id];
         if packet.flags & (TOLD | LAST) == TOLD | LAST {
             let message = self.messages[packet.message];
             self.free_messages.push(packet.message);
@@ -601,13 +632,15 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         pair.acknowledged = acknowledged;
         let (queue, flow) = (pair.queue, pair.flow);
         self.on_acknowledged(flow, packets);
-        while let Some((psn, handle)) = self.pairs[packet.queue_pair].waiting.front() {
-            if acknowledged.wrapping_sub(*psn) > u32::MAX / 2 {
+        while let Some((psn, what)) = self.pairs[packet.queue_pair].waiting.front().copied() {
+            if acknowledged.wrapping_sub(psn) > u32::MAX / 2 {
                 break;
             }
-            let handle = *handle;
             self.pairs[packet.queue_pair].waiting.pop_front();
-            self.finish_operation(rank, handle, self.now);
+            if C::ON {
+                self.note_completed(flow, &what);
+            }
+            self.message_sent(rank, what);
         }
         // A queue that has emptied since may serve another pair by now; then this does nothing.
         let head = self.queues[queue].messages.head;

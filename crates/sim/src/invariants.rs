@@ -46,6 +46,9 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         }
         // Packets waiting for those they overtook have left the network and are not delivered.
         self.pairs.iter().flat_map(|pair| &pair.early).for_each(|id| _ = count(*id));
+        if let Some(control) = self.control.get() {
+            control.order.early().for_each(|id| _ = count(id));
+        }
         let listed = self.adapters.iter().flat_map(|adapter| &adapter.acks);
         let is_ack = |id: &u32| self.packets[*id].flags & ACK != 0;
         let acks_of = |list: &List| self.chain(list.head).filter(is_ack).count() as u64;

@@ -117,9 +117,10 @@ impl Addressing {
         self.adapter_lanes[usize::from(sl & 15)]
     }
 
-    fn sl(&self, source: u32, destination: u32) -> u8 {
+    /// Service level of a path.
+    pub(crate) fn sl(&self, source: u32, destination: u32, path: u8) -> u8 {
         let row = |rank: u32| self.rows.get(rank as usize).map_or(0, |row| *row as usize);
-        self.path_sl.level(row(source), row(destination)).value()
+        self.path_sl.level_at(row(source), row(destination), path.into()).value()
     }
 }
 
@@ -217,8 +218,13 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             return;
         }
         let settings = self.groups[usize::from(group)];
-        let path = self.path(rank, destination, group, bytes);
-        let sl = settings.sl.map_or_else(|| self.addressing.sl(rank, destination), |sl| sl.value());
+        let bytes = bytes.max(1);
+        self.totals.messages_posted += 1;
+        if O::ON {
+            let header = u64::from(self.parameters.header_bytes(settings.transport));
+            let packets = bytes.div_ceil(u64::from(self.parameters.mtu));
+            self.observer.on_posted(born, group, bytes + packets * header);
+        }
         let message = Message {
             next: NIL,
             source: rank,
@@ -226,24 +232,31 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             queue_pair: NIL,
             tag: tag.unwrap_or(0),
             handle,
-            bytes: bytes.max(1),
+            bytes,
             sent: 0,
             ready: born + self.parameters.send_overhead.0,
             born,
-            dlid: self.addressing.lid(destination) + u32::from(path),
-            flow: self.flow(FlowKey { source: rank, destination, group, path, sl }),
+            dlid: self.addressing.lid(destination),
+            flow: NIL,
+            whole: NIL,
             group,
-            sl,
-            path,
-            lane: self.first_lane(sl).value(),
+            sl: settings.sl.map_or_else(|| self.addressing.sl(rank, destination, 0), |sl| sl.value()),
+            path: 0,
+            lane: 0,
             told: tag.is_some(),
         };
-        self.totals.messages_posted += 1;
-        if O::ON {
-            let header = u64::from(self.parameters.header_bytes(settings.transport));
-            let packets = message.bytes.div_ceil(u64::from(self.parameters.mtu));
-            self.observer.on_posted(born, group, message.bytes + packets * header);
+        match self.stripes(&message) {
+            None => self.post_stripe(message),
+            Some(stripes) => stripes.into_iter().for_each(|stripe| self.post_stripe(stripe)),
         }
+    }
+
+    /// Has a message, or one of its stripes, wait for the software overhead to be over.
+    #[inline(always)]
+    fn post_stripe(&mut self, mut message: Message) {
+        let Message { source: rank, destination, group, path, sl, ready, .. } = message;
+        message.lane = self.first_lane(sl).value();
+        message.flow = self.flow(FlowKey { source: rank, destination, group, path, sl });
         let id = match self.free_messages.pop() {
             Some(id) => {
                 self.messages[id] = message;
@@ -255,7 +268,6 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             }
         };
         let port = self.hosts_at + rank;
-        let ready = message.ready;
         self.adapters[rank].posted.push_back(&mut self.messages, id);
         if ready <= self.now {
             self.dirty.push(port);

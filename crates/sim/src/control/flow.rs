@@ -4,7 +4,7 @@
 use super::Mechanisms;
 use crate::network::NIL;
 use clearlane_congestion::{
-    Arrived, Feedback, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent, Source, Stripes,
+    Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source, Stripes,
 };
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds};
@@ -113,14 +113,7 @@ impl Flows {
             Half::Which => self.mechanisms.which.as_deref()?,
         };
         let scope = mechanism.scope();
-        let group = u32::from(key.group);
-        let found = match scope {
-            Scope::ServiceLevel => (half as u8, key.source, key.sl.into(), NIL),
-            Scope::QueuePair => {
-                (half as u8, key.source, key.destination, group << 8 | u32::from(key.path))
-            }
-            Scope::Flow => (half as u8, key.source, key.destination, group << 8 | 0xff),
-        };
+        let found = half.scope(scope, key);
         let reactor = match self.by_scope.get(&found) {
             Some(reactor) => *reactor,
             None => {
@@ -255,36 +248,46 @@ impl Flows {
         times.into_iter().flatten().map(|Reverse((time, _))| *time).min()
     }
 
-    /// Splits a message of `bytes` over paths.
+    /// Whether a mechanism chooses paths.
+    pub(crate) fn chooses_paths(&self) -> bool {
+        self.mechanisms.which.is_some()
+    }
+
+    /// Splits a message over paths; nothing if no mechanism chooses paths.
     pub(crate) fn plan(
         &mut self,
         now: u64,
-        source: u32,
-        destination: u32,
-        group: u16,
+        (source, destination, group): (u32, u32, u16),
         bytes: u64,
-    ) -> &Stripes {
+    ) -> Option<&Stripes> {
+        self.mechanisms.which.as_ref()?;
         self.stripes.clear();
         let first = FlowKey { source, destination, group, path: 0, sl: 0 };
-        let found = (Half::Which as u8, source, destination, u32::from(group) << 8 | 0xff);
+        let found = Half::Which.scope(Scope::Flow, first);
         let reactor = match self.by_scope.get(&found) {
             Some(reactor) => Some(*reactor),
             None => self.seat(Half::Which, first).map(|seat| seat.reactor),
         };
         let Some(reactor) = reactor else {
-            self.stripes.push(clearlane_congestion::Path(0), Bytes(bytes));
-            return &self.stripes;
+            self.stripes.push(Path(0), Bytes(bytes));
+            return Some(&self.stripes);
         };
         let seed = self.mechanisms.seed;
         let stream = self.plans.entry((source, destination, group)).or_insert_with(|| {
-            let entity = u64::from(source) << 32 | u64::from(destination);
-            Stream::new(seed ^ u64::from(group), "paths", entity)
+            let noun = format!("paths of group {group}");
+            Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
         });
         let draw = stream.bits();
         let active = &mut self.reactors[reactor as usize];
         active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut self.stripes);
         self.set_timer(now, reactor);
-        &self.stripes
+        Some(&self.stripes)
+    }
+
+    /// A stripe has been acknowledged whole.
+    pub(crate) fn completed(&mut self, now: u64, flow: u32, bytes: u64, born: u64) {
+        let posted_at = Picoseconds(born);
+        self.feed(now, flow, Feedback::Completion { bytes: Bytes(bytes), posted_at });
     }
 
     /// Source, destination and group of a flow.
@@ -306,4 +309,18 @@ impl Flows {
 enum Half {
     When,
     Which,
+}
+
+impl Half {
+    /// What a flow's reactor is found by.
+    fn scope(self, scope: Scope, key: FlowKey) -> Found {
+        let group = u32::from(key.group);
+        let (destination, rest) = match scope {
+            Scope::ServiceLevel => (key.sl.into(), NIL),
+            Scope::QueuePair => (key.destination, group << 8 | u32::from(key.path)),
+            // No path has this number.
+            Scope::Flow => (key.destination, group << 8 | 0xff),
+        };
+        (self as u8, key.source, destination, rest)
+    }
 }

@@ -6,19 +6,22 @@
 
 mod flow;
 mod gate;
+mod order;
 mod record;
 
+use crate::adapter::{Message, Unacknowledged};
 use crate::engine::Engine;
 use crate::forward::Forwarder;
-use crate::network::{ACK, BECN, CNP, FECN, NIL, Network, Packet, RELIABLE, UNROUTED};
+use crate::network::{ACK, BECN, CNP, FECN, LAST, NIL, Network, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::{Hosts, Parameters};
-use clearlane_congestion::{Arrived, Mechanism, Notification, Source};
+use clearlane_congestion::{Arrived, Mechanism, Notification, Source, Stripe};
 use clearlane_ib::wire;
-use clearlane_workload::{Rank, Transport};
+use clearlane_workload::{Handle, Rank, Transport};
 pub(crate) use flow::{FlowKey, Flows};
 use gate::Gates;
+use order::{Arrival, Order};
 pub(crate) use record::Record;
 pub use record::{ControlRecord, FlowControl};
 
@@ -76,6 +79,7 @@ impl Control for NoControl {
 pub(crate) struct Controlled {
     pub(crate) gates: Gates,
     pub(crate) flows: Flows,
+    pub(crate) order: Order,
     pub(crate) record: Record,
 }
 
@@ -95,7 +99,7 @@ impl Controlled {
         let link = |rank| hosts.rate(Rank(rank), parameters);
         let source = |rank| Source { link: link(rank), packet_max, paths };
         let sources = (0..hosts.count() as u32).map(source).collect();
-        Controlled { gates, flows: Flows::new(mechanisms, sources), record }
+        Controlled { gates, flows: Flows::new(mechanisms, sources), order: Order::default(), record }
     }
 }
 
@@ -118,14 +122,73 @@ impl Control for Controlled {
 }
 
 impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
-    /// The path that the mechanisms choose for a message; 0 without.
-    #[inline(always)]
-    pub(crate) fn path(&mut self, source: u32, destination: u32, group: u16, bytes: u64) -> u8 {
+    /// The stripes of a message, if a mechanism chooses paths.
+    pub(crate) fn stripes(&mut self, message: &Message) -> Option<Vec<Message>> {
         let now = self.now;
-        let Some(control) = self.control.get_mut() else { return 0 };
-        let stripes = control.flows.plan(now, source, destination, group, bytes.max(1));
-        // Adapters do not split messages yet, and no mechanism of the registry asks them to.
-        stripes.parts().first().map_or(0, |stripe| stripe.path.0)
+        let control = self.control.get_mut()?;
+        let ends = (message.source, message.destination, message.group);
+        let parts = control.flows.plan(now, ends, message.bytes)?.parts();
+        let whole = control.order.post(ends, parts.len() as u32, message.handle);
+        let by_hand = self.groups[usize::from(message.group)].sl.is_some();
+        let stripe = |part: &Stripe| {
+            let path = part.path.0;
+            let sl = self.addressing.sl(message.source, message.destination, path);
+            Message {
+                bytes: part.bytes.0,
+                dlid: message.dlid + u32::from(path),
+                sl: if by_hand { message.sl } else { sl },
+                path,
+                whole,
+                ..*message
+            }
+        };
+        Some(parts.iter().map(stripe).collect())
+    }
+
+    /// Whether messages are handed on in the order they were posted in, whatever their paths.
+    pub(crate) fn has_order(&self) -> bool {
+        self.control.get().is_some_and(|control| control.flows.chooses_paths())
+    }
+
+    /// A stripe has left for good. Returns the handle of its message if it was the last one.
+    pub(crate) fn stripe_sent(&mut self, what: &Unacknowledged) -> Option<Handle> {
+        self.control.get_mut().and_then(|control| control.order.sent(what.whole))
+    }
+
+    /// A stripe has been acknowledged whole.
+    pub(crate) fn note_completed(&mut self, flow: u32, what: &Unacknowledged) {
+        let now = self.now;
+        if let Some(control) = self.control.get_mut() {
+            control.flows.completed(now, flow, what.bytes, what.born);
+        }
+    }
+
+    /// The last packet of a stripe has arrived: its message is handed on in its turn.
+    pub(crate) fn arrive_in_turn(&mut self, rank: u32, id: u32) {
+        let (now, message) = (self.now, self.packets[id].message);
+        let whole = self.messages[message].whole;
+        let Some(control) = self.control.get_mut() else { return };
+        match control.order.arrived(whole, id) {
+            Arrival::Early => {}
+            Arrival::Part => {
+                // The stripe that comes last ends the message.
+                self.packets[id].flags &= !LAST;
+                self.free_messages.push(message);
+                self.complete(rank, id, now);
+            }
+            Arrival::InTurn(sequence) => {
+                let mut next = Some(id);
+                while let Some(id) = next {
+                    let packet = &self.packets[id];
+                    let (told, message) = (packet.flags & TOLD != 0, packet.message);
+                    self.hand_on(rank, id);
+                    if !told {
+                        self.free_messages.push(message);
+                    }
+                    next = self.control.get_mut().and_then(|c| c.order.next(sequence));
+                }
+            }
+        }
     }
 
     /// The number of a flow; `NIL` without mechanisms.
