@@ -150,6 +150,31 @@ impl LidMap {
         *self.bases.get(end.node.index())?.get(usize::from(end.port.value()))?
     }
 
+    /// Every port with the LID at this offset alone, LMC 0; ports with fewer LIDs with that at the
+    /// offset modulo their number.
+    pub fn at_offset(&self, offset: u16) -> Self {
+        let one = |(base, lmc): (Lid, Lmc)| {
+            Some((Lid::new(base.value().checked_add(offset % lmc.lids())?)?, Lmc::default()))
+        };
+        let bases: Vec<Vec<_>> = self
+            .bases
+            .iter()
+            .map(|ports| ports.iter().map(|base| one((*base)?)).collect())
+            .collect();
+        let stays = |owner: LidOwner| {
+            let lids = self.base(owner.end).map_or(1, |(_, lmc)| lmc.lids());
+            (owner.offset == offset % lids).then_some(LidOwner { offset: 0, ..owner })
+        };
+        let owners = self.owners.iter().map(|owner| owner.and_then(stays)).collect();
+        LidMap { owners, bases }
+    }
+
+    /// The largest LMC of a port.
+    pub fn lmc_max(&self) -> Lmc {
+        let of_ports = self.bases.iter().flatten().flatten().map(|(_, lmc)| *lmc);
+        of_ports.max().unwrap_or_default()
+    }
+
     /// One more than the largest LID in use: the length of a forwarding table.
     pub fn table_len(&self) -> usize {
         self.owners.len()
@@ -179,6 +204,21 @@ mod tests {
             assert_eq!(base.value() + owner.offset, lid.value());
             assert!(owner.end.port.value() == 0 || base.value() % lmc.lids() == 0);
         }
+    }
+
+    #[test]
+    fn one_offset_of_each_port_stays_at_its_lid() {
+        let fabric = build("star:2").unwrap();
+        let map = LidMap::assign(&fabric, Lmc::new(1).unwrap()).unwrap();
+        let lids = |map: &LidMap| map.iter().map(|(lid, o)| (lid.value(), o.offset)).collect();
+        let [all, one]: [Vec<_>; 2] = [lids(&map), lids(&map.at_offset(1))];
+        // Two hosts with two LIDs each, then the switch with one.
+        assert_eq!(all, [(2, 0), (3, 1), (4, 0), (5, 1), (6, 0)]);
+        assert_eq!(one, [(3, 0), (5, 0), (6, 0)]);
+        for (lid, owner) in map.at_offset(1).iter() {
+            assert_eq!(map.at_offset(1).base(owner.end), Some((lid, Lmc::default())));
+        }
+        assert_eq!((map.lmc_max().value(), map.at_offset(1).lmc_max().value()), (1, 0));
     }
 
     #[test]

@@ -229,30 +229,65 @@ pub enum PathSl {
     },
     /// By the places of the two switches in a torus: which datelines the path crosses.
     Datelines(Datelines),
+    /// By the destination's LID offset: that of offset o is the one at o mod their number; SL 0
+    /// where there is none.
+    ByOffset(Vec<PathSl>),
 }
 
 impl PathSl {
-    /// The SLs that paths have, ascending.
+    /// The SLs that paths have at any LID offset, ascending.
     pub fn levels(&self) -> Vec<ServiceLevel> {
-        let used: u16 = match self {
+        let used = self.mask();
+        (0..16).filter(|sl| used & (1 << sl) != 0).filter_map(ServiceLevel::new).collect()
+    }
+
+    /// Bit s: some path has SL s.
+    fn mask(&self) -> u16 {
+        match self {
             PathSl::Uniform(sl) => 1 << sl.value(),
             PathSl::BySwitch { levels, .. } => {
                 let bit = |level: &u8| 1u16.checked_shl((*level).into()).unwrap_or(0);
                 levels.iter().fold(0, |all, level| all | bit(level))
             }
             PathSl::Datelines(datelines) => datelines.levels(),
-        };
-        (0..16).filter(|sl| used & (1 << sl) != 0).filter_map(ServiceLevel::new).collect()
+            PathSl::ByOffset(of) => of.iter().fold(0, |all, of| all | of.mask()),
+        }
     }
 
-    /// The SL of a path between hosts on the switches in rows `source` and `destination`.
+    /// The SL of a path to the base LID of a host, between hosts on the switches in rows `source`
+    /// and `destination`.
     pub fn level(&self, source: usize, destination: usize) -> ServiceLevel {
+        self.level_at(source, destination, 0)
+    }
+
+    /// The SL of a path to LID offset `offset` of a host, and of the acknowledgement, which goes to
+    /// the same offset of the source.
+    pub fn level_at(&self, source: usize, destination: usize, offset: u16) -> ServiceLevel {
         match self {
             PathSl::Uniform(sl) => *sl,
             PathSl::BySwitch { stride, levels } => {
                 ServiceLevel::new(levels[source * stride + destination]).unwrap_or_default()
             }
             PathSl::Datelines(datelines) => datelines.level(source, destination),
+            PathSl::ByOffset(of) => of
+                .get(usize::from(offset) % of.len().max(1))
+                .map_or(ServiceLevel::default(), |one| one.level_at(source, destination, offset)),
+        }
+    }
+
+    /// How many LID offsets are told apart: 1 where the SL is that of the two switches alone.
+    pub fn offsets(&self) -> usize {
+        match self {
+            PathSl::ByOffset(of) => of.len().max(1),
+            _ => 1,
+        }
+    }
+
+    /// The SLs of one LID offset.
+    pub fn of_offset(&self, offset: u16) -> &PathSl {
+        match self {
+            PathSl::ByOffset(of) if !of.is_empty() => &of[usize::from(offset) % of.len()],
+            other => other,
         }
     }
 }
@@ -279,4 +314,25 @@ pub struct Subnet {
     /// What a person should know of how the tables came about, a line each: hosts out of reach,
     /// entries of a file that were passed over, a tree that is not whole.
     pub remarks: Vec<String>,
+}
+
+impl Subnet {
+    /// The subnet with one LID offset of every port alone, as if it had LMC 0: what tools can judge
+    /// that know no LMC.
+    pub fn at_offset(&self, offset: u16) -> Self {
+        let mut subnet = Subnet {
+            lids: self.lids.at_offset(offset),
+            path_sl: self.path_sl.of_offset(offset).clone(),
+            ..self.clone()
+        };
+        for row in 0..subnet.tables.switches().len() {
+            for (lid, port) in subnet.tables.row_mut(row).iter_mut().enumerate() {
+                let owner = Lid::new(lid as u16).and_then(|lid| subnet.lids.owner(lid));
+                if owner.is_none() {
+                    *port = NO_PORT;
+                }
+            }
+        }
+        subnet
+    }
 }

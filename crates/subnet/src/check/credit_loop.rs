@@ -1,13 +1,14 @@
 //! Whether channels can wait for each other in a circle: a cycle in the channel dependency graph
 //! over (switch, output port, VL) (Dally and Seitz 1987) is a possible deadlock.
 //!
-//! Every host sends to every LID of every other host on the SL of the pair, and the
-//! acknowledgement comes back on the same SL. For each LID and SL the switches whose hosts use it
-//! are the sources, and the dependencies of all of them are gathered in one sweep along the tables.
+//! Every host sends to every LID of every other host on the SL of the pair and the LID offset, and
+//! the acknowledgement comes back on the same SL to the same offset. For each LID and SL the
+//! switches whose hosts use it are the sources, and the dependencies of all of them are gathered in
+//! one sweep along the tables.
 //! Where a switch may choose among ports (adaptive routing), every choice is followed.
 
 use crate::graph::{Host, Peer, SwitchGraph, Target};
-use crate::{PathSl, SlToVlTable, Subnet};
+use crate::{SlToVlTable, Subnet};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
 use std::fmt;
@@ -99,14 +100,12 @@ pub fn credit_loop_on(
     let mut dependencies = Dependencies::new(&graph, &traffic);
     let mut sweep = Sweep::new(&graph, subnet, traffic.lanes);
     let mut levels_used = [false; 16];
-    let mut masks = Vec::new();
-    for (at, target) in traffic.targets.iter().enumerate() {
-        if at == 0 || traffic.targets[at - 1].row != target.row {
-            traffic.masks(target.row as usize, &mut masks);
-        }
-        for sl in (0..16).filter_map(ServiceLevel::new).filter(|sl| traffic.uses(target, *sl)) {
+    let mut masks = Masks::default();
+    for target in &traffic.targets {
+        let masks = masks.towards(&traffic, target);
+        for sl in levels(masks) {
             levels_used[usize::from(sl.value())] = true;
-            sweep.run(&traffic, &masks, target, sl, |from, to| {
+            sweep.run(&traffic, masks, target, sl, |from, to| {
                 dependencies.add(&graph, from, to);
                 true
             });
@@ -139,8 +138,6 @@ struct Traffic<'a> {
     sources: Vec<(usize, Vec<Host>)>,
     /// Hosts per row.
     count: Vec<u32>,
-    /// Bit s of the entry of a row: paths to or acknowledgements for hosts there use SL s.
-    levels: Vec<u16>,
     /// Bit s: every pair also sends on SL s.
     extra: u16,
     lanes: u8,
@@ -166,42 +163,21 @@ impl<'a> Traffic<'a> {
             let table = subnet.sl_to_vl.table(graph.switch(row));
             sources.push((row, distinct_inputs(table, hosts, graph.ports(row))));
         }
-        let mut traffic = Traffic {
+        Traffic {
             subnet,
             hosts,
             targets,
             sources,
             count,
-            levels: vec![0; graph.rows()],
             extra: extra.iter().fold(0, |mask, sl| mask | 1 << sl.value()),
             lanes: subnet.sl_to_vl.lanes(),
-        };
-        traffic.find_levels();
-        traffic
-    }
-
-    fn find_levels(&mut self) {
-        if let PathSl::Uniform(sl) = self.subnet.path_sl {
-            self.levels.fill(1 << sl.value() | self.extra);
-            return;
-        }
-        self.levels.fill(self.extra);
-        for from in self.sources.iter().map(|(row, _)| *row) {
-            for to in self.sources.iter().map(|(row, _)| *row) {
-                let bit = 1 << self.subnet.path_sl.level(from, to).value();
-                self.levels[to] |= bit;
-                self.levels[from] |= bit;
-            }
         }
     }
 
-    fn uses(&self, target: &Target, sl: ServiceLevel) -> bool {
-        self.levels[target.row as usize] & (1 << sl.value()) != 0
-    }
-
-    /// Per row, bit s: hosts there send to hosts on `home` on SL s, requests or acknowledgements.
-    fn masks(&self, home: usize, masks: &mut Vec<u16>) {
-        let path_sl = &self.subnet.path_sl;
+    /// Per row, bit s: hosts there send to this LID offset of hosts on `home` on SL s, requests or
+    /// acknowledgements.
+    fn masks(&self, home: usize, offset: u16, masks: &mut Vec<u16>) {
+        let path_sl = self.subnet.path_sl.of_offset(offset);
         masks.clear();
         masks.resize(self.count.len(), 0);
         for row in self.sources.iter().map(|(row, _)| *row) {
@@ -212,6 +188,35 @@ impl<'a> Traffic<'a> {
             }
         }
     }
+}
+
+/// The masks towards one switch, by LID offset as far as the SL depends on it.
+#[derive(Default)]
+struct Masks {
+    home: Option<u32>,
+    of_offset: Vec<Option<Vec<u16>>>,
+}
+
+impl Masks {
+    fn towards(&mut self, traffic: &Traffic<'_>, target: &Target) -> &[u16] {
+        let kinds = traffic.subnet.path_sl.offsets();
+        if self.home.replace(target.row) != Some(target.row) {
+            self.of_offset.clear();
+            self.of_offset.resize(kinds, None);
+        }
+        let offset = target.owner.offset;
+        self.of_offset[usize::from(offset) % kinds].get_or_insert_with(|| {
+            let mut masks = Vec::new();
+            traffic.masks(target.row as usize, offset, &mut masks);
+            masks
+        })
+    }
+}
+
+/// The SLs that any row uses.
+fn levels(masks: &[u16]) -> impl Iterator<Item = ServiceLevel> + use<> {
+    let all = masks.iter().fold(0, |all, mask| all | mask);
+    (0..16).filter(move |sl| all & (1 << sl) != 0).filter_map(ServiceLevel::new)
 }
 
 /// One host for each distinct way the table treats host ports.
@@ -522,12 +527,12 @@ fn cause(
     node: usize,
     next: usize,
 ) -> Option<(Host, Target, ServiceLevel)> {
-    let mut masks = Vec::new();
+    let mut masks = Masks::default();
     for target in &traffic.targets {
-        traffic.masks(target.row as usize, &mut masks);
-        for sl in (0..16).filter_map(ServiceLevel::new).filter(|sl| traffic.uses(target, *sl)) {
+        let masks = masks.towards(traffic, target);
+        for sl in levels(masks) {
             let mut found = false;
-            sweep.run(traffic, &masks, target, sl, |from, to| {
+            sweep.run(traffic, masks, target, sl, |from, to| {
                 found |= (from, to) == (node, next);
                 !found
             });

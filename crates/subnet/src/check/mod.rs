@@ -1,9 +1,10 @@
 //! Proof that tables are sane: every host reaches every other, no cycle of channels can wait for
-//! itself, and how evenly the links are loaded. Each checker gives a report with its figures as
-//! fields; printed, it is a few aligned lines.
+//! itself, how evenly the links are loaded, and how different the paths of a pair are. Each checker
+//! gives a report with its figures as fields; printed, it is a few aligned lines.
 
 mod balance;
 mod credit_loop;
+mod disjoint;
 mod reachability;
 
 pub use balance::{
@@ -11,4 +12,5 @@ pub use balance::{
     shifts,
 };
 pub use credit_loop::{CreditLoop, CreditLoopReport, Waiting, credit_loop, credit_loop_on};
+pub use disjoint::{Disjointness, PathClass, disjointness};
 pub use reachability::{Fault, FaultKind, Hop, ReachabilityReport, reachability};

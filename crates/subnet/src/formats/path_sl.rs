@@ -76,9 +76,9 @@ fn read(text: &str, file: &str) -> Result<LevelDump, DumpError> {
 }
 
 impl LevelDump {
-    /// Puts the SLs onto a fabric, by the switches of source and destination. Fails where hosts of
-    /// the same two switches are told apart. SLs of paths from or to switches are management's and
-    /// not looked at.
+    /// Puts the SLs onto a fabric, by the switches of source and destination and by LID offset.
+    /// Fails where hosts of the same two switches are told apart. SLs of paths from or to switches
+    /// are management's and not looked at.
     pub fn levels(
         &self,
         fabric: &Fabric,
@@ -93,7 +93,8 @@ impl LevelDump {
             ends.insert(host.end, host.row as usize);
         }
         let stride = graph.rows();
-        let mut levels = vec![UNSET; stride * stride];
+        let offsets = usize::from(lids.lmc_max().lids());
+        let mut levels = vec![vec![UNSET; stride * stride]; offsets];
         let (mut strangers, mut ownerless) = (Tally::default(), Tally::default());
         for Level { source, lid, sl, line } in &self.levels {
             let (Some(node), Some(owner)) = (fabric.by_guid(*source), lids.owner(*lid)) else {
@@ -104,7 +105,7 @@ impl LevelDump {
                 continue;
             };
             let (Some(from), Some(to)) = (rows.get(&node), ends.get(&owner.end)) else { continue };
-            let level = &mut levels[from * stride + to];
+            let level = &mut levels[usize::from(owner.offset)][from * stride + to];
             if *level != UNSET && *level != sl.value() {
                 let name = |row: usize| fabric.node(graph.switch(row)).name.escape_debug();
                 let (from, to) = (name(*from), name(*to));
@@ -122,18 +123,31 @@ impl LevelDump {
         let addressed = ends.iter().filter(|(end, _)| lids.base(**end).is_some());
         let mut hosts = vec![0usize; stride];
         addressed.for_each(|(_, row)| hosts[*row] += 1);
-        let holes = fill_holes(fabric, &graph, &hosts, &mut levels);
+        let mut holes = Tally::default();
+        for levels in &mut levels {
+            fill_holes(fabric, &graph, &hosts, levels, &mut holes);
+        }
         holes.tell(&mut oddities, "pairs of switches have no SL and are taken on SL 0");
-        Ok((path_sl(stride, levels), oddities))
+        let mut of_offset: Vec<PathSl> =
+            levels.into_iter().map(|levels| path_sl(stride, levels)).collect();
+        if of_offset.iter().all(|of| *of == of_offset[0]) {
+            return Ok((of_offset.swap_remove(0), oddities));
+        }
+        Ok((PathSl::ByOffset(of_offset), oddities))
     }
 }
 
 /// No SL yet.
 const UNSET: u8 = u8::MAX;
 
-/// Puts SL 0 where hosts have none, and tells how often.
-fn fill_holes(fabric: &Fabric, graph: &SwitchGraph, hosts: &[usize], levels: &mut [u8]) -> Tally {
-    let mut holes = Tally::default();
+/// Puts SL 0 where hosts have none, and counts how often.
+fn fill_holes(
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    hosts: &[usize],
+    levels: &mut [u8],
+    holes: &mut Tally,
+) {
     let name = |row: usize| fabric.node(graph.switch(row)).name.escape_debug();
     for (at, level) in levels.iter_mut().enumerate().filter(|(_, level)| **level == UNSET) {
         let (from, to) = (at / hosts.len(), at % hosts.len());
@@ -143,7 +157,6 @@ fn fill_holes(fabric: &Fabric, graph: &SwitchGraph, hosts: &[usize], levels: &mu
             *level = 0;
         }
     }
-    holes
 }
 
 /// One SL where all pairs that talk have the same.
@@ -157,16 +170,21 @@ fn path_sl(stride: usize, mut levels: Vec<u8>) -> PathSl {
     PathSl::BySwitch { stride, levels }
 }
 
-/// Writes a line for every host and every LID of every other host. Fails if `out` does.
+/// Writes a line for every adapter and every LID of every other one, and of its own ports where it
+/// has several cabled. Fails if `out` does.
 pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Result<()> {
     let graph = SwitchGraph::of(fabric);
-    let hosts = graph.hosts(fabric);
-    for source in &hosts {
-        let guid = fabric.node(source.end.node).guid;
-        for destination in hosts.iter().filter(|host| host.end != source.end) {
-            let Some((base, lmc)) = subnet.lids.base(destination.end) else { continue };
-            let sl = subnet.path_sl.level(source.row as usize, destination.row as usize);
+    let ports = graph.adapter_ports(fabric);
+    for of_adapter in ports.chunk_by(|a, b| a.end.node == b.end.node) {
+        let guid = fabric.node(of_adapter[0].end.node).guid;
+        for destination in &ports {
+            // A port sends nothing to itself.
+            let source = of_adapter.iter().find(|port| port.end != destination.end);
+            let lids = subnet.lids.base(destination.end);
+            let (Some(source), Some((base, lmc))) = (source, lids) else { continue };
+            let (from, to) = (source.row as usize, destination.row as usize);
             for offset in 0..lmc.lids() {
+                let sl = subnet.path_sl.level_at(from, to, offset);
                 writeln!(out, "{guid} {} {sl}", base.value().saturating_add(offset))?;
             }
         }
