@@ -240,7 +240,9 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             flow: NIL,
             whole: NIL,
             group,
-            sl: settings.sl.map_or_else(|| self.addressing.sl(rank, destination, 0), |sl| sl.value()),
+            sl: settings
+                .sl
+                .map_or_else(|| self.addressing.sl(rank, destination, 0), |sl| sl.value()),
             path: 0,
             lane: 0,
             told: tag.is_some(),

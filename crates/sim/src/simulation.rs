@@ -10,7 +10,7 @@ use crate::observe::{NoObserver, Recorder, Recording};
 use crate::port_set::PortSet;
 use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals, ranges};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Bytes, Picoseconds, PortNumber, ServiceLevel, wire};
+use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, ServiceLevel, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{RankProgram, Transport};
 use std::collections::BTreeSet;
@@ -152,7 +152,8 @@ impl Simulation {
                 if let Some(groups) = &subnet.adaptive {
                     check_groups(setup.fabric, subnet, groups)?;
                 }
-                check_tables(setup.fabric, &hosts, subnet)?;
+                let all = setup.control.as_ref().is_some_and(|control| control.which.is_some());
+                check_tables(setup.fabric, &hosts, subnet, all)?;
                 let lanes = usize::from(subnet.sl_to_vl.lanes());
                 with_tables(setup, hosts, subnet, lanes)?
             }
@@ -241,10 +242,10 @@ fn with_control<F: Forwarder + 'static>(
     forwarder: F,
 ) -> Built {
     let mechanisms = setup.control.take().unwrap_or_default();
-    match (lanes, radix(setup.fabric)) {
-        (1, 0..=64) => with_mechanisms::<F, u64, 1>(setup, hosts, forwarder, mechanisms),
-        (2..=8, 0..=64) => with_mechanisms::<F, u64, 8>(setup, hosts, forwarder, mechanisms),
-        _ => with_mechanisms::<F, [u64; 4], 16>(setup, hosts, forwarder, mechanisms),
+    if fits_few(lanes, radix(setup.fabric)) {
+        with_mechanisms::<F, u64, 8>(setup, hosts, forwarder, mechanisms)
+    } else {
+        with_mechanisms::<F, [u64; 4], 16>(setup, hosts, forwarder, mechanisms)
     }
 }
 
@@ -387,48 +388,72 @@ fn check_groups(
 
 /// Every packet a host may send finds an entry at every switch it comes to, so that the hot loop
 /// need not ask. Loops are left in: they show as packets that never arrive, and as deadlocks.
-fn check_tables(fabric: &Fabric, hosts: &Hosts, subnet: &Subnet) -> Result<(), SetupError> {
-    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
-    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
+fn check_tables(
+    fabric: &Fabric,
+    hosts: &Hosts,
+    subnet: &Subnet,
+    all_paths: bool,
+) -> Result<(), SetupError> {
     let mut seen_for = vec![0u32; fabric.nodes().len()];
     let mut rows = vec![0; fabric.nodes().len()];
     for (row, switch) in subnet.tables.switches().iter().enumerate() {
         rows[switch.index()] = row;
     }
-    let mut at_switches: Vec<NodeId> = Vec::new();
-    for (rank, end) in hosts.ends().iter().enumerate() {
+    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
+    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
+    let mut walk = 0;
+    for end in hosts.ends() {
         let name = || fabric.node(end.node).name.clone();
-        let (lid, _) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
-        at_switches.extend(&leaves);
-        while let Some(at) = at_switches.pop() {
-            if std::mem::replace(&mut seen_for[at.index()], rank as u32 + 1) == rank as u32 + 1 {
-                continue;
-            }
-            let entry = subnet.tables.port(at, lid);
-            let out = entry.filter(|port| port.value() > 0);
-            let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
-            match next {
-                Some(peer) if peer == *end => continue,
-                Some(peer) if fabric.node(peer.node).is_switch() => at_switches.push(peer.node),
-                _ => {
-                    let what = match entry {
-                        None => "no entry".to_string(),
-                        Some(port) => {
-                            format!("port {port}, which leads to neither a switch nor it")
-                        }
-                    };
-                    let (host, switch) = (name(), fabric.node(at).name.clone());
-                    return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
-                }
-            }
-            // A switch that chooses may send it to any of the group; `check_groups` has seen that
-            // all of them lead to switches.
-            let groups = subnet.adaptive.as_ref();
-            let choices = groups.map_or(&[][..], |groups| groups.ports(rows[at.index()], lid));
-            let port = |number: &u8| PortNumber::new(*number);
-            let ends = choices.iter().filter_map(port).map(|port| Endpoint { node: at, port });
-            at_switches.extend(ends.filter_map(|end| fabric.peer(end)).map(|peer| peer.node));
+        let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
+        let offsets = if all_paths { lmc.lids() } else { 1 };
+        for lid in (0..offsets).filter_map(|offset| Lid::new(base.value() + offset)) {
+            walk += 1;
+            check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
         }
+    }
+    Ok(())
+}
+
+/// Follows the packets to one LID from all leaves; `walk` tells where this walk has been.
+fn check_lid(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    end: Endpoint,
+    lid: Lid,
+    leaves: &BTreeSet<NodeId>,
+    rows: &[usize],
+    (seen_for, walk): (&mut [u32], u32),
+) -> Result<(), SetupError> {
+    let mut at_switches: Vec<NodeId> = leaves.iter().copied().collect();
+    while let Some(at) = at_switches.pop() {
+        if std::mem::replace(&mut seen_for[at.index()], walk) == walk {
+            continue;
+        }
+        let entry = subnet.tables.port(at, lid);
+        let out = entry.filter(|port| port.value() > 0);
+        let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
+        match next {
+            Some(peer) if peer == end => continue,
+            Some(peer) if fabric.node(peer.node).is_switch() => at_switches.push(peer.node),
+            _ => {
+                let what = match entry {
+                    None => "no entry".to_string(),
+                    Some(port) => {
+                        format!("port {port}, which leads to neither a switch nor it")
+                    }
+                };
+                let name = |node| fabric.node(node).name.clone();
+                let (host, switch) = (name(end.node), name(at));
+                return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
+            }
+        }
+        // A switch that chooses may send it to any of the group; `check_groups` has seen that
+        // all of them lead to switches.
+        let groups = subnet.adaptive.as_ref();
+        let choices = groups.map_or(&[][..], |groups| groups.ports(rows[at.index()], lid));
+        let port = |number: &u8| PortNumber::new(*number);
+        let ends = choices.iter().filter_map(port).map(|port| Endpoint { node: at, port });
+        at_switches.extend(ends.filter_map(|end| fabric.peer(end)).map(|peer| peer.node));
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 mod support;
 
 use clearlane_congestion::{Parameter, Value, Values, mechanisms};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
-use clearlane_sim::{Mechanisms, Outcome, Parameters, preset};
+use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds};
+use clearlane_sim::{Ending, Mechanisms, Outcome, Parameters, preset};
+use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{RankProgram, Transport};
-use support::{Case, Greedy, delivered, greedy, group, idle, near, parking_lot, tables};
+use support::{Case, Greedy, build, delivered, greedy, group, idle, near, parking_lot, tables};
 
 /// Links of 8 Gb/s, as in the testbed of seed 002, and buffers in which 1/16 is several packets.
 fn devices() -> Parameters {
@@ -141,4 +142,63 @@ fn a_mechanism_that_does_nothing_changes_nothing() {
     };
     assert_eq!(bytes(&with), bytes(&without));
     assert_eq!(with.totals.packet_hops, without.totals.packet_hops);
+}
+
+/// Two flows of a torus whose dimension-order paths share a link, each of 3,000 messages.
+fn path_hot_spot(which: Option<&str>, seed: u64, width: u32) -> Outcome {
+    let fabric = build("torus:4x4");
+    let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes: 8, ..RouteOptions::default() };
+    let subnet = engines::route("multipath", &fabric, &options).unwrap();
+    // Rank x + 4 y is at (x, y): both take the link from (1, 0) to (2, 0).
+    let program = |rank: u32| -> Box<dyn RankProgram> {
+        match rank {
+            // A path is chosen as a message is posted, so they are posted as the link takes them.
+            0 | 1 => Box::new(Greedy { messages: 3000, gap: 2_074_000, ..greedy(6 + 4 * rank) }),
+            _ => idle(),
+        }
+    };
+    // A window of 16 packets a connection fills no half buffer.
+    let set = [("threshold", Value::Integer(14))];
+    let built = |name| mechanism(name, &set).and_then(|mechanisms| mechanisms.when);
+    let control = which.map(|name| Mechanisms { when: None, which: built(name), seed });
+    let case = Case {
+        fabric: &fabric,
+        subnet: &subnet,
+        parameters: Parameters { buffer: Bytes(64 << 10), ..devices() },
+        groups: vec![group(Transport::Rc)],
+        programs: (0..16).map(program).collect(),
+        until: Picoseconds(20_000_000_000),
+        width,
+    };
+    case.run_with(control, if width == 13 { 1 } else { 3 })
+}
+
+fn open_paths(outcome: &Outcome) -> Vec<Vec<u64>> {
+    let probes = outcome.control.flows.iter().flat_map(|flow| &flow.probes);
+    probes.filter(|(name, _)| *name == "open paths").map(|(_, values)| values.clone()).collect()
+}
+
+#[test]
+fn balancing_opens_paths_where_the_default_ones_share_a_link_and_closes_them() {
+    let none = path_hot_spot(None, 1, 13);
+    let drb = path_hot_spot(Some("drb"), 1, 13);
+    for outcome in [&none, &drb] {
+        assert_eq!(outcome.totals.messages_delivered, 6000);
+        assert_eq!(outcome.ending, Ending::Drained);
+    }
+    let open = open_paths(&drb);
+    let most = open.iter().flatten().max().copied();
+    assert!(most.is_some_and(|most| (2..=4).contains(&most)), "{open:?}");
+    assert!(drb.totals.packets_marked > 0 && drb.totals.becns > 0);
+    // Over more paths the same messages are through earlier.
+    assert!(drb.duration.0 < none.duration.0 * 3 / 4, "{} {}", drb.duration, none.duration);
+}
+
+#[test]
+fn balancing_gives_the_same_bytes_in_any_width_of_the_queue() {
+    let first = path_hot_spot(Some("drb"), 1, 13);
+    for width in [8, 18] {
+        let other = path_hot_spot(Some("drb"), 1, width);
+        assert_eq!((other.totals, other.control), (first.totals, first.control.clone()));
+    }
 }

@@ -4,7 +4,8 @@
 use super::Mechanisms;
 use crate::network::NIL;
 use clearlane_congestion::{
-    Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source, Stripes,
+    Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source,
+    Stripes,
 };
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds};

@@ -99,7 +99,12 @@ impl Controlled {
         let link = |rank| hosts.rate(Rank(rank), parameters);
         let source = |rank| Source { link: link(rank), packet_max, paths };
         let sources = (0..hosts.count() as u32).map(source).collect();
-        Controlled { gates, flows: Flows::new(mechanisms, sources), order: Order::default(), record }
+        Controlled {
+            gates,
+            flows: Flows::new(mechanisms, sources),
+            order: Order::default(),
+            record,
+        }
     }
 }
 
