@@ -1,6 +1,7 @@
 //! Everything that has a name, in one list: what `list` and `explain` read.
 
 use clap::ValueEnum;
+use clearlane_congestion::{Decides, Parameter, mechanisms};
 use clearlane_fabric::{formats, topologies};
 use clearlane_lab::measure::measures;
 use clearlane_lab::reference;
@@ -30,6 +31,9 @@ pub enum Kind {
     /// Traffic patterns
     #[value(alias = "pattern")]
     Patterns,
+    /// Congestion mechanisms
+    #[value(alias = "mechanism")]
+    Mechanisms,
     /// Parameter sets of switches and adapters
     #[value(alias = "preset")]
     Presets,
@@ -50,6 +54,7 @@ impl Kind {
             Kind::Engines => "engines",
             Kind::Tables => "tables",
             Kind::Patterns => "patterns",
+            Kind::Mechanisms => "mechanisms",
             Kind::Presets => "presets",
             Kind::Measures => "measures",
             Kind::Keys => "keys",
@@ -64,6 +69,7 @@ impl Kind {
             Kind::Engines => "routing engine",
             Kind::Tables => "forwarding table format",
             Kind::Patterns => "traffic pattern",
+            Kind::Mechanisms => "congestion mechanism",
             Kind::Presets => "preset",
             Kind::Measures => "measure",
             Kind::Keys => "experiment key",
@@ -104,9 +110,10 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Engines => engines::ALL.iter().map(engine).collect(),
         Kind::Tables => dumps::ALL.iter().map(dump).collect(),
         Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
+        Kind::Mechanisms => mechanisms::ALL.iter().map(|entry| mechanism(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
         Kind::Measures => measures::ALL.iter().map(measure).collect(),
-        Kind::Keys => reference::KEYS.iter().map(key).collect(),
+        Kind::Keys => reference::keys().iter().map(key).collect(),
     }
 }
 
@@ -181,13 +188,38 @@ fn measure(of: &measures::Entry) -> Entry {
 }
 
 fn key(of: &reference::Key) -> Entry {
-    let facts = [("type", of.kind), ("range", of.range), ("default", of.default)];
+    let facts = [("type", &*of.kind), ("range", &*of.range), ("default", &*of.default)];
     entry(Kind::Keys, &of.dotted(), of.summary, &facts)
 }
 
 fn pattern(of: &patterns::Entry) -> Entry {
     let facts = [("parameters", of.parameters), ("reference", of.reference)];
     entry(Kind::Patterns, of.name, of.summary, &facts)
+}
+
+fn mechanism(of: &clearlane_congestion::Entry) -> Entry {
+    let decides = match of.decides {
+        Decides::When => "when packets are injected; named by control.when",
+        Decides::Which => "which path messages take; named by control.which",
+    };
+    let value = |(of, value): &(&Parameter, _)| format!("{} {}", of.name, reference::value(value));
+    let mut facts = vec![("decides".to_owned(), decides.to_owned())];
+    for parameter in of.parameters {
+        let Parameter { name, summary, default, range } = parameter;
+        let default = reference::value(default);
+        let port = of.port_parameters.iter().any(|own| std::ptr::eq(*own, *parameter));
+        let port = if port { "; a port may have its own" } else { "" };
+        let text = format!("{summary}; {range}; default {default}{port}");
+        facts.push(((*name).to_owned(), text));
+    }
+    for preset in of.presets {
+        let values: Vec<String> = preset.values.iter().map(value).collect();
+        let text = format!("{} ({})", values.join(", "), preset.reference);
+        facts.push((format!("preset {}", preset.name), text));
+    }
+    facts.push(("reference".to_owned(), of.reference.to_owned()));
+    facts.extend((!of.notes.is_empty()).then(|| ("notes".to_owned(), of.notes.to_owned())));
+    Entry { kind: Kind::Mechanisms, name: of.name.into(), summary: of.summary.into(), facts }
 }
 
 fn parameter_set(of: &preset::Preset) -> Entry {

@@ -18,15 +18,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fabric", &["ib"]),
     ("subnet", &["fabric", "ib"]),
     ("workload", &["ib"]),
-    ("sim", &["fabric", "ib", "subnet", "workload"]),
-    ("lab", &["fabric", "ib", "sim", "subnet", "workload"]),
-    ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
-    ("cli", &["fabric", "ib", "lab", "sim", "subnet", "workload"]),
+    ("congestion", &["ib"]),
+    ("sim", &["congestion", "fabric", "ib", "subnet", "workload"]),
+    ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
+    ("cli", &["congestion", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
     ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.
-const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "sim"];
+const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "congestion", "sim"];
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;

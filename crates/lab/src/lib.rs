@@ -26,6 +26,7 @@
 //! the share of all simulated time that is done and the packet-hops so far. `cancel` is an
 //! `AtomicBool`; once true the runs stop and the result is [`Status::Partial`].
 
+mod control;
 mod error;
 mod experiment;
 pub mod measure;
@@ -40,15 +41,15 @@ mod table;
 pub use error::{LabError, plain};
 pub use experiment::reference;
 pub use experiment::{
-    Axis, DevicesSpec, Experiment, FabricSource, FabricSpec, Plan, Published, RandomCut, Routing,
-    Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
+    Axis, ControlSpec, DevicesSpec, Experiment, FabricSource, FabricSpec, MechanismSpec, Plan,
+    PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use prepare::Fact;
 pub use report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
 };
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
-pub use results::{Better, RunFolder, write_run_folder};
+pub use results::{Better, ControlTotals, RunFolder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table};

@@ -2,6 +2,7 @@
 //! to hosts.
 
 use crate::LabError;
+use crate::control::Control;
 use crate::experiment::{
     FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
     in_words, read_text,
@@ -42,6 +43,7 @@ pub(crate) struct Prepared {
     pub(crate) hosts: Hosts,
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) parameters: Parameters,
+    pub(crate) control: Control,
     pub(crate) facts: Vec<Fact>,
     /// Hosts that stand in for missing ones: what was simulated is not what the file asks for.
     pub(crate) stand_ins: Vec<String>,
@@ -73,8 +75,21 @@ impl Prepared {
         }
         traffic_facts(&groups, &mut facts);
         device_facts(variant, &mut facts);
+        let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
+        facts.extend(control.facts());
+        oddities.extend(control.remarks(&routed, &hosts));
         let parameters = variant.devices.parameters.clone();
-        Ok(Prepared { fabric, routed, hosts, groups, parameters, facts, stand_ins, oddities })
+        Ok(Prepared {
+            fabric,
+            routed,
+            hosts,
+            groups,
+            parameters,
+            control,
+            facts,
+            stand_ins,
+            oddities,
+        })
     }
 
     /// What the simulation forwards by.

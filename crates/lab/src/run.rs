@@ -245,7 +245,10 @@ fn simulate(
     let plan = shared.plan;
     let without = if job.alone { prepared.groups_without_hot() } else { None };
     let groups = without.as_ref().unwrap_or(&prepared.groups);
-    let simulation = Simulation::new(setup(prepared, groups, plan, job.seed));
+    let mut setup = setup(prepared, groups, plan, job.seed);
+    let control = prepared.control.mechanisms(job.seed);
+    setup.control = control.map_err(|error| LabError::variant(name, error))?;
+    let simulation = Simulation::new(setup);
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
     let left = |bytes: u64| bytes.saturating_sub(prepared.voq_bytes()) / MESSAGE_BYTES;
     let waiting_max = shared.memory_bytes.map_or(u64::MAX, left);

@@ -3,6 +3,7 @@
 use crate::Parameters;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::LinkRate;
+use clearlane_subnet::Subnet;
 use clearlane_workload::{Rank, Ranks};
 
 /// The hosts of a fabric in rank order.
@@ -50,6 +51,12 @@ impl Hosts {
     pub fn rate(&self, rank: Rank, parameters: &Parameters) -> LinkRate {
         let forced = parameters.link_rate.and_then(LinkRate::from_bits);
         forced.unwrap_or(self.rates[rank.0 as usize])
+    }
+
+    /// Paths between any two hosts: LIDs of the host that has the fewest, 1 if one has none.
+    pub fn paths(&self, subnet: &Subnet) -> u8 {
+        let lids = |end: &Endpoint| subnet.lids.base(*end).map_or(1, |(_, lmc)| lmc.lids());
+        self.ends.iter().map(lids).min().unwrap_or(1) as u8
     }
 
     /// Names by rank.

@@ -281,12 +281,6 @@ fn with_lanes<F: Forwarder + 'static, B: PortSet, const V: usize>(
     Ok(Box::new(Engine::new(setup, hosts, network, forwarder, recorder, NoControl)))
 }
 
-/// Paths between any two hosts: LIDs of the host that has the fewest.
-fn paths(subnet: &Subnet, hosts: &Hosts) -> u8 {
-    let lids = |end: &Endpoint| subnet.lids.base(*end).map_or(1, |(_, lmc)| lmc.lids());
-    hosts.ends().iter().map(lids).min().unwrap_or(1) as u8
-}
-
 /// An instance with mechanisms: what they did is always recorded.
 fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
     mut setup: Setup<'_>,
@@ -299,7 +293,7 @@ fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
     let recording = setup.recording.take().unwrap_or(nothing);
     let record = Record::new(recording.slice.0, recording.slices, recording.flows_max);
     let paths = match setup.forwarding {
-        Forwarding::Tables(subnet) => paths(subnet, &hosts),
+        Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,
     };
     let control = Controlled::new(mechanisms, &network, &setup.parameters, &hosts, paths, record);

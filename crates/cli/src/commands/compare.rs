@@ -31,5 +31,5 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
     let marks = experiment::marks(&table, &experiment::ended(result));
-    format!("{}\n{table}{marks}", experiment::title(result))
+    format!("{}\n{table}{marks}{}", experiment::title(result), experiment::control(result))
 }

@@ -225,6 +225,11 @@ pub fn marks(table: &str, ended: &[Status]) -> String {
     format!("* not converged: {}\n", why.join(", or "))
 }
 
+/// What congestion mechanisms did, below the headline; nothing without any.
+pub fn control(result: &RunResult) -> String {
+    result.control_table().map_or(String::new(), |table| format!("\n{table}"))
+}
+
 /// How the variants of a run ended.
 pub fn ended(result: &RunResult) -> Vec<Status> {
     result.variants.iter().map(|variant| result.status_of(variant)).collect()

@@ -12,7 +12,7 @@ use serde_json::json;
 #[command(after_help = "Examples:\n  clearlane explain fat-tree\n  clearlane explain qdr\n  \
     clearlane explain traffic.load")]
 pub struct Arguments {
-    /// A topology, engine, pattern, preset, format, measure or experiment key
+    /// A topology, engine, pattern, mechanism, preset, format, measure or experiment key
     name: String,
 }
 

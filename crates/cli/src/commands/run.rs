@@ -30,7 +30,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
     let marks = experiment::marks(&table, &experiment::ended(result));
-    let mut text = format!("{}\n{table}{marks}", experiment::title(result));
+    let control = experiment::control(result);
+    let mut text = format!("{}\n{table}{marks}{control}", experiment::title(result));
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }

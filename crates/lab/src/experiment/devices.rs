@@ -214,7 +214,7 @@ impl DevicesSpec {
 }
 
 /// A value without the quotes of TOML.
-fn plain(value: &toml::Value) -> String {
+pub(super) fn plain(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -243,7 +243,7 @@ pub(crate) fn exact_size(size: Bytes) -> String {
 }
 
 /// A rate exactly: in Gb/s with all decimals it has.
-fn exact_rate(rate: BitsPerSecond) -> String {
+pub(super) fn exact_rate(rate: BitsPerSecond) -> String {
     let (whole, rest) = (rate.0 / 1_000_000_000, rate.0 % 1_000_000_000);
     let decimals = format!("{rest:09}");
     let decimals = decimals.trim_end_matches('0');

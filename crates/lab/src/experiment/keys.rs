@@ -11,7 +11,7 @@ pub(crate) struct Keys<'a> {
     path: String,
     node: &'a Node,
     /// The keys it may have; nothing until they are named.
-    known: &'static [&'static str],
+    known: Vec<&'static str>,
 }
 
 /// A key's value and its place.
@@ -43,7 +43,7 @@ pub(crate) fn word<T: PartialEq>(words: &[(&str, T)], value: &T) -> toml::Value 
 impl<'a> Keys<'a> {
     /// The keys of a table called `path` in messages. Fails on another value.
     pub(crate) fn of(document: &'a Document, path: &str, node: &'a Node) -> Result<Self, LabError> {
-        let keys = Keys { document, path: path.to_owned(), node, known: &[] };
+        let keys = Keys { document, path: path.to_owned(), node, known: Vec::new() };
         match node.entries() {
             Some(_) => Ok(keys),
             None => Err(keys.error(&format!("{path} is {}, but is a table", node.quoted()))),
@@ -52,8 +52,8 @@ impl<'a> Keys<'a> {
 
     /// Names the keys the table may have. Fails on the first other one: a misspelt key explains a
     /// missing one, so this comes before any is asked for.
-    pub(crate) fn only(&mut self, known: &'static [&'static str]) -> Result<(), LabError> {
-        self.known = known;
+    pub(crate) fn only(&mut self, known: &[&'static str]) -> Result<(), LabError> {
+        self.known = known.to_vec();
         let entries = self.node.entries().unwrap_or_default();
         match entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
             None => Ok(()),
@@ -119,7 +119,7 @@ impl<'a> Field<'a> {
     }
 
     /// The table that the value is, and the keys it may have.
-    pub(crate) fn keys(&self, known: &'static [&'static str]) -> Result<Keys<'a>, LabError> {
+    pub(crate) fn keys(&self, known: &[&'static str]) -> Result<Keys<'a>, LabError> {
         let mut keys = Keys::of(self.document, &self.path, self.node)?;
         keys.only(known)?;
         Ok(keys)
@@ -128,7 +128,7 @@ impl<'a> Field<'a> {
     /// The table that the value is, for a reader that knows its keys but for `kind`.
     pub(crate) fn any_keys(&self) -> Result<Keys<'a>, LabError> {
         let mut keys = Keys::of(self.document, &self.path, self.node)?;
-        keys.known = &["kind"];
+        keys.known = vec!["kind"];
         Ok(keys)
     }
 
@@ -136,7 +136,7 @@ impl<'a> Field<'a> {
     pub(crate) fn named_keys(
         &self,
         kind: &str,
-        known: &'static [&'static str],
+        known: &[&'static str],
     ) -> Result<Keys<'a>, LabError> {
         let field = |node| Field { document: self.document, path: self.path.clone(), node };
         let name = self.node.get("name").and_then(|name| field(name).name().ok());

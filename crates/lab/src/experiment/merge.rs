@@ -1,5 +1,6 @@
 //! Laying a variant over the experiment: tables merge key by key, values are replaced whole.
 
+use super::control;
 use super::document::{Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
 use crate::LabError;
@@ -13,7 +14,7 @@ const EXCLUSIVE: &[(&str, &[&str])] =
 const REQUIRED: &[&str] = &["class", "pattern", "load", "size"];
 
 /// The tables a variant may change.
-pub(crate) const SECTIONS: &[&str] = &["fabric", "subnet", "sim", "traffic"];
+pub(crate) const SECTIONS: &[&str] = &["fabric", "subnet", "sim", "control", "traffic"];
 
 /// The experiment as one variant sees it.
 pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<Node, LabError> {
@@ -64,10 +65,40 @@ pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
                 entries.retain(|entry| entry.key != "roots");
             }
         }
+        let mut change = change.clone();
+        if name == control::TABLE
+            && let Some(under) = entries.iter().find(|entry| entry.key == change.key)
+        {
+            // The parameters of a mechanism merge as well.
+            change.node = section("", &under.node, &change.node);
+        }
         entries.retain(|entry| entry.key != change.key);
-        entries.push(change.clone());
+        entries.push(change);
+    }
+    if name == control::TABLE {
+        drop_unused(&mut entries, changes);
     }
     Node { at: over.at, value: Value::Table(entries) }
+}
+
+/// Parameters belong to the mechanism that is named: those of one that `changes` replace go.
+fn drop_unused(entries: &mut Vec<Entry>, changes: &[Entry]) {
+    let is_table = |entry: &Entry| entry.node.entries().is_some();
+    if changes.iter().all(is_table) {
+        return;
+    }
+    let named: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| match &entry.node.value {
+            Value::Text(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    entries.retain(|entry| {
+        let changed = changes.iter().any(|change| change.key == entry.key);
+        changed || !control::is_unnamed(&entry.key, &named)
+    });
 }
 
 /// Traffic groups are matched by name; a new name adds a group.

@@ -1,6 +1,7 @@
 //! The experiment file: read, checked, laid over by variants, and written down resolved.
 
 mod axis;
+mod control;
 mod devices;
 mod document;
 mod fabric;
@@ -15,6 +16,7 @@ mod subnet;
 mod traffic;
 
 pub use axis::Axis;
+pub use control::{ControlSpec, MechanismSpec, PortSpec};
 pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
 pub use plan::{Plan, WarmUp};
@@ -45,6 +47,8 @@ pub struct Variant {
     pub subnet: SubnetSpec,
     /// Switches and adapters.
     pub devices: DevicesSpec,
+    /// Congestion mechanisms.
+    pub control: ControlSpec,
     /// The flow groups, at least one; the position is the group's index.
     pub traffic: Vec<TrafficSpec>,
     /// Whether the fabric was replaced: hosts the file names may not be there, and the first ranks
@@ -82,13 +86,15 @@ pub(crate) const KEYS: &[&str] = &[
     "fabric",
     "subnet",
     "sim",
+    "control",
     "traffic",
     "variant",
     "published",
     "sweep",
 ];
 /// The keys of a variant.
-pub(crate) const VARIANT_KEYS: &[&str] = &["name", "summary", "fabric", "subnet", "sim", "traffic"];
+pub(crate) const VARIANT_KEYS: &[&str] =
+    &["name", "summary", "fabric", "subnet", "sim", "control", "traffic"];
 /// The name of the only variant of an experiment without `[[variant]]`.
 const AS_IS: &str = "as-is";
 /// Most bytes of an experiment file: it is written by hand.
@@ -270,6 +276,7 @@ impl Experiment {
             table.insert("fabric".into(), variant.fabric.resolved().into());
             table.insert("subnet".into(), variant.subnet.resolved().into());
             table.insert("sim".into(), variant.devices.resolved().into());
+            table.insert(control::TABLE.into(), variant.control.resolved().into());
             let groups: Vec<_> = variant.traffic.iter().map(TrafficSpec::resolved).collect();
             table.insert("traffic".into(), groups.into());
             table
@@ -364,6 +371,10 @@ fn variant(
     let fabric = FabricSpec::read(section("fabric")?, folder)?;
     let subnet = SubnetSpec::read(section("subnet")?, folder)?;
     let devices = DevicesSpec::read(section("sim")?)?;
+    let control = match root.get(control::TABLE) {
+        Some(node) => ControlSpec::read(Keys::of(document, control::TABLE, node)?)?,
+        None => ControlSpec::default(),
+    };
     let empty = Node { at: root.at, value: Value::Array(Vec::new()) };
     let groups = Field::new(document, "traffic".into(), root.get("traffic").unwrap_or(&empty));
     let mut traffic: Vec<TrafficSpec> = Vec::new();
@@ -380,7 +391,7 @@ fn variant(
         return Err(document.error(root.at, problem));
     }
     let (foreign_site, own) = (false, Vec::new());
-    Ok(Variant { name, summary, fabric, subnet, devices, traffic, foreign_site, own })
+    Ok(Variant { name, summary, fabric, subnet, devices, control, traffic, foreign_site, own })
 }
 
 /// The text of a file of at most `bytes_max` bytes.

@@ -3,7 +3,8 @@
 use super::document::{COMMAND_LINE, Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
 use super::merge::{self, SECTIONS};
-use super::{reference, traffic};
+use super::reference::Key;
+use super::{control, reference, traffic};
 use crate::LabError;
 
 /// A key and its value.
@@ -16,7 +17,7 @@ pub(crate) struct Overlay {
 }
 
 /// The words a key begins with.
-const TABLES: [&str; 5] = ["run", "fabric", "subnet", "sim", "traffic"];
+const TABLES: [&str; 6] = ["run", "fabric", "subnet", "sim", "control", "traffic"];
 
 impl Overlay {
     /// The experiment, or what one variant sees of it, with this value. Fails if the key cannot be
@@ -28,7 +29,7 @@ impl Overlay {
             return fault("a key is empty; name one such as traffic.load");
         };
         if !TABLES.contains(&table.as_str()) || rest.is_empty() {
-            let names: Vec<String> = reference::keys().map(|key| key.dotted()).collect();
+            let names: Vec<String> = reference::swept().iter().map(Key::dotted).collect();
             let last = self.path.last().map_or("", String::as_str);
             let whole = names.iter().find(|name| name.rsplit('.').next() == Some(last));
             let near = match whole {
@@ -39,6 +40,10 @@ impl Overlay {
         }
         let Value::Table(entries) = &root.value else { return Ok(root.clone()) };
         let mut entries = entries.clone();
+        if table == control::TABLE && !entries.iter().any(|entry| entry.key == *table) {
+            let node = Node { at: self.node.at, value: Value::Table(Vec::new()) };
+            entries.push(Entry { key: table.clone(), at: self.node.at, node });
+        }
         let place = entries.iter_mut().find(|entry| entry.key == *table);
         let Some(entry) = place else {
             return fault(&format!("{key}: the experiment has no table [{table}]; add it"));

@@ -1,22 +1,24 @@
 //! Every key of an experiment file in one list: what `explain` and `docs/reference` say of it. That
 //! it says what the readers do is tested below.
 
-use super::DevicesSpec;
+use super::{DevicesSpec, control};
+use clearlane_congestion::Value;
 use clearlane_sim::Preset;
+use std::borrow::Cow;
 
 /// A key of an experiment file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Key {
     /// The table it belongs to, `sim` or `traffic.senders`; empty at the top.
-    pub table: &'static str,
+    pub table: Cow<'static, str>,
     /// Its name.
     pub name: &'static str,
     /// What kind of value it takes, with the unit.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Which values, as error messages say it; empty where any will do.
-    pub range: &'static str,
+    pub range: Cow<'static, str>,
     /// What holds without it; `required` where nothing does.
-    pub default: &'static str,
+    pub default: Cow<'static, str>,
     /// One sentence.
     pub summary: &'static str,
 }
@@ -37,10 +39,27 @@ pub fn parameters(preset: &Preset) -> Vec<(&'static str, String)> {
     DevicesSpec::of_preset(preset)
 }
 
+/// A value of a mechanism's parameter as an experiment writes it, without quotes.
+pub fn value(value: &Value) -> String {
+    control::value_text(value)
+}
+
+/// All keys, by table in the order of a file.
+pub fn keys() -> Vec<Key> {
+    let at = KEYS.iter().position(|key| key.table == "traffic").unwrap_or(KEYS.len());
+    let (before, after) = KEYS.split_at(at);
+    let mut keys = before.to_vec();
+    keys.extend(control::keys());
+    keys.extend_from_slice(after);
+    keys
+}
+
 /// The keys below the top: those that `--over` and `[sweep]` take.
-pub(crate) fn keys() -> impl Iterator<Item = &'static Key> {
+pub(crate) fn swept() -> Vec<Key> {
     const NOT_SWEPT: [&str; 4] = ["", "variant", "published", "published.measure"];
-    KEYS.iter().filter(|key| !NOT_SWEPT.contains(&key.table))
+    let mut keys = keys();
+    keys.retain(|key| !NOT_SWEPT.contains(&&*key.table));
+    keys
 }
 
 const fn key(
@@ -49,7 +68,14 @@ const fn key(
     [kind, range, default]: [&'static str; 3],
     summary: &'static str,
 ) -> Key {
-    Key { table, name, kind, range, default, summary }
+    Key {
+        table: Cow::Borrowed(table),
+        name,
+        kind: Cow::Borrowed(kind),
+        range: Cow::Borrowed(range),
+        default: Cow::Borrowed(default),
+        summary,
+    }
 }
 
 const REQUIRED: &str = "required";
@@ -57,8 +83,8 @@ const PRESET: &str = "the preset's";
 const DELAY: &str = "0 ps to 1 ms";
 const RATE: &str = "0.002 Gb/s to 8000 Gb/s";
 
-/// All keys, by table in the order of a file.
-pub const KEYS: &[Key] = &[
+/// All keys but those of `[control]`, which the registry of mechanisms gives.
+const KEYS: &[Key] = &[
     key("", "schema", ["whole number", "1 to 1", REQUIRED], "version of the file's form"),
     key(
         "",
@@ -75,6 +101,12 @@ pub const KEYS: &[Key] = &[
         "sim",
         ["table", "", REQUIRED],
         "switches and adapters: a preset and what differs from it",
+    ),
+    key(
+        "",
+        "control",
+        ["table", "", "no mechanism"],
+        "congestion mechanisms: when packets are injected and which path they take",
     ),
     key("", "traffic", ["list of tables", "1 to 1000 groups", REQUIRED], "the flow groups"),
     key(
@@ -427,6 +459,7 @@ pub const KEYS: &[Key] = &[
     key("variant", "fabric", ["table", "", "as above"], "keys of [fabric] that differ"),
     key("variant", "subnet", ["table", "", "as above"], "keys of [subnet] that differ"),
     key("variant", "sim", ["table", "", "as above"], "keys of [sim] that differ"),
+    key("variant", "control", ["table", "", "as above"], "keys of [control] that differ"),
     key(
         "variant",
         "traffic",
@@ -475,13 +508,13 @@ mod tests {
     #[test]
     fn names_are_those_the_readers_know() {
         // Those of tables within tables have no list: what is none would be answered as such.
-        for key in keys().filter(|key| key.table.contains('.')) {
+        for key in swept().iter().filter(|key| key.table.contains('.')) {
             let said = error(&key.dotted(), "1");
             assert!(!said.contains("has no key"), "{}: {said}", key.dotted());
         }
         assert!(error("fabric.cut_random.lniks", "1").contains("has no key"));
-        let names: BTreeSet<_> = KEYS.iter().map(Key::dotted).collect();
-        assert_eq!(names.len(), KEYS.len());
+        let names: BTreeSet<_> = keys().iter().map(Key::dotted).collect();
+        assert_eq!(names.len(), keys().len());
         let of = |table| KEYS.iter().filter(|k| k.table == table).map(|k| k.name).collect();
         let of: fn(&'static str) -> BTreeSet<_> = of;
         assert_eq!(of("sim"), super::super::devices::KEYS.iter().copied().collect());
@@ -497,7 +530,8 @@ mod tests {
     #[test]
     fn ranges_are_those_the_readers_hold() {
         let mut tried = 0;
-        for key in keys().filter(|key| key.range.contains(" to ") && !key.table.contains('.')) {
+        let here = |key: &&Key| key.range.contains(" to ") && !key.table.contains('.');
+        for key in swept().iter().filter(here) {
             let value = match key.kind.split(' ').next().unwrap() {
                 "time" => "\"9999 s\"",
                 "size" => "\"99 GiB\"",
@@ -507,9 +541,9 @@ mod tests {
                 _ => continue,
             };
             let said = error(&key.dotted(), value);
-            let range = match key.kind {
+            let range = match &*key.kind {
                 "whole number" => format!("from {}", key.range),
-                _ => key.range.to_owned(),
+                _ => key.range.to_string(),
             };
             assert!(said.contains(&range), "{}: {said}", key.dotted());
             tried += 1;
@@ -520,7 +554,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_resolved_experiment() {
         let resolved = Experiment::parse(SOUND, Path::new("x.toml")).unwrap().resolved();
-        for key in KEYS.iter().filter(|key| ["run", "traffic"].contains(&key.table)) {
+        for key in KEYS.iter().filter(|key| ["run", "traffic"].contains(&&*key.table)) {
             if !key.default.chars().next().is_some_and(char::is_numeric) {
                 continue;
             }

@@ -1,11 +1,13 @@
 //! What a run's folder holds: the headline table, the summary as JSON, tables as Parquet.
 
 mod claim;
+mod control;
 mod folder;
 mod headline;
 mod summary;
 mod tables;
 
+pub use control::ControlTotals;
 pub use folder::{RunFolder, write_run_folder};
 pub use headline::Better;
 

@@ -1,7 +1,7 @@
 //! `summary.json`, schema `clearlane-summary/1`: every figure with its unit in its name.
 
-use super::headline;
-use crate::experiment::Variant;
+use super::{ControlTotals, headline};
+use crate::experiment::{MechanismSpec, Variant};
 use crate::measure::{Estimate, Figures, WarmUpFound};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
@@ -39,7 +39,7 @@ struct VariantSummary<'a> {
 
 #[derive(Serialize)]
 struct ParameterSummary {
-    name: &'static str,
+    name: String,
     value: toml::Value,
     source: String,
 }
@@ -93,6 +93,9 @@ struct TotalsSummary {
     acks_delivered: u64,
     messages_posted: u64,
     messages_delivered: u64,
+    /// Nothing without mechanisms.
+    #[serde(flatten)]
+    control: Option<ControlTotals>,
 }
 
 impl RunResult {
@@ -130,9 +133,12 @@ impl RunResult {
 }
 
 fn variant<'a>(spec: &'a Variant, variant: &'a VariantResult) -> VariantSummary<'a> {
+    let devices = spec.devices.tagged().into_iter();
+    let devices = devices.map(|(name, value, source)| (name.to_owned(), value, source));
+    let control = spec.control.all().flat_map(MechanismSpec::tagged);
     let parameter = |(name, value, source)| ParameterSummary { name, value, source };
     VariantSummary {
-        parameters: spec.devices.tagged().into_iter().map(parameter).collect(),
+        parameters: devices.chain(control).map(parameter).collect(),
         name: &variant.name,
         facts: &variant.prepared.facts,
         runs: variant.runs.iter().map(|run| one(variant, run)).collect(),
@@ -175,6 +181,7 @@ fn one<'a>(variant: &'a VariantResult, run: &'a SeedResult) -> RunSummary<'a> {
             acks_delivered: t.acks_delivered,
             messages_posted: t.messages_posted,
             messages_delivered: t.messages_delivered,
+            control: ControlTotals::of(variant, run),
         },
     }
 }

@@ -1,0 +1,113 @@
+//! The mechanisms of a variant: the ports they name found in its fabric, built anew for every run.
+
+use crate::experiment::{ControlSpec, MechanismSpec, PortSpec};
+use crate::prepare::{Fact, Routed};
+use clearlane_congestion::{Decides, Mechanism, ParameterError};
+use clearlane_fabric::{Endpoint, Fabric, damage};
+use clearlane_ib::PortNumber;
+use clearlane_sim::{Hosts, Mechanisms};
+
+/// The mechanisms of a variant and, by mechanism, the ports with settings of their own.
+#[derive(Debug)]
+pub(crate) struct Control {
+    spec: ControlSpec,
+    when: Vec<Endpoint>,
+    which: Vec<Endpoint>,
+}
+
+impl Control {
+    /// Finds the ports. Fails if one is not there, no switch's or without a cable.
+    pub(crate) fn of(spec: &ControlSpec, fabric: &Fabric) -> Result<Self, String> {
+        let ports = |spec: &Option<MechanismSpec>| -> Result<Vec<Endpoint>, String> {
+            let ports = spec.iter().flat_map(|spec| spec.ports.iter().map(move |p| (spec, p)));
+            ports.map(|(spec, port)| found(spec, port, fabric)).collect()
+        };
+        let (when, which) = (ports(&spec.when)?, ports(&spec.which)?);
+        let control = Control { spec: spec.clone(), when, which };
+        // What is built for every run can be built.
+        control.mechanisms(0).map_err(|error| format!("control: {error}"))?;
+        Ok(control)
+    }
+
+    /// The mechanisms of a run; nothing if there are none. Fails if values contradict each other.
+    pub(crate) fn mechanisms(&self, seed: u64) -> Result<Option<Mechanisms>, ParameterError> {
+        if !self.is_on() {
+            return Ok(None);
+        }
+        let build = |spec: &Option<MechanismSpec>, ports: &[Endpoint]| {
+            let built = |spec: &MechanismSpec| -> Result<Box<dyn Mechanism>, ParameterError> {
+                let mut mechanism = (spec.entry.build)(&spec.values)?;
+                for (end, own) in ports.iter().zip(&spec.ports) {
+                    mechanism.override_port(end.node.0, end.port.value(), &own.values)?;
+                }
+                Ok(mechanism)
+            };
+            spec.as_ref().map(built).transpose()
+        };
+        let when = build(&self.spec.when, &self.when)?;
+        let which = build(&self.spec.which, &self.which)?;
+        Ok(Some(Mechanisms { when, which, seed }))
+    }
+
+    /// Whether there are any.
+    pub(crate) fn is_on(&self) -> bool {
+        self.spec.all().next().is_some()
+    }
+
+    /// What a reader should know of them.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
+        self.spec.all().map(|spec| {
+            let entry = spec.entry;
+            let mut value = format!("{}: {}", entry.name, entry.summary);
+            if let Some(preset) = spec.preset {
+                value.push_str(&format!("; preset {}: {}", preset.name, preset.reference));
+            }
+            let differences = spec.differences();
+            if !differences.is_empty() {
+                value.push_str(&format!("; {}", differences.join(", ")));
+            }
+            let label = match entry.decides {
+                Decides::When => "congestion control",
+                Decides::Which => "multipath",
+            };
+            Fact { label: label.into(), value }
+        })
+    }
+
+    /// What they cannot do in this subnet.
+    pub(crate) fn remarks(&self, routed: &Routed, hosts: &Hosts) -> Vec<String> {
+        let paths = match routed {
+            Routed::Tables(subnet) => hosts.paths(subnet),
+            Routed::Rule(_) => 1,
+        };
+        let idle = self.spec.which.iter().filter(|_| paths == 1).map(|spec| {
+            format!(
+                "{} has nothing to choose: there is one path only between two hosts; raise \
+                 subnet.lmc",
+                spec.entry.name
+            )
+        });
+        idle.collect()
+    }
+}
+
+/// The port of this name in the fabric.
+fn found(spec: &MechanismSpec, port: &PortSpec, fabric: &Fabric) -> Result<Endpoint, String> {
+    let fault = |problem: String| {
+        format!("{}: control.{}.port = {}: {problem}", port.place, spec.entry.name, port.port)
+    };
+    let parts = port.port.strip_suffix(']').and_then(|text| text.rsplit_once('['));
+    let number = parts.and_then(|(_, number)| PortNumber::new(number.parse().ok()?));
+    let (Some((node, _)), Some(number)) = (parts, number) else {
+        return Err(fault("is no port; write the switch and the port, as in S1[3]".into()));
+    };
+    let node = damage::node(fabric, node).map_err(|error| fault(error.to_string()))?;
+    let end = Endpoint { node, port: number };
+    if !fabric.node(node).is_switch() {
+        return Err(fault("is a port of a channel adapter; only switches have settings".into()));
+    }
+    match fabric.peer(end) {
+        Some(_) => Ok(end),
+        None => Err(fault("has no cable; name one that has".into())),
+    }
+}

@@ -1,0 +1,452 @@
+//! `[control]`: which congestion mechanisms decide when packets are injected and which path they
+//! take, with their parameters. All of it is read by the registry of mechanisms.
+
+use super::devices::{exact_rate, exact_size, exact_time, plain};
+use super::keys::{Field, Keys, nearest};
+use super::reference::Key;
+use crate::LabError;
+use clearlane_congestion::{
+    Decides, Entry, Mechanism, Parameter, ParameterError, Preset, Range, Value, Values, mechanisms,
+};
+use std::borrow::Cow;
+
+/// The mechanisms of a variant: one for each decision at most.
+#[derive(Clone, Debug, Default)]
+pub struct ControlSpec {
+    /// Decides when packets are injected.
+    pub when: Option<MechanismSpec>,
+    /// Decides which path they take.
+    pub which: Option<MechanismSpec>,
+}
+
+/// A mechanism and its parameters.
+#[derive(Clone, Debug)]
+pub struct MechanismSpec {
+    /// Its entry in the registry.
+    pub entry: &'static Entry,
+    /// The named values that others are set upon, if any.
+    pub preset: Option<&'static Preset>,
+    /// What the preset or the experiment sets.
+    pub values: Values,
+    /// Switch ports with settings of their own.
+    pub ports: Vec<PortSpec>,
+}
+
+/// A switch port with settings of its own.
+#[derive(Clone, Debug)]
+pub struct PortSpec {
+    /// Its name: `S1[3]`, or the same with the GUID of the switch.
+    pub port: String,
+    /// What differs from the whole fabric.
+    pub values: Values,
+    /// `file:line` of the name.
+    pub(crate) place: String,
+}
+
+/// The name of the table.
+pub(crate) const TABLE: &str = "control";
+const WHEN: &str = "when";
+const WHICH: &str = "which";
+const PRESET: &str = "preset";
+const PORT: &str = "port";
+
+/// The word for no mechanism.
+fn none() -> &'static str {
+    mechanisms::none::ENTRY.name
+}
+
+/// Mechanisms that do something.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    mechanisms::ALL.iter().copied().filter(|entry| entry.name != none())
+}
+
+/// The key of `[control]` that names mechanisms which decide this.
+fn key_of(decides: Decides) -> &'static str {
+    match decides {
+        Decides::When => WHEN,
+        Decides::Which => WHICH,
+    }
+}
+
+/// What is decided, in words.
+fn decision(decides: Decides) -> &'static str {
+    match decides {
+        Decides::When => "when packets are injected",
+        Decides::Which => "which path messages take",
+    }
+}
+
+/// The keys that the table of a mechanism may have.
+fn keys_of(entry: &Entry) -> Vec<&'static str> {
+    let parameters = entry.parameters.iter().map(|parameter| parameter.name);
+    let port = (!entry.port_parameters.is_empty()).then_some(PORT);
+    [PRESET].into_iter().chain(parameters).chain(port).collect()
+}
+
+/// Whether the table belongs to a mechanism that none of these names.
+pub(crate) fn is_unnamed(table: &str, named: &[&str]) -> bool {
+    entries().any(|entry| entry.name == table) && !named.contains(&table)
+}
+
+impl ControlSpec {
+    /// Reads the table.
+    pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
+        let known: Vec<&'static str> =
+            [WHEN, WHICH].into_iter().chain(entries().map(|entry| entry.name)).collect();
+        keys.only(&known)?;
+        let spec = ControlSpec {
+            when: mechanism(&keys, Decides::When)?,
+            which: mechanism(&keys, Decides::Which)?,
+        };
+        let named: Vec<&str> = spec.all().map(|mechanism| mechanism.entry.name).collect();
+        for entry in entries().filter(|entry| is_unnamed(entry.name, &named)) {
+            if let Some(field) = keys.optional(entry.name) {
+                let problem = format!(
+                    "is the table of a mechanism that is not used; write {} = \"{}\" in [{TABLE}] \
+                     or drop it",
+                    key_of(entry.decides),
+                    entry.name
+                );
+                return Err(field.error_at(field.node.at, &problem));
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The mechanisms there are.
+    pub fn all(&self) -> impl Iterator<Item = &MechanismSpec> {
+        self.when.iter().chain(&self.which)
+    }
+
+    /// The table that reads back as this.
+    pub(crate) fn resolved(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        for (key, mechanism) in [(WHEN, &self.when), (WHICH, &self.which)] {
+            let name = mechanism.as_ref().map_or(none(), |mechanism| mechanism.entry.name);
+            table.insert(key.into(), name.into());
+        }
+        for mechanism in self.all() {
+            table.insert(mechanism.entry.name.into(), mechanism.resolved().into());
+        }
+        table
+    }
+}
+
+/// The mechanism that makes this decision.
+fn mechanism(keys: &Keys<'_>, decides: Decides) -> Result<Option<MechanismSpec>, LabError> {
+    let Some(field) = keys.optional(key_of(decides)) else { return Ok(None) };
+    let name = field.text()?;
+    if name == none() {
+        return Ok(None);
+    }
+    let Some(entry) = mechanisms::by_name(name) else {
+        let fits = mechanisms::ALL.iter().filter(|entry| entry.decides == decides);
+        let names = fits.map(|entry| entry.name).chain([none()]);
+        return Err(field.error(&format!("is no mechanism{}", nearest(name, names))));
+    };
+    if entry.decides != decides {
+        let problem = format!(
+            "decides {}, not {}; write {} = \"{name}\"",
+            decision(entry.decides),
+            decision(decides),
+            key_of(entry.decides)
+        );
+        return Err(field.error(&problem));
+    }
+    match keys.optional(entry.name) {
+        Some(field) => MechanismSpec::read(&field, entry).map(Some),
+        None => {
+            let (values, ports) = (Values::default(), Vec::new());
+            Ok(Some(MechanismSpec { entry, preset: None, values, ports }))
+        }
+    }
+}
+
+impl MechanismSpec {
+    fn read(field: &Field<'_>, entry: &'static Entry) -> Result<Self, LabError> {
+        let keys = field.keys(&keys_of(entry))?;
+        let fault = |error: &ParameterError| field.error_at(field.node.at, &error.to_string());
+        let mut values = Values::default();
+        let preset = keys.optional(PRESET).map(|field| preset(&field, entry)).transpose()?;
+        for (parameter, value) in preset.map_or(&[][..], |preset| preset.values) {
+            values.set(parameter, value.clone()).map_err(|e| fault(&e))?;
+        }
+        set(&keys, entry.parameters, &mut values)?;
+        let at = |error: ParameterError| {
+            let culprit = entry.parameters.iter().find(|p| p.name == error.parameter);
+            let culprit = culprit.and_then(|parameter| keys.optional(parameter.name));
+            field.error_at(culprit.map_or(field.node.at, |c| c.node.at), &error.to_string())
+        };
+        let mut built = (entry.build)(&values).map_err(at)?;
+        let ports = match entry.port_parameters {
+            [] => Vec::new(),
+            own => match keys.optional(PORT) {
+                None => Vec::new(),
+                Some(field) => ports(&field, own, built.as_mut())?,
+            },
+        };
+        Ok(MechanismSpec { entry, preset, values, ports })
+    }
+
+    /// Every parameter as (key, value of a file).
+    fn written(&self) -> impl Iterator<Item = (&'static str, toml::Value)> {
+        self.entry.parameters.iter().map(|parameter| {
+            let value = self.values.get(parameter);
+            (parameter.name, written(value))
+        })
+    }
+
+    fn resolved(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        if let Some(preset) = self.preset {
+            table.insert(PRESET.into(), preset.name.into());
+        }
+        table.extend(self.written().map(|(key, value)| (key.to_owned(), value)));
+        let port = |port: &PortSpec| {
+            let mut table = toml::Table::new();
+            table.insert(PORT.into(), port.port.clone().into());
+            for parameter in self.set_at(port) {
+                table.insert(parameter.name.into(), written(port.values.get(parameter)));
+            }
+            toml::Value::Table(table)
+        };
+        if !self.ports.is_empty() {
+            table.insert(PORT.into(), self.ports.iter().map(port).collect::<Vec<_>>().into());
+        }
+        table
+    }
+
+    /// What a port has of its own.
+    fn set_at<'a>(&'a self, port: &'a PortSpec) -> impl Iterator<Item = &'static Parameter> + 'a {
+        self.entry.port_parameters.iter().copied().filter(|own| port.values.is_set(own))
+    }
+
+    /// What differs from the defaults, as `threshold 3 (default 15)`, then what ports have of their
+    /// own, as `S1[3]: threshold 8`.
+    pub(crate) fn differences(&self) -> Vec<String> {
+        let differs =
+            |parameter: &&&'static Parameter| *self.values.get(parameter) != parameter.default;
+        let of_fabric = self.entry.parameters.iter().filter(differs).map(|parameter| {
+            let value = value_text(self.values.get(parameter));
+            format!("{} {value} (default {})", parameter.name, value_text(&parameter.default))
+        });
+        let of_port = |port: &PortSpec| {
+            let own = self.set_at(port).map(|parameter| {
+                format!("{} {}", parameter.name, value_text(port.values.get(parameter)))
+            });
+            format!("{}: {}", port.port, own.collect::<Vec<_>>().join(", "))
+        };
+        of_fabric.chain(self.ports.iter().map(of_port)).collect()
+    }
+
+    /// Every parameter with its value and where that comes from.
+    pub(crate) fn tagged(&self) -> Vec<(String, toml::Value, String)> {
+        let of = |parameter: &&'static Parameter| {
+            let value = self.values.get(parameter);
+            let of_preset = self.preset.and_then(|preset| {
+                let mut set = preset.values.iter();
+                set.find(|(of, _)| std::ptr::eq(*of, *parameter)).map(|(_, v)| (v, preset))
+            });
+            let source = match of_preset {
+                Some((theirs, preset)) if theirs == value => preset.reference.to_owned(),
+                None if *value == parameter.default => {
+                    format!("default; {}", self.entry.reference)
+                }
+                Some((theirs, _)) => {
+                    format!("set by the experiment; the preset has {}", value_text(theirs))
+                }
+                None => {
+                    let default = value_text(&parameter.default);
+                    format!("set by the experiment; the default is {default}")
+                }
+            };
+            (format!("{TABLE}.{}.{}", self.entry.name, parameter.name), written(value), source)
+        };
+        self.entry.parameters.iter().map(of).collect()
+    }
+}
+
+fn preset(field: &Field<'_>, entry: &'static Entry) -> Result<&'static Preset, LabError> {
+    let name = field.text()?;
+    entry.presets.iter().find(|preset| preset.name == name).ok_or_else(|| {
+        let names = entry.presets.iter().map(|preset| preset.name);
+        let near = nearest(name, names.clone());
+        let known = names.collect::<Vec<_>>().join(", ");
+        let problem = match (near.is_empty(), known.is_empty()) {
+            (false, _) => format!("is no preset of {}{near}", entry.name),
+            (true, false) => format!("is no preset of {}, which has {known}", entry.name),
+            (true, true) => format!("is no preset of {}, which has none; drop it", entry.name),
+        };
+        field.error(&problem)
+    })
+}
+
+/// `[[control.iba-cc.port]]`, tried out on a mechanism.
+fn ports(
+    field: &Field<'_>,
+    own: &[&'static Parameter],
+    built: &mut dyn Mechanism,
+) -> Result<Vec<PortSpec>, LabError> {
+    let known: Vec<_> = [PORT].into_iter().chain(own.iter().map(|p| p.name)).collect();
+    let mut ports: Vec<PortSpec> = Vec::new();
+    for item in field.items()? {
+        let keys = item.keys(&known)?;
+        let name = keys.required(PORT, "\"S1[3]\"")?;
+        let port = name.name()?;
+        if ports.iter().any(|known| known.port == port) {
+            return Err(name.error("has two tables; write its settings in one"));
+        }
+        let mut values = Values::default();
+        set(&keys, own, &mut values)?;
+        if values == Values::default() {
+            let names = own.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+            return Err(name.error(&format!("has no settings of its own; set one of {names}")));
+        }
+        let fault = |error: ParameterError| item.error_at(item.node.at, &error.to_string());
+        built.override_port(0, 0, &values).map_err(fault)?;
+        ports.push(PortSpec { port, values, place: name.place() });
+    }
+    Ok(ports)
+}
+
+/// Sets those parameters whose keys are there.
+fn set(
+    keys: &Keys<'_>,
+    parameters: &[&'static Parameter],
+    values: &mut Values,
+) -> Result<(), LabError> {
+    for parameter in parameters {
+        if let Some(field) = keys.optional(parameter.name) {
+            let value = value(&field, &parameter.range)?;
+            values.set(parameter, value).map_err(|error| field.error(&error.problem))?;
+        }
+    }
+    Ok(())
+}
+
+fn value(field: &Field<'_>, range: &Range) -> Result<Value, LabError> {
+    Ok(match range {
+        Range::Integer(least, most) => Value::Integer(field.integer(*least, *most)?),
+        Range::Number(least, most) => Value::Number(field.number(*least, *most)?),
+        Range::Time(least, most) => Value::Time(field.quantity(*least, *most)?),
+        Range::Size(least, most) => Value::Size(field.quantity(*least, *most)?),
+        Range::Rate(least, most) => Value::Rate(field.quantity(*least, *most)?),
+        Range::Word(words) => {
+            let words: Vec<(&str, &'static str)> =
+                words.iter().map(|word| (*word, *word)).collect();
+            Value::Word(field.choice(&words)?)
+        }
+        Range::Table(_) => {
+            let entries = field.items()?.iter().map(entry).collect::<Result<_, _>>()?;
+            Value::Table(entries)
+        }
+    })
+}
+
+/// `"shift:multiplier"`.
+fn entry(field: &Field<'_>) -> Result<(u8, u16), LabError> {
+    let pair = field.text()?.split_once(':');
+    let pair = pair.and_then(|(shift, multiplier)| {
+        Some((shift.trim().parse().ok()?, multiplier.trim().parse().ok()?))
+    });
+    pair.ok_or_else(|| field.error("is no entry shift:multiplier, such as \"0:12\""))
+}
+
+/// A value as a file writes it.
+fn written(value: &Value) -> toml::Value {
+    match value {
+        Value::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
+        Value::Number(number) => (*number).into(),
+        Value::Time(time) => exact_time(*time).into(),
+        Value::Size(size) => exact_size(*size).into(),
+        Value::Rate(rate) => exact_rate(*rate).into(),
+        Value::Word(word) => (*word).into(),
+        Value::Table(entries) => {
+            let entry = |(shift, multiplier): &(u8, u16)| format!("{shift}:{multiplier}");
+            entries.iter().map(entry).collect::<Vec<_>>().into()
+        }
+    }
+}
+
+/// A value as people read it.
+pub(crate) fn value_text(value: &Value) -> String {
+    match value {
+        Value::Table(entries) if entries.is_empty() => "none".into(),
+        value => plain(&written(value)),
+    }
+}
+
+/// What kind of value a parameter takes.
+fn kind(range: &Range) -> &'static str {
+    match range {
+        Range::Integer(..) => "whole number",
+        Range::Number(..) => "number",
+        Range::Time(..) => "time",
+        Range::Size(..) => "size",
+        Range::Rate(..) => "rate",
+        Range::Word(_) => "word",
+        Range::Table(_) => "list of texts",
+    }
+}
+
+/// The keys of `[control]` and of the tables of its mechanisms, by the registry.
+pub(super) fn keys() -> Vec<Key> {
+    let owned = |text: String| -> Cow<'static, str> { Cow::Owned(text) };
+    let mut keys = Vec::new();
+    for (decides, summary) in [
+        (Decides::When, "the mechanism that decides when packets are injected"),
+        (Decides::Which, "the mechanism that decides which path messages take"),
+    ] {
+        let fits = entries().filter(|entry| entry.decides == decides).map(|entry| entry.name);
+        let names: Vec<&str> = [none()].into_iter().chain(fits).collect();
+        keys.push(Key {
+            table: TABLE.into(),
+            name: key_of(decides),
+            kind: "word".into(),
+            range: owned(names.join(", ")),
+            default: none().into(),
+            summary,
+        });
+    }
+    for entry in entries() {
+        let table = format!("{TABLE}.{}", entry.name);
+        let parameter = |table: &str, parameter: &Parameter, default: Option<&'static str>| Key {
+            table: owned(table.to_owned()),
+            name: parameter.name,
+            kind: kind(&parameter.range).into(),
+            range: owned(parameter.range.to_string()),
+            default: default.map_or_else(|| owned(value_text(&parameter.default)), Cow::from),
+            summary: parameter.summary,
+        };
+        let simple = |name, kind: &'static str, range: String, summary: &'static str| Key {
+            table: owned(table.clone()),
+            name,
+            kind: kind.into(),
+            range: owned(range),
+            default: "none".into(),
+            summary,
+        };
+        if !entry.presets.is_empty() {
+            let names: Vec<&str> = entry.presets.iter().map(|preset| preset.name).collect();
+            let summary = "named values that the other keys are set upon";
+            keys.push(simple(PRESET, "word", names.join(", "), summary));
+        }
+        keys.extend(entry.parameters.iter().map(|of| parameter(&table, of, None)));
+        if !entry.port_parameters.is_empty() {
+            let summary = "switch ports with settings of their own";
+            keys.push(simple(PORT, "list of tables", String::new(), summary));
+            let of_port = format!("{table}.{PORT}");
+            keys.push(Key {
+                table: owned(of_port.clone()),
+                name: PORT,
+                kind: "text".into(),
+                range: "a cabled port of a switch".into(),
+                default: "required".into(),
+                summary: "the port, as in S1[3], or with the GUID of the switch",
+            });
+            let own = entry.port_parameters.iter();
+            keys.extend(own.map(|of| parameter(&of_port, of, Some("that of the fabric"))));
+        }
+    }
+    keys
+}
