@@ -1,7 +1,7 @@
 //! What is written reads back, what does not fit is reported, and nothing that is read can panic.
 
-use clearlane_fabric::{Fabric, NodeId, topologies};
-use clearlane_ib::{Lid, Lmc, PortNumber, VirtualLane};
+use clearlane_fabric::{Endpoint, Fabric, Node, NodeId, NodeKind, topologies};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, Lmc, PortNumber, VirtualLane};
 use clearlane_subnet::check::credit_loop;
 use clearlane_subnet::engines::{RouteOptions, RoutingError, TableFile, route};
 use clearlane_subnet::formats::{
@@ -121,6 +121,8 @@ fn service_levels_and_lanes_read_back() {
         ("torus:4x4x4", "dor", 2, 0),
         ("torus:3x5,hosts=2", "dor", 2, 1),
         ("mesh:3x3", "dor", 4, 0),
+        ("torus:3x4,hosts=2", "multipath", 6, 2),
+        ("leaf-spine:leaves=3,hosts=2,spines=3", "multipath", 2, 1),
     ] {
         let (fabric, subnet) = routed(spec, engine, lanes, lmc);
         let files = written(&fabric, &subnet);
@@ -131,8 +133,10 @@ fn service_levels_and_lanes_read_back() {
         assert_eq!(again.vl_arbitration, subnet.vl_arbitration);
         let rows = subnet.tables.switches().len();
         for (from, to) in (0..rows).flat_map(|from| (0..rows).map(move |to| (from, to))) {
-            let levels = [&subnet, &again].map(|subnet| subnet.path_sl.level(from, to));
-            assert_eq!(levels[0], levels[1], "{spec} {from} {to}");
+            for offset in 0..1 << lmc {
+                let level = |of: &Subnet| of.path_sl.level_at(from, to, offset);
+                assert_eq!(level(&subnet), level(&again), "{spec} {from} {to} {offset}");
+            }
         }
         assert_eq!(credit_loop(&fabric, &again), credit_loop(&fabric, &subnet));
         assert!(credit_loop(&fabric, &again).is_sane());
@@ -320,6 +324,29 @@ fn a_small_subnet_as_the_tools_read_it() {
     let lanes = text(|out| sl2vl::write(&fabric, &subnet, out));
     assert!(lanes.starts_with("Switch 0x0ac1ea5100000000, base LID 6, \"leaf00\"\n#in out : 0  1"));
     assert_eq!(lanes.lines().filter(|line| line.starts_with("0   1   : 0 ")).count(), 2);
+}
+
+#[test]
+fn both_ports_of_an_adapter_have_service_levels() {
+    let mut fabric = Fabric::new();
+    let nodes =
+        [(NodeKind::Switch, 3), (NodeKind::ChannelAdapter, 2), (NodeKind::ChannelAdapter, 1)];
+    for (at, (kind, ports)) in nodes.into_iter().enumerate() {
+        let guid = Guid(0x10 * (at as u64 + 1));
+        fabric.add_node(Node::new(kind, guid, format!("n{at}"), ports)).unwrap();
+    }
+    let end = |node, port| Endpoint { node: NodeId(node), port: PortNumber::new(port).unwrap() };
+    for (port, adapter) in [(1, end(1, 1)), (2, end(1, 2)), (3, end(2, 1))] {
+        fabric.join(end(0, port), adapter, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
+    }
+    let subnet = route("min-hop", &fabric, &RouteOptions::default()).unwrap();
+    // The ports of the first adapter have LIDs 1 and 2 and send to each other.
+    let lines = text(|out| path_sl::write(&fabric, &subnet, out));
+    let lines: Vec<&str> = lines.lines().map(|line| line.trim_start_matches("0x")).collect();
+    let expected = [(0x20, 1), (0x20, 2), (0x20, 3), (0x30, 1), (0x30, 2)];
+    let expected: Vec<String> =
+        expected.iter().map(|(guid, lid)| format!("{guid:016x} {lid} 0")).collect();
+    assert_eq!(lines, expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use clearlane_fabric::{Endpoint, Fabric, Node, NodeId, NodeKind, topologies};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Guid, LinkSpeed, LinkWidth, Lmc, PortNumber};
-use clearlane_subnet::check::{credit_loop, reachability};
+use clearlane_subnet::check::{credit_loop, disjointness, reachability};
 use clearlane_subnet::engines::{ALL, RouteOptions, route};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -123,6 +123,33 @@ fn keeps_to_its_lanes(fabric: &Fabric, lanes: u8) {
     assert_eq!(says_shortest, reached.hops == least, "{:?}", subnet.notes);
 }
 
+/// The engine `multipath`: the pairs with a cable path arrive at every LID offset, all offsets
+/// together have no credit loop in the lanes given, acknowledgements included, and what is said of
+/// how different the paths are holds together.
+fn offers_several_paths(fabric: &Fabric, lmc: u8, lanes: u8) {
+    let options = RouteOptions { lmc: Lmc::new(lmc).unwrap(), lanes, ..RouteOptions::default() };
+    let subnet = route("multipath", fabric, &options).unwrap();
+    assert_eq!(subnet, route("multipath", fabric, &options).unwrap(), "the same every time");
+    let connected: u64 = shortest(fabric).iter().sum();
+    for offset in 0..1 << lmc {
+        assert_eq!(reachability(fabric, &subnet.at_offset(offset)).reached, connected);
+    }
+    let report = credit_loop(fabric, &subnet);
+    assert!(report.is_sane() && report.lanes <= lanes, "{report}");
+    let rows = subnet.tables.switches().len();
+    let pairs = (0..rows).flat_map(|a| (0..rows).map(move |b| (a, b)));
+    for (a, b) in pairs {
+        let level = |a, b, offset| subnet.path_sl.level_at(a, b, offset);
+        assert!((0..1 << lmc).all(|offset| level(a, b, offset) == level(b, a, offset)));
+    }
+    for class in disjointness(fabric, &subnet).classes {
+        let most = f64::from(1u32 << lmc);
+        assert!(class.disjoint_least >= 1 && f64::from(class.disjoint_least) <= class.disjoint);
+        assert!(class.disjoint <= class.distinct && class.distinct <= most, "{class:?}");
+        assert!(class.lengths.iter().all(|length| *length >= class.shortest), "{class:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -137,7 +164,7 @@ proptest! {
         let fabric = random_fabric(switches, cables, hosts, seed);
         let lmc = Lmc::new(lmc).unwrap();
         let options = RouteOptions { lmc, ..RouteOptions::default() };
-        for engine in ["min-hop", "fat-tree", "up-down"] {
+        for engine in ["min-hop", "fat-tree", "up-down", "multipath"] {
             keeps_its_claims(&fabric, engine, &options);
         }
     }
@@ -167,6 +194,36 @@ proptest! {
         let mut fabric = topologies::build(spec).unwrap();
         cut_share(&mut fabric, share, seed);
         keeps_to_its_lanes(&fabric, lanes);
+    }
+
+    #[test]
+    fn over_several_paths_on_any_connected_fabric(
+        switches in 1usize..20,
+        cables in 0usize..40,
+        hosts in 2usize..24,
+        lmc in 0u8..4,
+        lanes in 1u8..9,
+        seed in any::<u64>(),
+    ) {
+        let fabric = random_fabric(switches, cables, hosts, seed);
+        offers_several_paths(&fabric, lmc, lanes);
+    }
+
+    #[test]
+    fn over_several_paths_on_damaged_fabrics(
+        spec in prop::sample::select(vec![
+            "torus:4x4", "torus:5x3", "torus:3x3x3", "ring:6x2", "mesh:4x4", "mesh:5x3,hosts=2",
+            "torus:2x2x2", "xgft:3,3,3;1,3,3", "leaf-spine:leaves=5,hosts=4,spines=2,parallel=2",
+            "xgft:2,3,2;1,2,3;1,2,1", "dragonfly:a=4,p=2,h=2,g=4",
+        ]),
+        share in prop::sample::select(vec![0.0, 0.05, 0.3]),
+        lmc in 0u8..4,
+        lanes in 1u8..9,
+        seed in any::<u64>(),
+    ) {
+        let mut fabric = topologies::build(spec).unwrap();
+        cut_share(&mut fabric, share, seed);
+        offers_several_paths(&fabric, lmc, lanes);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! where all are absent the tests say so and pass. Figures were counted by a separate script that
 //! shares no code with this crate.
 
-use clearlane_fabric::{Endpoint, Fabric, NodeKind, formats};
+use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage, formats};
+use clearlane_ib::Lmc;
 use clearlane_subnet::Subnet;
-use clearlane_subnet::check::{credit_loop, reachability, shifts};
+use clearlane_subnet::check::{credit_loop, disjointness, reachability, shifts};
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -127,6 +128,48 @@ fn needs_shared_loginoff_with_hosts_on_spines() {
         let report = credit_loop(&fabric, &subnet);
         assert!(report.is_sane(), "{engine}: {report}");
         println!("{engine} {} {:?}", shifts(&fabric, &subnet), subnet.remarks);
+    }
+}
+
+#[test]
+fn needs_shared_loginoff_over_several_paths() {
+    let name = "needs_shared_loginoff_over_several_paths";
+    let Some(text) = shared(name, "loginoff_qdr_fdr10.ibnetdiscover") else { return };
+    for (cables, least) in [(0, [4, 4]), (6, [2, 4])] {
+        let mut fabric = formats::read(&text, "loginoff").unwrap().fabric;
+        let choice = damage::Choice { links: cables, seed: 1, uplinks_min: 1 };
+        let dead = damage::choose(&fabric, &choice).unwrap();
+        damage::cut(&mut fabric, &dead);
+        let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes: 8, ..Default::default() };
+        let subnet = route("multipath", &fabric, &options).unwrap();
+        let reached = reachability(&fabric, &subnet);
+        assert_eq!((reached.pairs, reached.reached), (4 * 145 * 144, reached.pairs), "{reached}");
+        let report = credit_loop(&fabric, &subnet);
+        assert!(report.is_sane(), "{report}");
+        // Hosts on spines are one cable from those on leaves, all others two.
+        let found = disjointness(&fabric, &subnet);
+        let of_class: Vec<u32> = found.classes.iter().map(|class| class.disjoint_least).collect();
+        assert_eq!(of_class, least, "{found}");
+    }
+}
+
+#[test]
+fn needs_shared_ibutils_over_several_paths() {
+    let name = "needs_shared_ibutils_over_several_paths";
+    let Some(text) = shared(name, "ibutils_clusters_subnet.lst") else { return };
+    let fabric = formats::read(&text, "subnet.lst").unwrap().fabric;
+    for lanes in [1, 2, 8] {
+        let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes, ..Default::default() };
+        let subnet = route("multipath", &fabric, &options).unwrap();
+        let reached = reachability(&fabric, &subnet);
+        assert_eq!((reached.pairs, reached.reached), (4 * 6, 4 * 6), "{reached}");
+        let report = credit_loop(&fabric, &subnet);
+        assert!(report.is_sane() && report.lanes <= lanes, "{report}");
+        let found = disjointness(&fabric, &subnet);
+        assert_eq!(found.classes.iter().map(|class| class.pairs).sum::<u64>(), 6, "{found}");
+        // One order of up and down leads over its root alone.
+        let least = if lanes == 8 { 3 } else { 1 };
+        assert!(found.classes[0].disjoint_least >= least, "{found}");
     }
 }
 

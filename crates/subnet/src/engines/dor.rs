@@ -11,12 +11,13 @@
 //!
 //! SL(s, d) = SL(d, s), so acknowledgements on the request's SL stay on these lanes. That needs a
 //! tie (half way round an even ring) to use the same arc both ways: the choice is symmetric in the
-//! two ends. It is the parity of the smaller coordinate plus all higher coordinates of both ends,
-//! which is as much as a forwarding table (switch, destination) can tell. So half of the ties go
-//! each way in every dimension but the last, where the smaller coordinate alone decides and the
-//! links near coordinate 0 carry more. One flow between every two switches loads the links of the
-//! first dimension of an 8x8 torus with 64 flows each, those of the last with 64 on average and 72
-//! at most; of a 4x4x4 torus with 32, and 32 to 48 at most in the last (`loads_are_as_documented`).
+//! two ends. It is the parity of the smaller coordinate plus all coordinates of both ends in
+//! dimensions that come later, which is as much as a forwarding table (switch, destination) can
+//! tell. So half of the ties go each way in every dimension but the last, where the smaller
+//! coordinate alone decides and the links near coordinate 0 carry more. One flow between every two
+//! switches loads the links of the first dimension of an 8x8 torus with 64 flows each, those of the
+//! last with 64 on average and 72 at most; of a 4x4x4 torus with 32, and 32 to 48 at most in the
+//! last (`loads_are_as_documented`).
 //!
 //! Any number of hosts per switch is sound. All 2^LMC LIDs of a port take the same route.
 //! Parameters: lmc 0 to 7; lanes 2 to 15 if a dimension wraps, else 1 to 15; at most 4 wrapping
@@ -58,40 +59,77 @@ pub struct Datelines {
     wraps: Vec<bool>,
     /// Coordinates of row r at `r * dims.len()`.
     coordinates: Vec<u32>,
+    /// Dimensions in the order in which packets go along them.
+    order: Vec<usize>,
+    /// The SL of paths that cross no wrap link; those of all others follow.
+    first: u8,
 }
 
 impl Datelines {
-    /// The SL of a path between switches by row: bit d set if it crosses the wrap link of the d-th
-    /// wrapping dimension. Symmetric.
+    /// The SL of a path between switches by row: the first one plus a number in which bit d is set
+    /// if the path crosses the wrap link of the d-th wrapping dimension. Symmetric.
     pub fn level(&self, source: usize, destination: usize) -> ServiceLevel {
         let (from, to) = (self.of(source), self.of(destination));
-        let (mut level, mut bit) = (0, 1u8);
-        for dimension in 0..self.dims.len() {
-            if !self.wraps[dimension] {
-                continue;
+        let mut level = self.first;
+        for (place, dimension) in self.order.iter().enumerate() {
+            let Some(bit) = self.bit(*dimension) else { continue };
+            let (a, b) = (from[*dimension], to[*dimension]);
+            if a != b && self.towards_plus(place, from, to) == (b < a) {
+                level += 1 << bit;
             }
-            let (a, b) = (from[dimension], to[dimension]);
-            let crosses = a != b && self.towards_plus(dimension, from, to) == (b < a);
-            if crosses {
-                level |= bit;
-            }
-            bit = bit.wrapping_shl(1);
         }
         ServiceLevel::new(level).unwrap_or_default()
     }
 
     /// The SLs that paths may have, a bit each: any set of datelines.
     pub(crate) fn levels(&self) -> u16 {
-        let bits = self.wraps.iter().filter(|wraps| **wraps).count().min(WRAPS_MAX);
-        u16::MAX >> (16 - (1 << bits))
+        let all = u16::MAX >> (16 - self.level_count().min(16));
+        all.checked_shl(self.first.into()).unwrap_or(0)
+    }
+
+    /// The same grid with dimensions taken in opposite order, and its SLs from `first` on.
+    pub(super) fn opposite(&self, first: u8) -> Self {
+        let order = self.order.iter().rev().copied().collect();
+        Datelines { order, first, ..self.clone() }
+    }
+
+    /// How many SLs there are: 2 to the power of the dimensions that wrap.
+    pub(super) fn level_count(&self) -> usize {
+        1 << self.wraps.iter().filter(|wraps| **wraps).count()
+    }
+
+    /// Dimensions in the order in which packets go along them.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// How many dimensions have more than one switch.
+    pub(super) fn extended(&self) -> usize {
+        self.dims.iter().filter(|size| **size > 1).count()
+    }
+
+    /// Which of two lanes a link carries a packet on: the bit of its SL where the output port lies
+    /// on a wrapping dimension, else 0.
+    pub(super) fn lane(&self, output: u8, sl: u8) -> u8 {
+        let dimension = output.checked_sub(1).map(|port| usize::from(port) / 2);
+        let bit = dimension.and_then(|dimension| self.bit(dimension));
+        bit.map_or(0, |bit| (sl.saturating_sub(self.first) >> bit) & 1)
+    }
+
+    /// The SL bit of a dimension; nothing for those that do not wrap.
+    fn bit(&self, dimension: usize) -> Option<usize> {
+        let wraps = self.wraps.get(dimension).copied().unwrap_or(false);
+        wraps.then(|| self.wraps[..dimension].iter().filter(|wraps| **wraps).count())
     }
 
     fn of(&self, row: usize) -> &[u32] {
         &self.coordinates[row * self.dims.len()..(row + 1) * self.dims.len()]
     }
 
-    /// Whether the way along `dimension` leads towards +; the two ends differ in it.
-    fn towards_plus(&self, dimension: usize, from: &[u32], to: &[u32]) -> bool {
+    /// Whether the way along the dimension at `place` of the order leads towards +; the two ends
+    /// differ in it.
+    fn towards_plus(&self, place: usize, from: &[u32], to: &[u32]) -> bool {
+        let dimension = self.order[place];
         let (a, b, size) = (from[dimension], to[dimension], self.dims[dimension]);
         if !self.wraps[dimension] {
             return b > a;
@@ -100,8 +138,9 @@ impl Datelines {
         if 2 * ahead != size {
             return 2 * ahead < size;
         }
-        let higher = from[dimension + 1..].iter().chain(&to[dimension + 1..]);
-        let parity = higher.fold(a.min(b), |sum, coordinate| sum.wrapping_add(*coordinate)) & 1;
+        let later =
+            self.order[place + 1..].iter().map(|later| from[*later].wrapping_add(to[*later]));
+        let parity = later.fold(a.min(b), u32::wrapping_add) & 1;
         // Even: the arc without the wrap link, upwards for the lower end.
         (parity == 0) == (a < b)
     }
@@ -109,8 +148,9 @@ impl Datelines {
     /// The port a switch sends by towards another one; nothing for itself.
     pub(super) fn port(&self, row: usize, destination: usize) -> Option<u8> {
         let (from, to) = (self.of(row), self.of(destination));
-        let dimension = (0..self.dims.len()).find(|d| from[*d] != to[*d])?;
-        let plus = self.towards_plus(dimension, from, to);
+        let place = self.order.iter().position(|d| from[*d] != to[*d])?;
+        let plus = self.towards_plus(place, from, to);
+        let dimension = self.order[place];
         Some((2 * dimension + if plus { 1 } else { 2 }) as u8)
     }
 }
@@ -160,7 +200,16 @@ fn datelines(graph: &SwitchGraph, grid: &Grid) -> Datelines {
         // Every switch has coordinates: the grid would not have been recovered otherwise.
         coordinates.extend_from_slice(grid.coords(graph.switch(row)).unwrap_or(&[]));
     }
-    Datelines { dims: grid.dims.clone(), wraps: grid.wraps.clone(), coordinates }
+    let order = (0..grid.dims.len()).collect();
+    let (dims, wraps) = (grid.dims.clone(), grid.wraps.clone());
+    Datelines { dims, wraps, coordinates, order, first: 0 }
+}
+
+/// The same for a grid of which nothing is missing and whose datelines can be coded.
+pub(super) fn of_whole_grid(fabric: &Fabric, graph: &SwitchGraph) -> Option<Datelines> {
+    let ways = of_grid(fabric, graph)?;
+    let coded = ways.level_count() <= 1 << WRAPS_MAX;
+    (coded && check_whole(fabric, graph, &ways).is_ok()).then_some(ways)
 }
 
 /// Fails at the first cable that a whole grid would have.
@@ -191,25 +240,9 @@ fn check_whole(
 
 /// Links of the d-th wrapping dimension carry the lane that SL bit d says; all others VL 0.
 fn set_lanes(fabric: &Fabric, datelines: &Datelines, subnet: &mut Subnet) {
-    let mut bits = vec![None; datelines.dims.len()];
-    let wrapping = bits.iter_mut().zip(&datelines.wraps).filter(|(_, wraps)| **wraps);
-    for (bit, (place, _)) in wrapping.enumerate() {
-        *place = Some(bit);
-    }
-    let lane = |output: u8, sl: u8| {
-        let dimension = output.checked_sub(1).map(|port| usize::from(port) / 2);
-        let bit = dimension.and_then(|d| bits.get(d).copied().flatten());
-        VirtualLane::new(bit.map_or(0, |bit| (sl >> bit) & 1)).unwrap_or_default()
-    };
-    let mut known: Vec<(u8, crate::SlToVlTable)> = Vec::new();
-    for switch in fabric.ids(clearlane_fabric::NodeKind::Switch) {
-        let ports = fabric.node(switch).port_count();
-        let at = known.iter().position(|(of, _)| *of == ports).unwrap_or_else(|| {
-            known.push((ports, super::by_output(ports, lane)));
-            known.len() - 1
-        });
-        subnet.sl_to_vl.set(switch, known[at].1.clone());
-    }
+    let lane =
+        |output: u8, sl: u8| VirtualLane::new(datelines.lane(output, sl)).unwrap_or_default();
+    super::set_by_output(fabric, subnet, lane);
     // Adapters put everything on VL 0: their links belong to no ring.
     subnet.sl_to_vl.adapter = [VirtualLane::default(); 16];
 }

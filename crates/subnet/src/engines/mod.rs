@@ -5,6 +5,7 @@ mod fat_tree;
 mod file;
 mod layered;
 mod min_hop;
+mod multipath;
 mod order;
 mod trees;
 mod up_down;
@@ -17,7 +18,7 @@ use crate::{
     ForwardingTables, LidError, LidMap, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration,
 };
 use clearlane_fabric::structure::StructureError;
-use clearlane_fabric::{Fabric, NodeId, damage};
+use clearlane_fabric::{Fabric, NodeId, NodeKind, damage};
 use clearlane_ib::{Lmc, ServiceLevel, VirtualLane};
 
 /// An engine.
@@ -98,8 +99,15 @@ pub struct Claims {
 }
 
 /// All engines.
-pub const ALL: &[Entry] =
-    &[min_hop::ENTRY, fat_tree::ENTRY, up_down::ENTRY, dor::ENTRY, layered::ENTRY, file::ENTRY];
+pub const ALL: &[Entry] = &[
+    min_hop::ENTRY,
+    fat_tree::ENTRY,
+    up_down::ENTRY,
+    dor::ENTRY,
+    layered::ENTRY,
+    multipath::ENTRY,
+    file::ENTRY,
+];
 
 /// A file with forwarding tables or the lanes on them, already read into memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -323,6 +331,19 @@ fn by_output(ports: u8, lane: impl Fn(u8, u8) -> VirtualLane) -> SlToVlTable {
         rows.extend_from_slice(&row);
     }
     SlToVlTable::PerPorts { stride, rows }
+}
+
+/// Gives every switch a table in which every output has one lane per SL: `lane(output, sl)`.
+fn set_by_output(fabric: &Fabric, subnet: &mut Subnet, lane: impl Fn(u8, u8) -> VirtualLane) {
+    let mut known: Vec<(u8, SlToVlTable)> = Vec::new();
+    for switch in fabric.ids(NodeKind::Switch) {
+        let ports = fabric.node(switch).port_count();
+        let at = known.iter().position(|(of, _)| *of == ports).unwrap_or_else(|| {
+            known.push((ports, by_output(ports, &lane)));
+            known.len() - 1
+        });
+        subnet.sl_to_vl.set(switch, known[at].1.clone());
+    }
 }
 
 /// A remark on hosts that some other host has no cable path to, if there are any.

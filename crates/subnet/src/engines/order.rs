@@ -70,6 +70,11 @@ impl Order {
         Self::from_levels(levels)
     }
 
+    /// Whether switches have levels and every cable joins different ones.
+    pub(super) fn is_tree(graph: &SwitchGraph) -> bool {
+        levels_of_tree(graph).0 == 0
+    }
+
     fn from_levels(levels: Vec<u32>) -> Self {
         let mut ascending: Vec<u32> = (0..levels.len() as u32).collect();
         ascending.sort_by_key(|row| levels[*row as usize]);
@@ -192,7 +197,7 @@ fn levels_of_tree(graph: &SwitchGraph) -> (usize, Vec<u32>) {
 }
 
 /// By row: the greatest distance to a switch with hosts, and the sum of all.
-fn centrality(graph: &SwitchGraph) -> Vec<(u32, u64)> {
+pub(super) fn centrality(graph: &SwitchGraph) -> Vec<(u32, u64)> {
     let mut centrality = vec![(0, 0); graph.rows()];
     let (mut distances, mut part) = (Vec::new(), Vec::new());
     for row in (0..graph.rows()).filter(|row| graph.has_adapter(*row)) {

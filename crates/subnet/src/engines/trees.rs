@@ -40,6 +40,14 @@ impl Trees {
         self.of[destination].chunks_exact(self.rows.max(1))
     }
 
+    /// One tree towards a destination, by its number modulo how many there are; nothing where there
+    /// is none.
+    pub(super) fn tree(&self, destination: usize, number: usize) -> Option<&[u8]> {
+        let count = self.of[destination].len() / self.rows.max(1);
+        let first = number.checked_rem(count)? * self.rows;
+        Some(&self.of[destination][first..first + self.rows])
+    }
+
     /// Changes one entry of the first tree towards a destination.
     pub(super) fn set(&mut self, destination: usize, row: usize, port: u8) {
         if let Some(entry) = self.of[destination].get_mut(row) {

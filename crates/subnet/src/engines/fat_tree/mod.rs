@@ -58,6 +58,14 @@ const FAR: u32 = u32::MAX;
 const PENDING_MAX: usize = 2_000_000;
 
 fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
+    routed(fabric, options).map(|(subnet, _)| subnet)
+}
+
+/// The tables, and which end of each cable is up to them.
+pub(super) fn routed(
+    fabric: &Fabric,
+    options: &RouteOptions,
+) -> Result<(Subnet, Order), RoutingError> {
     super::check_lanes(ENTRY.name, 1, options)?;
     let lids = super::lids(fabric, options)?;
     let graph = SwitchGraph::of(fabric);
@@ -82,7 +90,7 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
     subnet.adaptive = groups;
     subnet.remarks = remarks(fabric, &graph, &order, &slots);
-    Ok(subnet)
+    Ok((subnet, order))
 }
 
 fn remarks(fabric: &Fabric, graph: &SwitchGraph, order: &Order, slots: &Slots) -> Vec<String> {

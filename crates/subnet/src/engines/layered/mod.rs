@@ -79,6 +79,25 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     Ok(subnet)
 }
 
+/// Trees, and by source and destination row the lane that closes no loop.
+pub(super) struct ShortestPaths {
+    pub(super) trees: Trees,
+    pub(super) levels: Vec<u8>,
+    pub(super) lanes_used: u8,
+}
+
+/// Paths to the hosts of these targets, as short as so many lanes allow.
+pub(super) fn shortest_paths(
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    targets: &[Target],
+    lanes: u8,
+) -> ShortestPaths {
+    let laid = lay(fabric, graph, targets, usize::from(lanes));
+    let levels = laid.pairs.levels(graph.rows());
+    ShortestPaths { trees: laid.trees, levels, lanes_used: laid.pairs.lanes_used() }
+}
+
 /// Trees, and the lane of every pair.
 struct Laid {
     trees: Trees,
