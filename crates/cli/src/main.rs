@@ -4,6 +4,7 @@ mod answer;
 mod arguments;
 mod catalogue;
 mod commands;
+mod disjoint;
 mod exit_codes;
 mod failure;
 mod files;

@@ -22,7 +22,12 @@ pub struct Routing {
     /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Data virtual lanes every link has; without it, as few as the engine needs (layered: 8)
+    /// Only the paths to the K-th LID of every host, counted from 0, as those of a subnet without
+    /// LMC: for tools that know none
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=127))]
+    lid_offset: Option<u16>,
+    /// Data virtual lanes every link has; without it, as few as the engine needs (layered and
+    /// multipath: 8)
     #[arg(long, value_name = "V", value_parser = clap::value_parser!(u8).range(1..=15))]
     lanes: Option<u8>,
     /// Let switches choose among the ports the engine allows (adaptive routing); every choice is
@@ -66,12 +71,16 @@ impl Routing {
             roots: roots.map_err(Failure::input)?,
             adaptive: self.adaptive,
         };
-        match engine.fill(fabric, &options) {
+        let subnet = match engine.fill(fabric, &options) {
             Err(RoutingError::Lanes { needed, .. }) if self.lanes.is_none() => {
                 let options = RouteOptions { lanes: needed, ..options };
                 engine.fill(fabric, &options).map_err(Failure::input)
             }
             other => other.map_err(Failure::input),
+        }?;
+        match self.lid_offset {
+            Some(offset) => at_offset(&subnet, offset),
+            None => Ok(subnet),
         }
     }
 
@@ -95,6 +104,21 @@ impl Routing {
         };
         self.lft.iter().map(read).collect()
     }
+}
+
+/// One LID of every port.
+fn at_offset(subnet: &Subnet, offset: u16) -> Result<Subnet, Failure> {
+    let lids = subnet.lids.lmc_max().lids();
+    if offset >= lids {
+        let line = format!(
+            "--lid-offset {offset}: hosts have {lids} LIDs; give 0 to {}, or more LIDs by --lmc",
+            lids - 1
+        );
+        return Err(Failure::Input(line));
+    }
+    let mut alone = subnet.at_offset(offset);
+    alone.notes.push(format!("LID offset {offset} of {lids} alone"));
+    Ok(alone)
 }
 
 /// Whether every switch and every cabled adapter port has a LID.

@@ -1,6 +1,7 @@
 //! `clearlane check`: whether tables are sane, with proof, and how evenly they load the links.
 
 use crate::answer::{Answer, Verdict};
+use crate::disjoint;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::routing::Routing;
@@ -10,8 +11,8 @@ use clap::Args;
 use clearlane_fabric::Fabric;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{
-    Balance, BalanceOptions, CreditLoopReport, Permutations, ReachabilityReport, balance_told,
-    credit_loop, reachability,
+    Balance, BalanceOptions, CreditLoopReport, Disjointness, Permutations, ReachabilityReport,
+    balance_told, credit_loop, disjointness, reachability,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +52,8 @@ struct Findings {
     reachability: ReachabilityReport,
     credit_loop: CreditLoopReport,
     balance: Balance,
+    /// Where hosts have several LIDs.
+    disjointness: Option<Disjointness>,
 }
 
 /// Checks.
@@ -89,6 +92,8 @@ fn findings(
     let credit_loop = credit_loop(fabric, &subnet);
     progress.label("4 of 4: loading links with permutations");
     let balance = balance_told(fabric, &subnet, &options, &|share| progress.done(share));
+    let several = subnet.lids.lmc_max().value() > 0;
+    let disjointness = several.then(|| disjointness(fabric, &subnet));
     Findings {
         fabric: name,
         engine: subnet.engine,
@@ -97,6 +102,7 @@ fn findings(
         reachability,
         credit_loop,
         balance,
+        disjointness,
     }
 }
 
@@ -106,7 +112,8 @@ impl Findings {
     }
 
     fn text(&self) -> String {
-        let mut text = self.reachability() + &self.credit_loops() + &self.balance();
+        let paths = self.disjointness.as_ref().map_or(String::new(), disjoint::text);
+        let mut text = self.reachability() + &self.credit_loops() + &paths + &self.balance();
         for note in &self.notes {
             text.push_str(&format!("engine       {note}\n"));
         }
@@ -264,6 +271,7 @@ impl Findings {
                 "entangled": loops_found.entangled,
                 "cycle": loops_found.cycle.as_ref().map(|cycle| &cycle.lines),
             },
+            "disjointness": self.disjointness.as_ref().map(disjoint::fields),
             "balance": {
                 "shifts": permutations(&self.balance.shifts),
                 "random": permutations(&self.balance.random),

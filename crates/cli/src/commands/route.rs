@@ -1,6 +1,7 @@
 //! `clearlane route`: forwarding tables and everything OpenSM and ibdmchk need to take them.
 
 use crate::answer::Answer;
+use crate::disjoint;
 use crate::failure::Failure;
 use crate::files::{self, Content};
 use crate::progress::Progress;
@@ -10,7 +11,7 @@ use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
-use clearlane_subnet::check::{credit_loop, reachability};
+use clearlane_subnet::check::{Disjointness, credit_loop, disjointness, reachability};
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
 use serde_json::json;
@@ -21,7 +22,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     clearlane route site.topo --engine fat-tree -o deploy\n  \
     clearlane route torus:4x4x4 --engine dor -o torus\n  \
-    clearlane route fat-tree:648 --engine min-hop --lmc 2 -o tables\n\n\
+    clearlane route fat-tree:648 --engine min-hop --lmc 2 -o tables\n  \
+    clearlane route torus:8x8 --engine multipath --lmc 2 -o paths\n\n\
     Engines: see `clearlane list engines` and `clearlane explain dor`")]
 pub struct Arguments {
     /// Fabric file, or a topology to build such as fat-tree:648
@@ -66,6 +68,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         may_write(arguments)?;
         files::write_folder(&arguments.output, &contents)?;
     }
+    let several = subnet.lids.lmc_max().value() > 0;
+    let paths = several.then(|| disjointness(fabric, &subnet));
     drop(progress);
     let names: Vec<&str> = contents.iter().map(|(name, _)| *name).collect();
     if json {
@@ -78,13 +82,21 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "lanes": subnet.sl_to_vl.lanes(),
             "notes": subnet.notes,
             "remarks": subnet.remarks,
+            "disjointness": paths.as_ref().map(disjoint::fields),
+            "needs_plug_in": needs_plug_in(&subnet),
             "written": !arguments.writing.dry_run,
             "folder": arguments.output.display().to_string(),
             "files": names,
         });
         return Ok(Answer::json("clearlane-route/1", fields));
     }
-    Ok(Answer::text(text(fabric, &subnet, arguments, &names)))
+    Ok(Answer::text(text(fabric, &subnet, arguments, &names, paths.as_ref())))
+}
+
+/// Whether nothing in a stock OpenSM can answer path queries so: the engine file has no SLs, and a
+/// QoS policy knows source and destination but not the LID offset.
+fn needs_plug_in(subnet: &Subnet) -> bool {
+    subnet.path_sl.offsets() > 1
 }
 
 /// OpenSM loads whatever a file says, holes included, so tables that lose packets are not written.
@@ -109,10 +121,20 @@ fn may_write(arguments: &Arguments) -> Result<(), Failure> {
     arguments.writing.folder(&arguments.output, &names, &inputs)
 }
 
-fn text(fabric: &Fabric, subnet: &Subnet, arguments: &Arguments, names: &[&str]) -> String {
+fn text(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    arguments: &Arguments,
+    names: &[&str],
+    paths: Option<&Disjointness>,
+) -> String {
     let mut text = format!("{}\n", headline(fabric, subnet));
     for remark in subnet.notes.iter().chain(&subnet.remarks) {
         text.push_str(&format!("  {remark}\n"));
+    }
+    text.push_str(&paths.map_or(String::new(), disjoint::text));
+    if needs_plug_in(subnet) {
+        text.push_str(&format!("  {PLUG_IN_NEEDED}\n"));
     }
     if !credit_loop(fabric, subnet).is_sane() {
         text.push_str("  a credit loop is possible by these tables; `clearlane check` shows it\n");
@@ -168,8 +190,7 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
         table.row([*name, *what]);
     }
     let coded = !matches!(subnet.path_sl, PathSl::Uniform(_));
-    let lmc = subnet.lids.iter().map(|(_, owner)| owner.offset).max().unwrap_or(0);
-    let lmc = (lmc + 1).next_power_of_two().trailing_zeros();
+    let lmc = subnet.lids.lmc_max().value();
     let lanes = if subnet.sl_to_vl.lanes() > 1 { " -d sl2vl.dump" } else { "" };
     let levels = if coded { " -c psl.txt" } else { "" };
     let judge = format!("ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{lanes}{levels}");
@@ -185,8 +206,13 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
     if !with_levels {
         say(LEVELS_LEFT_OUT, "");
     }
-    if coded {
+    if needs_plug_in(subnet) {
+        say(&format!("{PLUG_IN_NEEDED_BY} {PLUG_IN_NEEDED}."), "");
+    } else if coded {
         say(LEVELS_NEEDED, "");
+    }
+    if lmc > 0 {
+        say(&format!("{ONE_BY_ONE} 0 to {}, each into a folder of its own.", (1 << lmc) - 1), "");
     }
     say("To judge the tables with ibutils, which knows nothing of clearlane:", &judge);
     say(TO_TRY, &format!("opensm -R file -U lfts.txt -l {lmc}"));
@@ -200,6 +226,12 @@ const LEVELS_LEFT_OUT: &str = "psl.txt is left out: it would be large, and the s
 const LEVELS_NEEDED: &str = "The tables are free of deadlock only with the service levels of \
     psl.txt and the lanes of sl2vl.dump. OpenSM's engine file sets neither: it takes a QoS policy \
     that does, or an engine that answers path queries so.";
+const PLUG_IN_NEEDED: &str = "the SL depends on the LID offset: OpenSM's engine file and QoS \
+    policy cannot say so, it needs a routing-engine plug-in";
+const PLUG_IN_NEEDED_BY: &str = "The tables are free of deadlock only with the service levels of \
+    psl.txt and the lanes of sl2vl.dump, and";
+const ONE_BY_ONE: &str = "ibdmchk takes tables of one LID per port alone: write them by the same \
+    command with --lid-offset";
 const TO_TRY: &str = "To try them: keep a copy of OpenSM's guid2lid (usually in \
     /var/cache/opensm), stop OpenSM, put the guid2lid of this folder in its place so that every \
     port keeps the LID the tables are for, and start";

@@ -1,6 +1,7 @@
 //! `route` and `check`: tables written, read back, and judged.
 
 use super::binary::Scratch;
+use serde_json::json;
 
 /// A dump cut off in the middle: OpenSM would load the rest without a word.
 #[test]
@@ -16,6 +17,37 @@ fn tables_with_holes_are_not_written_for_deployment() {
     assert!(line.contains("nothing written: "), "{line}");
     assert!(line.contains(" of 132 paths do not arrive"), "{line}");
     assert_eq!(scratch.names(), ["half.lft", "out", "t.topo"]);
+}
+
+#[test]
+fn several_paths_are_told_and_judged_one_by_one() {
+    let scratch = Scratch::new("multipath");
+    let multipath = "--engine multipath --lmc 2";
+    let routed = scratch.call(&format!("route torus:4x4 {multipath} -o out"));
+    let text = routed.text();
+    assert!(text.starts_with("16 hosts and 16 switches routed by multipath: 80 LIDs on 6 lanes\n"));
+    assert!(text.contains("\n  LID offset 2: up and down around sw-0-0, VL 4, SL 8\n"), "{text}");
+    assert!(text.contains("\npaths        to 4 LIDs "), "{text}");
+    assert!(
+        text.contains("QoS policy cannot say so, it needs a routing-engine plug-in\n"),
+        "{text}"
+    );
+    let checked = format!("check torus:4x4 {multipath} --random-permutations 0");
+    let found = scratch.call(&format!("{checked} --json")).json(0);
+    let along = &found["disjointness"]["classes"][0];
+    assert_eq!((&along["name"], &along["pairs"]), (&json!("along 1 dimension"), &json!(96)));
+    assert_eq!(along["cables_by_offset"].as_array().unwrap().len(), 4);
+    assert_eq!(found["reachability"]["paths"], 16 * 15 * 4);
+    let alone = scratch.call(&format!("{checked} --lid-offset 3 --json")).json(0);
+    assert_eq!((&alone["disjointness"], &alone["credit_loop"]["lanes"]), (&json!(null), &json!(6)));
+    assert_eq!(alone["reachability"]["paths"], 16 * 15);
+    // Written and read, the lanes and service levels of all offsets are the same.
+    let files = "--lft out/lfts.txt --lft out/sl2vl.dump --lft out/psl.txt";
+    let back = format!("check torus:4x4 {files} --lanes 6 --random-permutations 0 --json");
+    assert_eq!(scratch.call(&back).json(0)["credit_loop"], found["credit_loop"]);
+    let refused = scratch.call("check torus:4x4 --engine multipath --lmc 1 --lid-offset 2");
+    let line = refused.failure(2);
+    assert!(line.contains("--lid-offset 2: hosts have 2 LIDs; give 0 to 1"), "{line}");
 }
 
 #[test]
