@@ -60,7 +60,7 @@ pub(super) const ENTRY: Entry = Entry {
     claims: Claims {
         minimal: false,
         deadlock_free: true,
-        balanced_on: "fat trees: every shift of the rank order at LID offset 0, on whole ones",
+        balanced_on: "whole fat trees: every shift of the rank order, at each LID offset",
         accepts: "every fabric",
     },
     route,
