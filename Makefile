@@ -67,6 +67,9 @@ style:
 	@scripts/setup build
 	@cargo fmt --all --check
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
+	@# Modules that a macro declares are not found by cargo fmt.
+	@rustfmt --edition 2024 --check $(wildcard crates/congestion/src/mechanisms/*.rs \
+		crates/congestion/src/mechanisms/*/mod.rs)
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 bench:

@@ -1,18 +1,27 @@
-//! The mechanisms, one a file: what it is, its source, what is done differently, its parameters.
+//! The mechanisms, one a file: what it is, its source, what is done differently, its parameters. A
+//! new one is its file and its line in `mechanisms!`.
 
-pub mod dcqcn;
-pub mod drb;
 mod fraction;
-pub mod iba_cc;
 mod injection_rate;
-pub mod none;
-pub mod timely;
 
 use crate::mechanism::Entry;
 
-/// All mechanisms.
-pub const ALL: &[&Entry] =
-    &[&none::ENTRY, &iba_cc::ENTRY, &dcqcn::ENTRY, &timely::ENTRY, &drb::ENTRY];
+macro_rules! mechanisms {
+    ($($module:ident)*) => {
+        $(pub mod $module;)*
+
+        /// All mechanisms.
+        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+    };
+}
+
+mechanisms! {
+    none
+    iba_cc
+    dcqcn
+    timely
+    drb
+}
 
 /// The mechanism of that name.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
