@@ -122,7 +122,9 @@ def test_the_table_shows_the_numbers_of_the_summary(demo: Run) -> None:
     columns = {"hot payload": "hot_gbps", "victim payload": "gbps", "victim p99": "p99"}
     columns |= {"victim slowdown": "slowdown", "held back": "held_back", "victim Jain": "jain"}
     [head] = demo.shown["headline"]["head"]
-    rows = {re.sub(r" not converged.*", "", row[0]): row for row in demo.shown["headline"]["rows"]}
+    # Below a name: whether it had settled, and what is different in it.
+    rows = {row[0].split(" ")[0]: row for row in demo.shown["headline"]["rows"]}
+    assert rows["as-is"][0].endswith("the site's own tables")
     assert rows.keys() == demo.summary["headline"].keys()
     for name, figures in demo.summary["headline"].items():
         for label, key in columns.items():
@@ -171,7 +173,7 @@ def test_who_suffers_adds_up_to_the_victims(demo: Run) -> None:
     slowdowns = [number(row[column["Slowdown"]]) for row in rows]
     assert slowdowns == sorted(slowdowns, reverse=True)
     assert sum("storage01" in row[-1] for row in rows[:10]) >= 6
-    slowed = sum(slowdown >= 1.5 for slowdown in slowdowns)
+    slowed = sum(slowdown >= 1.25 for slowdown in slowdowns)
     assert f": {slowed} of {len(rows)} flows" in demo.shown["sufferers"]["note"]
     assert demo.shown["flow"]["title"] == f"Flow {rows[0][0]}"
     # From its host through the tree to the other: up, down, and the two last links.

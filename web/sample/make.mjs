@@ -87,6 +87,7 @@ function report(fabric, more) {
     command: `clearlane run experiments/sample-${more.file}.toml --out runs/sample-${more.file}`,
     seeds: [1, 2, 3, 4, 5],
     status: "complete",
+    suffers_from: 1.25,
     published: [],
     oddities: ["These numbers are invented to test the page; nothing was simulated."],
     facts: [
@@ -267,6 +268,7 @@ function torus() {
         "torus-2QoS carries the same load without one.",
       seeds: [1],
       status: "deadlock",
+      suffers_from: 1.25,
       headline: headline(rows),
       variants,
     },

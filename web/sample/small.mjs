@@ -110,6 +110,7 @@ function variant(name, slow) {
   }
   return {
     name,
+    seed: 1,
     links: shares,
     hosts_hot: [5],
     series: {
@@ -140,6 +141,7 @@ export function small() {
     command: "clearlane run small.toml",
     seeds: [1, 2],
     status: "not converged",
+    suffers_from: 1.25,
     headline: {
       columns: [{ key: "gbps", label: "victim payload", unit: "Gb/s", better: "high" }],
       rows: [

@@ -28,6 +28,11 @@ export interface Report {
   /** Every seed that was run, in order. */
   seeds: number[];
   status: Status;
+  /**
+   * A flow or a host suffers if it is this many times slower than without the hot flows, or, where
+   * that was not run, gets less than one part in so many of what its host offers.
+   */
+  suffers_from: number;
   headline: Headline;
   /** Published numbers against ours; empty hides the section. */
   published: PublishedRow[];
@@ -56,6 +61,8 @@ export interface Headline {
 /** A variant's row of the table. */
 export interface HeadlineRow {
   variant: string;
+  /** What is different in it, in one line. */
+  summary?: string;
   cells: Record<string, Cell>;
   /** Seeds that had not settled when they ended. */
   unsettled?: number[];
@@ -70,6 +77,8 @@ export interface HeadlineColumn {
   unit: string;
   /** Which end of the scale is better; null marks no cell. */
   better: "high" | "low" | null;
+  /** What it measures, in one line. */
+  explained?: string;
 }
 
 /** A mean over the seeds, in the unit of its column. */
@@ -97,6 +106,8 @@ export interface PublishedRow {
 export interface Fact {
   label: string;
   value: string;
+  /** The variants it is true of; empty or absent if it is true of all. */
+  variants?: string[];
 }
 
 /** The cables, laid out for drawing. */
@@ -106,6 +117,8 @@ export interface Fabric {
   levels?: number;
   /** Switches per dimension, for a grid. */
   dims?: number[];
+  /** Names of the groups of switches that a graph is drawn by. */
+  groups?: string[];
   nodes: FabricNode[];
   links: FabricLink[];
 }
@@ -123,6 +136,8 @@ export interface FabricNode {
   y: number;
   /** Level of a switch in a tree, leaves 0; equal numbers share a row. Hosts have none. */
   level?: number;
+  /** Index in the fabric's `groups`. */
+  group?: number;
 }
 
 /** A cable between the nodes with these indices. */
@@ -138,6 +153,8 @@ export interface FabricLink {
 /** What one variant did. Arrays under `links` are indexed like `fabric.links`. */
 export interface Variant {
   name: string;
+  /** The seed of its time series and flows; null if it was not run. */
+  seed?: number | null;
   links: {
     /** Utilisation a→b, mean over the measured part, 0..1. */
     forward: number[];
@@ -180,6 +197,8 @@ export interface OverTime {
   cause: string;
   /** False if paths, and with them causes, are not known. */
   paths: boolean;
+  /** What a reader should know about the paths, one sentence, or null. */
+  paths_note?: string | null;
   /** Nodes with a row in `queue`. */
   switches: number[];
   /** Bytes in the switch at the end of the frame, in 1/65535 of the most. 2 bytes each. */

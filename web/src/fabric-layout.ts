@@ -9,7 +9,8 @@ import type { Fabric } from "./data";
 import { splitLinks } from "./fabric-links";
 import type { Layout } from "./fabric-marks";
 import { gatheredLayout } from "./layout-gathered";
-import { planeLayout } from "./layout-plane";
+import { graphLayout } from "./layout-graph";
+import { gridLayout } from "./layout-grid";
 import { treeLayout } from "./layout-tree";
 
 /** Largest fabric that is drawn cable by cable. */
@@ -19,7 +20,8 @@ export const WHOLE_LINKS_MAX = 1500;
 export function layOut(fabric: Fabric, width: number): Layout {
   const links = splitLinks(fabric);
   if (fabric.links.length > WHOLE_LINKS_MAX) return gatheredLayout(fabric, links, width);
-  return fabric.structure === "tree"
-    ? treeLayout(fabric, links, width)
-    : planeLayout(fabric, links, width);
+  if (fabric.structure === "tree") return treeLayout(fabric, links, width);
+  return fabric.structure === "grid"
+    ? gridLayout(fabric, links, width)
+    : graphLayout(fabric, links, width);
 }

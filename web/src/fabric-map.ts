@@ -15,6 +15,9 @@ import { barMark, boxParts, lineMark, placeBeside, type BoxMark } from "./map-ma
 import { CLASSES, classOf, rangeOf, thinning, widthOf, type Metric } from "./load-scale";
 import { historyOf, type History } from "./over-time";
 
+/** Attributes of the name of a group. */
+const GROUP = { class: "group", "text-anchor": "middle" };
+
 /** Which direction colours a cable that is drawn as one line. */
 export type Way = "busier" | "up" | "down";
 
@@ -179,7 +182,9 @@ export class FabricMap {
       svg(
         "g",
         { class: "captions" },
-        ...this.layout.captions.map(({ x, y, text }) => svg("text", { x, y }, text)),
+        ...this.layout.captions.map(({ x, y, text, group }) =>
+          svg("text", { x, y, ...(group ? GROUP : {}) }, text),
+        ),
       ),
       hotMarks(this.report, this.variant, this.layout),
       this.overlay,

@@ -43,6 +43,8 @@ export interface Caption {
   x: number;
   y: number;
   text: string;
+  /** It names a group of switches and has its middle at x; else it begins there. */
+  group?: boolean;
 }
 
 /** The whole map. */

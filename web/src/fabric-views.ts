@@ -22,6 +22,7 @@ interface View {
   variant: Variant;
   title: HTMLElement;
   trees: HTMLElement;
+  paths: HTMLElement;
   deadlock: HTMLElement;
 }
 
@@ -59,7 +60,9 @@ export class FabricViews {
     const shape = html("p", { class: "note under-title" }, shapeOf(report));
     const keys = html("p", { id: "map-keys", class: "note" }, this.keysNote());
     this.element = section("fabric", "Fabric", shape, this.variantControls(), this.mapControls());
-    if (histories.length > 0) this.element.append(timeline(this.clock, this.element));
+    if (histories.length > 0) {
+      this.element.append(timeline(this.clock, this.element, oneSeed(report)));
+    }
     this.element.append(this.grid, keys, this.inspector.element);
     this.arrange();
     this.clock.onChange(() => this.paint());
@@ -99,9 +102,11 @@ export class FabricViews {
     });
     const title = html("h3", { class: "map-title" });
     const trees = html("p", { class: "trees" });
+    const paths = html("p", { class: "note paths" });
     const deadlock = html("div", {});
-    const element = html("div", { class: "view" }, title, deadlock, trees, map.element);
-    const view: View = { element, map, variant, title, trees, deadlock };
+    const parts = [title, deadlock, trees, paths, map.element];
+    const element = html("div", { class: "view" }, ...parts);
+    const view: View = { element, map, variant, title, trees, paths, deadlock };
     this.fill(view);
     return view;
   }
@@ -117,6 +122,9 @@ export class FabricViews {
     const cycle = deadlockCycle(view.variant);
     view.title.textContent = view.variant.name;
     view.deadlock.replaceChildren(...(cycle ? [cycle] : []));
+    const note = historyOf(view.variant)?.pathsNote ?? "";
+    view.paths.textContent = note;
+    view.paths.hidden = note === "";
     this.tell(view);
   }
 
@@ -210,5 +218,13 @@ function shapeOf(report: Report): string {
   const { structure, dims, levels } = report.fabric;
   if (structure === "grid" && dims) return `Grid of ${dims.join(" × ")} switches.`;
   if (structure === "tree" && levels) return `Tree with ${count(levels, "level")} of switches.`;
+  const groups = report.fabric.groups?.length ?? 0;
+  if (groups > 0) return `${count(groups, "group")} of switches, neither a tree nor a grid.`;
   return "Neither a tree nor a grid; drawn as its cables run.";
+}
+
+/** What is shown over time is one seed's, where there are several: which one. */
+function oneSeed(report: Report): string {
+  const seed = report.variants.find((variant) => variant.seed != null)?.seed;
+  return report.seeds.length > 1 && seed != null ? `, seed ${seed}` : "";
 }

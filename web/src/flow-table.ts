@@ -16,8 +16,16 @@ export interface FlowColumns {
 const SHOWN = 8;
 const SHOWN_MOST = 200;
 
-/** A table of flows in the order given; the first few until the reader asks for more. */
-export function flowTable(flows: Flow[], columns: FlowColumns, label: string): HTMLElement {
+/**
+ * A table of flows in the order given; the first `most` of them, and no more than a few, until the
+ * reader asks for more.
+ */
+export function flowTable(
+  flows: Flow[],
+  columns: FlowColumns,
+  label: string,
+  most = SHOWN,
+): HTMLElement {
   if (flows.length === 0) return html("p", { class: "note" }, "No recorded flow.");
   const alone = flows.some(({ aloneGbps }) => aloneGbps !== null);
   const acks = flows.some(({ acksHeld }) => acksHeld > 0);
@@ -40,23 +48,34 @@ export function flowTable(flows: Flow[], columns: FlowColumns, label: string): H
     return html("th", attributes, text, sub);
   });
   const body = html("tbody", {});
-  const show = (most: number) => {
-    const rows = flows.slice(0, most).map((flow) => row(flow, columns, { alone, acks }));
+  const show = (many: number) => {
+    const rows = flows.slice(0, many).map((flow) => row(flow, columns, { alone, acks }));
     body.replaceChildren(...rows);
   };
-  show(SHOWN);
   const whole = html("table", { class: "flows" }, html("thead", {}, html("tr", {}, ...head)), body);
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
   const scroll = html("div", region, whole);
-  if (flows.length <= SHOWN) return scroll;
-  const most = Math.min(flows.length, SHOWN_MOST);
-  const text = most < flows.length ? `Show ${most} of ${flows.length}` : `Show all ${most}`;
+  return unfolding(scroll, show, { first: Math.min(most, SHOWN), all: flows.length });
+}
+
+/** A table with its first rows, none of it where there are none, and a button for the others. */
+export function unfolding(
+  table: HTMLElement,
+  show: (rows: number) => void,
+  { first, all }: { first: number; all: number },
+): HTMLElement {
+  show(first);
+  if (all <= first) return table;
+  table.hidden = first === 0;
+  const most = Math.min(all, SHOWN_MOST);
+  const text = most < all ? `Show ${most} of ${all}` : `Show all ${most}`;
   const more = html("button", { type: "button", class: "more" }, text);
   more.addEventListener("click", () => {
     show(most);
+    table.hidden = false;
     more.remove();
   });
-  return html("div", {}, scroll, more);
+  return html("div", {}, table, more);
 }
 
 function row(

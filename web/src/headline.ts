@@ -43,7 +43,13 @@ export function headlineTable(report: Report): HTMLElement {
     html(
       "tr",
       {},
-      html("th", { scope: "row" }, row.variant, unsettled(report, row)),
+      html(
+        "th",
+        { scope: "row" },
+        row.variant,
+        unsettled(report, row),
+        row.summary && html("span", { class: "what" }, row.summary),
+      ),
       ...columns.map((column, c) => {
         const style = { decimals: decimals[c] ?? 0, interval: intervals[c] ?? false };
         return cellOf(row.cells[column.key], style, best[c]?.[r] ?? false);
@@ -93,10 +99,12 @@ export function unsettledMark(): HTMLElement {
 
 function columnHead(column: HeadlineColumn): HTMLElement {
   const arrow = column.better === "high" ? "higher is better" : "lower is better";
-  const unit = html("span", { class: "unit" }, column.unit || "\u00a0");
+  const sign = column.better && (column.better === "high" ? "↑" : "↓");
+  const unit = html("span", { class: "unit" }, [column.unit, sign].join(" ").trim() || "\u00a0");
   const hint = column.better && html("span", { class: "hidden" }, ` (${arrow})`);
   const head = html("th", { scope: "col" }, column.label, unit, hint);
-  if (column.better) head.title = arrow;
+  const told = [column.explained, column.better && arrow].filter(Boolean).join("; ");
+  if (told) head.title = told;
   return head;
 }
 
@@ -128,7 +136,10 @@ function columnDecimals(cells: (Cell | undefined)[]): number {
   return Math.min(decimals, useful);
 }
 
-/** Which cells are best: the extreme one, and those whose interval overlaps with its interval. */
+/**
+ * Which cells are best: the extreme one, and those whose interval overlaps with its interval, or
+ * that are within a hundredth of it where there are none.
+ */
 export function bestCells(
   better: HeadlineColumn["better"],
   cells: (Cell | undefined)[],
@@ -136,8 +147,10 @@ export function bestCells(
   const measured = cells.filter((cell) => cell?.value != null);
   if (better === null || measured.length < 2) return cells.map(() => false);
   const sign = better === "high" ? 1 : -1;
-  const low = (cell: Cell) => sign * (cell.value ?? 0) - (cell.interval ?? 0);
-  const high = (cell: Cell) => sign * (cell.value ?? 0) + (cell.interval ?? 0);
+  // One seed has no interval: what is nearer than a hundredth counts as a tie.
+  const margin = (cell: Cell) => cell.interval ?? 0.005 * Math.abs(cell.value ?? 0);
+  const low = (cell: Cell) => sign * (cell.value ?? 0) - margin(cell);
+  const high = (cell: Cell) => sign * (cell.value ?? 0) + margin(cell);
   let champion: Cell | undefined;
   for (const cell of cells) {
     if (cell?.value == null) continue;
@@ -159,9 +172,10 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
     Object.values(cells).some(({ converged }) => converged === false),
   );
   const star = changing ? " *: was still changing when a run ended." : "";
-  if (!marked) return spread + star.trim();
-  const ties = intervals ? ", with every value its interval cannot tell from it" : "";
-  return `${spread}Underlined: the best of a column${ties}.${star}`;
+  const ends = "↑ higher is better, ↓ lower; point at a heading for what it measures.";
+  if (!marked) return spread + ends + star;
+  const ties = intervals ? "every value its interval cannot tell from it" : "what is within 1 %";
+  return `${spread}Underlined: the best of a column, with ${ties}. ${ends}${star}`;
 }
 
 /** Remarks, the first few of them unfolded; null if there are none. */

@@ -218,7 +218,7 @@ export class Inspector {
 
   private flows(flows: Flow[], variant: Variant, history: History): Child[] {
     if (!history.hasPaths) {
-      return [html("p", { class: "note" }, "Paths are by rule; flows on a link are not known.")];
+      return [html("p", { class: "note" }, history.pathsNote ?? "No path is known.")];
     }
     if (!history.flowsRecorded) {
       return [html("p", { class: "note" }, "More flows than are recorded one by one.")];
@@ -228,7 +228,8 @@ export class Inspector {
         ? ` of the ${history.flows.length} kept here, out of ${history.flowsTotal}`
         : "";
     const title = html("h4", {}, `${count(flows.length, "flow")}${part}`);
-    return [title, flowTable(flows, this.columns(variant), "Flows on it")];
+    const note = history.pathsNote && html("p", { class: "note" }, history.pathsNote);
+    return [title, note, flowTable(flows, this.columns(variant), "Flows on it")];
   }
 
   private columns(variant: Variant): FlowColumns {

@@ -38,23 +38,31 @@ function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
   const views = new FabricViews(report, names, first);
   return [
     views.element,
-    whoSuffers(report.variants, names, views),
+    whoSuffers(report, names, views),
     throughput(report, views.clock),
     worst(report, names, views, first),
   ];
 }
 
-const SWEEP_NOTE = "Means over the seeds; bars are 95 % confidence intervals.";
 const CURVES_NOTE =
   "Variants that differ in nothing but the load they offer are one line. Bars are 95 % " +
   "confidence intervals over the seeds.";
+
+/** What was varied, and what the marks are. */
+function sweepNote({ seeds, sweep }: Report): string {
+  const varied = (sweep?.axes ?? []).map(({ key, values }) => `${key} (${values.length} values)`);
+  const means = seeds.length > 1
+    ? `Means over ${seeds.length} seeds; bars are 95 % confidence intervals.`
+    : "One seed, so no interval.";
+  return `Varied: ${varied.join(", ")}. ${means}`;
+}
 
 function build(report: Report): HTMLElement {
   const [first] = report.variants;
   const parts = [
     masthead(report),
     report.headline.rows.length > 0 ? headlineTable(report) : null,
-    report.sweep ? curves("sweep", "Sweep", SWEEP_NOTE, report.sweep) : null,
+    report.sweep ? curves("sweep", "Sweep", sweepNote(report), report.sweep) : null,
     tables.publishedTable(report),
     report.curves ? curves("curves", "Load curves", CURVES_NOTE, report.curves) : null,
     ...(first ? runParts(report, first) : [tables.remarks(report)]),

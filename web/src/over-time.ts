@@ -41,6 +41,8 @@ export class History {
   readonly flowsTotal: number;
   readonly flowsRecorded: boolean;
   readonly hasPaths: boolean;
+  /** Where paths are not those that packets took, or not known. */
+  readonly pathsNote: string | null;
   readonly measured: [number, number];
   readonly queueMax: number;
   /** Channels that ever sent or waited, by row. */
@@ -62,6 +64,7 @@ export class History {
     this.dtUs = raw.dt_us;
     this.measured = raw.measured;
     this.hasPaths = raw.paths;
+    this.pathsNote = raw.paths_note ?? null;
     this.channels = unpackWhole(raw.channels, `${place}.channels`);
     const count = this.channels.length * frames;
     this.load = unpackBytes(raw.load, count, `${place}.load`);

@@ -82,7 +82,9 @@ class Charts {
     this.widths = this.grid.clientWidth;
     if (this.widths < 50) return;
     const { variants } = this.report;
-    const columns = Math.min(variants.length, Math.max(1, Math.floor(this.widths / 330)));
+    const most = Math.min(variants.length, Math.max(1, Math.floor(this.widths / 330)));
+    // As many in every row as can be: four stand two by two, not three and one.
+    const columns = Math.ceil(variants.length / Math.ceil(variants.length / most));
     const width = Math.floor((this.widths - (columns - 1) * 20) / columns);
     this.grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     for (const plot of this.plots) plot?.destroy();
@@ -96,7 +98,10 @@ class Charts {
   }
 
   private figure(variant: Variant): HTMLElement {
-    const caption = html("figcaption", {}, variant.name);
+    const { seeds } = this.report;
+    const several = seeds.length > 1 && variant.seed != null;
+    const seed = several ? ` seed ${variant.seed} of ${seeds.length}` : "";
+    const caption = html("figcaption", {}, variant.name, html("span", { class: "quiet" }, seed));
     const means = this.entries.flatMap((entry) => {
       const mean = meanOf(seriesOf(variant, this.kind, entry));
       return mean === null ? [] : [`${entry.name} ${fixed(mean, 1)}`];

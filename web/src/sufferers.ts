@@ -1,8 +1,8 @@
 /** Who suffers: the flows or hosts of a variant that get least of what they could. */
-import type { Variant } from "./data";
+import type { Report, Variant } from "./data";
 import { choice, html, section } from "./dom";
 import type { FabricViews } from "./fabric-views";
-import { flowTable } from "./flow-table";
+import { flowTable, unfolding } from "./flow-table";
 import { count, fixed, percent, times } from "./format";
 import type { Names } from "./names";
 import { historyOf, slowdownOf, type Channel, type Flow, type History } from "./over-time";
@@ -28,17 +28,25 @@ export function sufferers(variant: Variant, history: History): Flow[] {
   });
 }
 
+/** Whether what fares so badly is said to suffer. */
+function suffers(one: { slowdown: number | null; share: number | null }, from: number): boolean {
+  if (one.slowdown !== null) return one.slowdown >= from;
+  return one.share !== null && one.share * from < 1;
+}
+
 /** The section, or null if no variant has flows. */
 export function whoSuffers(
-  variants: Variant[],
+  report: Report,
   names: Names,
   views: FabricViews,
 ): HTMLElement | null {
+  const { variants, suffers_from: from } = report;
   const has = (variant: Variant) => (historyOf(variant)?.flows.length ?? 0) > 0;
   if (!variants.some(has)) return null;
   let [kind, shown]: [Kind, Variant | undefined] = [firstKind(variants), variants[0]];
   const body = html("div", {});
   const title = html("p", { class: "note under-title" });
+  const others = html("ul", { class: "by-variant" });
   const fill = () => {
     const history = shown && historyOf(shown);
     if (!shown || !history) return;
@@ -49,12 +57,18 @@ export function whoSuffers(
       openFlow: (flow: Flow) => views.openFlow(flow.index),
       openRoot: (channel: Channel) => views.open(channel),
     };
-    const variant = variants.length > 1 ? `Variant ${shown.name}: ` : "";
-    title.textContent = variant + inWords(kind, flows);
+    const several = report.seeds.length > 1 && shown.seed != null;
+    const seed = several ? `, seed ${shown.seed}` : "";
+    const whose = variants.length > 1 ? `Variant ${shown.name}${seed}: ` : "";
+    const fates = fatesOf(kind, flows);
+    const words = inWords(kind, fates, from);
+    title.textContent = whose ? whose + words : words.charAt(0).toUpperCase() + words.slice(1);
+    others.replaceChildren(...(variants.length > 1 ? compared(report, kind, views) : []));
+    const first = fates.filter((fate) => suffers(fate, from)).length;
     body.replaceChildren(
       kind === "flows"
-        ? flowTable(flows, columns, "Flows that suffer most")
-        : hostTable(flows, names, columns.openRoot),
+        ? flowTable(flows, columns, "Flows that suffer most", first)
+        : hostTable(flows, names, columns.openRoot, first),
     );
   };
   views.onVariant((variant) => {
@@ -71,7 +85,33 @@ export function whoSuffers(
   });
   fill();
   const controls = html("div", { class: "controls" }, pick.element);
-  return section("sufferers", "Who suffers", title, controls, body);
+  return section("sufferers", "Who suffers", title, others, controls, body);
+}
+
+/** How many suffer in each variant; a press shows them. */
+function compared(report: Report, kind: Kind, views: FabricViews): HTMLElement[] {
+  return report.variants.map((variant) => {
+    const name = html("button", { type: "button", class: "link" }, variant.name);
+    name.addEventListener("click", () => views.choose(variant));
+    const history = historyOf(variant);
+    const fates = history ? fatesOf(kind, sufferers(variant, history)) : [];
+    const suffering = fates.filter((fate) => suffers(fate, report.suffers_from)).length;
+    const many = suffering === 0 ? "nobody" : `${suffering} of ${fates.length}`;
+    return html("li", {}, name, ` ${history ? many : "not run"}`);
+  });
+}
+
+/** What becomes of a flow or of a host. */
+interface Fate {
+  slowdown: number | null;
+  share: number | null;
+}
+
+function fatesOf(kind: Kind, flows: Flow[]): Fate[] {
+  if (kind === "flows") return flows.map((flow) => ({ ...flow, slowdown: slowdownOf(flow) }));
+  return hostsOf(flows).map((host) => {
+    return { share: host.share, slowdown: slowdownOf({ gbps: host.gbps, aloneGbps: host.alone }) };
+  });
 }
 
 /** Where a host has many flows, each carries too few messages to be judged by itself. */
@@ -83,20 +123,31 @@ function firstKind(variants: Variant[]): Kind {
   return crowded ? "hosts" : "flows";
 }
 
-function inWords(kind: Kind, flows: Flow[]): string {
-  const hosts = () => hostsOf(flows).map(({ gbps, alone }) => ({ gbps, aloneGbps: alone }));
-  const slowdowns = (kind === "hosts" ? hosts() : flows).map((one) => slowdownOf(one));
-  const slowed = slowdowns.filter((slowdown) => (slowdown ?? 1) >= 1.5).length;
-  const starved = slowdowns.filter((slowdown) => slowdown === Infinity).length;
-  const known = slowdowns.some((slowdown) => slowdown !== null);
+/** Who suffers, in a sentence; if nobody does, how the worst fares. */
+function inWords(kind: Kind, fates: Fate[], from: number): string {
   const noun = kind === "hosts" ? "sending host" : "flow";
-  const many = count(slowdowns.length, noun);
-  if (slowdowns.length === 0) return "no flow was delivered anything.";
-  if (!known) return `${many}, by what they get of what they offer.`;
-  const none = starved > 0 ? `, ${starved} of them starved` : "";
+  const many = count(fates.length, noun);
+  const suffering = fates.filter((fate) => suffers(fate, from)).length;
+  const slowdowns = fates.flatMap(({ slowdown }) => slowdown ?? []);
+  const shares = fates.flatMap(({ share }) => share ?? []);
+  const least = (values: number[]) => percent(values.reduce((p, q) => Math.min(p, q), 1));
+  if (fates.length === 0) return "no flow was delivered anything.";
+  if (slowdowns.length === 0) {
+    const bound = percent(1 / from);
+    if (suffering > 0) return `${suffering} of ${many} get less than ${bound} of what they offer.`;
+    const worst = shares.length > 0 ? ` at least ${least(shares)} of` : "";
+    return `nobody: all of ${many} get${worst} what they offer; below ${bound} they would count.`;
+  }
   const run = kind === "hosts" ? "send" : "run";
-  const innocent = `${slowed} of ${many} that are not hot`;
-  return `${innocent} ${run} at least 1.5 times slower than alone${none}.`;
+  if (suffering === 0) {
+    const worst = least(slowdowns.map((slowdown) => 1 / slowdown));
+    const got = `${many} that are not hot get at least ${worst} of what they get alone`;
+    return `nobody: ${got}; from ${from} times slower on they would count.`;
+  }
+  const starved = slowdowns.filter((slowdown) => slowdown === Infinity).length;
+  const none = starved > 0 ? `, ${starved} of them starved` : "";
+  const innocent = `${suffering} of ${many} that are not hot`;
+  return `${innocent} ${run} at least ${from} times slower than alone${none}.`;
 }
 
 /** Flows of one sender together. */
@@ -136,7 +187,12 @@ function hostsOf(flows: Flow[]): Host[] {
 
 const HOSTS_SHOWN = 16;
 
-function hostTable(flows: Flow[], names: Names, open: (root: Channel) => void): HTMLElement {
+function hostTable(
+  flows: Flow[],
+  names: Names,
+  open: (root: Channel) => void,
+  first: number,
+): HTMLElement {
   const slow = (host: Host) => slowdownOf({ gbps: host.gbps, aloneGbps: host.alone });
   const worse = (host: Host) => slow(host) ?? 1 / Math.max(1e-9, host.share ?? 1);
   const hosts = hostsOf(flows).sort((p, q) => {
@@ -147,11 +203,11 @@ function hostTable(flows: Flow[], names: Names, open: (root: Channel) => void): 
   const heads = ["Host", "Flows", "Sends, Gbit/s", ...(alone ? ["Slowdown"] : [])];
   heads.push("Gets of offer", "Held back", "By root");
   const last = heads.length - 1;
-  const head = heads.map((text, i) =>
+  const cells = heads.map((text, i) =>
     html("th", { scope: "col", class: i > 0 && i < last && "number" }, text),
   );
   const number = (text: string) => html("td", { class: "number" }, text);
-  const rows = hosts.slice(0, HOSTS_SHOWN).map((host) => {
+  const row = (host: Host) => {
     const slowdown = slow(host);
     const [root] = [...host.roots].sort((p, q) => q[1] - p[1]);
     const by = html("td", {}, root ? null : "–");
@@ -171,13 +227,12 @@ function hostTable(flows: Flow[], names: Names, open: (root: Channel) => void): 
       number(percent(host.held)),
       by,
     );
-  });
-  const whole = html(
-    "table",
-    { class: "flows" },
-    html("thead", {}, html("tr", {}, ...head)),
-    html("tbody", {}, ...rows),
-  );
+  };
+  const body = html("tbody", {});
+  const show = (many: number) => body.replaceChildren(...hosts.slice(0, many).map(row));
+  const head = html("thead", {}, html("tr", {}, ...cells));
+  const whole = html("table", { class: "flows" }, head, body);
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hosts" };
-  return html("div", region, whole);
+  const shown = { first: Math.min(first, HOSTS_SHOWN), all: hosts.length };
+  return unfolding(html("div", region, whole), show, shown);
 }

@@ -1,5 +1,5 @@
 /** The plain tables and lists of the page. */
-import type { Report, Variant } from "./data";
+import type { Fact, Report, Variant } from "./data";
 import { html, section } from "./dom";
 import { percent, rate } from "./format";
 import { oddities } from "./headline";
@@ -76,8 +76,16 @@ export function deadlockCycle(variant: Variant): HTMLElement | null {
 
 /** Facts about the fabric and the run. */
 export function facts(report: Report): HTMLElement {
-  const pairs = report.facts.map(({ label, value }) =>
-    html("div", {}, html("dt", {}, label), html("dd", {}, value)),
+  const labels = new Map<string, Fact[]>();
+  for (const fact of report.facts) {
+    labels.set(fact.label, [...(labels.get(fact.label) ?? []), fact]);
+  }
+  const line = ({ value, variants = [] }: Fact) => {
+    const whose = variants.length > 0 ? `${variants.join(", ")}: ` : "";
+    return html("dd", {}, html("span", { class: "quiet" }, whose), value);
+  };
+  const pairs = [...labels].map(([label, facts]) =>
+    html("div", {}, html("dt", {}, label), ...facts.map(line)),
   );
   return section("facts", "Facts", html("dl", { class: "facts" }, ...pairs));
 }

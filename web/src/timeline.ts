@@ -8,8 +8,8 @@ export function timeText(us: number, endUs: number): string {
   return endUs >= 1000 ? `${fixed(us / 1000, 2)} ms` : `${fixed(us, us % 1 ? 1 : 0)} µs`;
 }
 
-/** The controls; keys work on the slider and on everything `keysOn` holds. */
-export function timeline(clock: Clock, keysOn: HTMLElement): HTMLElement {
+/** The controls. Keys work on the slider and on all that `keysOn` holds; `of` ends an instant. */
+export function timeline(clock: Clock, keysOn: HTMLElement, of: string): HTMLElement {
   const steps = Math.round(clock.endUs / clock.stepUs);
   const play = html("button", { type: "button", class: "play", id: "play" }, "▶ Play");
   const slider = html("input", {
@@ -35,7 +35,7 @@ export function timeline(clock: Clock, keysOn: HTMLElement): HTMLElement {
     if (us !== null) slider.value = String(Math.round(us / clock.stepUs));
     const to = (us ?? 0) + clock.stepUs;
     const span = `${timeText(us ?? 0, clock.endUs)} – ${timeText(to, clock.endUs)}`;
-    said.textContent = us === null ? "mean of the measured part" : span;
+    said.textContent = us === null ? "mean of the measured part" : span + of;
     slider.setAttribute("aria-valuetext", said.textContent);
   };
   clock.onChange(show);

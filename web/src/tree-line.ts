@@ -16,8 +16,10 @@ export function treeLine(
 ): (string | Node)[] {
   if (!trees) return [];
   const parts: Child[] = [];
-  const named = trees.roots.slice(0, NAMED);
-  if (trees.roots.length > 0) parts.push("Congestion tree: ");
+  // A full link that nobody waits for is no tree.
+  const roots = trees.roots.filter(({ branches }) => branches > 0);
+  const named = roots.slice(0, NAMED);
+  if (roots.length > 0) parts.push("Congestion tree: ");
   named.forEach((root, i) => {
     const button = html("button", { type: "button", class: "link" }, names.channel(root.channel));
     button.addEventListener("click", () => open(root.channel));
@@ -25,12 +27,12 @@ export function treeLine(
     const deep = `, ${count(root.depth, "step")} deep`;
     parts.push(i > 0 ? "; " : "", button, ` ${held}${deep}`);
   });
-  const others = trees.roots.slice(NAMED);
+  const others = roots.slice(NAMED);
   if (others.length > 0) {
     const branches = others.reduce((sum, { branches }) => sum + branches, 0);
     parts.push(`; ${others.length} more with ${count(branches, "channel")}`);
   }
-  if (trees.roots.length > 0) parts.push(". ");
+  if (roots.length > 0) parts.push(". ");
   if (trees.circle > 0) parts.push(`${count(trees.circle, "channel")} wait in a circle. `);
   const { unknown } = trees;
   if (unknown > 0) parts.push(`${count(unknown, "channel")} held back without a root.`);

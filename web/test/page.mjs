@@ -44,5 +44,9 @@ export const textOf = (page, selector) =>
 export const textsOf = (page, selector) =>
   page.run(`[...document.querySelectorAll("${selector}")].map((e) => e.innerText.trim())`);
 
+/** Texts of all elements of a drawing. */
+export const textsOfSvg = (page, selector) =>
+  page.run(`[...document.querySelectorAll("${selector}")].map((e) => e.textContent)`);
+
 /** Presses an element. */
 export const press = (page, selector) => page.run(`document.querySelector("${selector}").click()`);

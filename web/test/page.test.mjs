@@ -285,6 +285,19 @@ test("data that is no report says why", async () => {
   await failure(broken, /variants\[1\]\.links\.wait_forward has 255 values .* 256 links/);
 });
 
+test("facts are said once for the variants they are true of", async () => {
+  const data = structuredClone(DATA.torus);
+  data.facts = [
+    { label: "fabric", value: "64 hosts" },
+    { label: "routing", value: "dor", variants: ["a", "b"] },
+    { label: "routing", value: "min-hop", variants: ["c"] },
+  ];
+  await withPage(data, {}, async (page) => {
+    assert.deepEqual(await textsOf(page, ".facts dt"), ["fabric", "routing"]);
+    assert.deepEqual(await textsOf(page, ".facts dd"), ["64 hosts", "a, b: dor", "c: min-hop"]);
+  });
+});
+
 test("odd fabrics are drawn too: parallel cables, no samples, a single switch", async () => {
   const data = structuredClone(DATA.torus);
   const node = (name, kind, x, y) => ({ name, kind, x, y });

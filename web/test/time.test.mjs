@@ -168,13 +168,63 @@ test("two variants stand side by side on one slider, and are pointed at together
 test("who suffers most comes first, with the root that holds it back", async () => {
   await withPage(DATA, {}, async (page) => {
     assert.match(await textOf(page, "#sufferers .note"), /1 of 2 flows that are not hot/);
+    // The other flow runs as fast as alone: it is there for who asks for it.
+    assert.equal((await textsOf(page, "#sufferers tbody tr")).length, 1);
+    await press(page, "#sufferers .more");
     const rows = await textsOf(page, "#sufferers tbody tr");
     assert.match(rows[0], /^h2 → h4.*2\.00×.*75\s%.*→ h3\[1\]$/s);
     assert.match(rows[1], /^h4 → h2.*1\.00×.*0\s%\s+50\s%\s+–$/s);
     await press(page, "#sufferers-hosts");
     assert.match((await textsOf(page, "#sufferers tbody tr"))[0], /^h2\s+1\s+3\.00\s+2\.00×/);
     await press(page, "#map-variant-1");
-    assert.match(await textOf(page, "#sufferers .note"), /two lanes/);
+    assert.match(await textOf(page, "#sufferers .note"), /two lanes, seed 1: 1 of 2/);
+    const compared = await textsOf(page, ".by-variant li");
+    assert.deepEqual(compared, ["one lane 1 of 2", "two lanes 1 of 2"]);
+    await press(page, ".by-variant button");
+    assert.match(await textOf(page, "#sufferers .note"), /^Variant one lane, seed 1/);
+  });
+});
+
+test("nobody suffers where all get nearly what they could", async () => {
+  const data = small();
+  data.variants.splice(1);
+  const { flows } = data.variants[0].over_time;
+  flows.alone_gbps = [null, 3.3, 8];
+  await withPage(data, {}, async (page) => {
+    const said = /^Nobody: 2 flows that are not hot get at least 91\s% of what they get alone/;
+    assert.match(await textOf(page, "#sufferers .note"), said);
+    const hidden = `document.querySelector("#sufferers .scroll").hidden`;
+    assert.equal(await page.run(hidden), true);
+    await press(page, "#sufferers .more");
+    assert.equal(await page.run(hidden), false);
+    assert.equal((await textsOf(page, "#sufferers tbody tr")).length, 2);
+  });
+  flows.alone_gbps = [null, null, null];
+  for (const [share, said] of [
+    [0.89, /^Nobody: all of 2 flows get at least 89\s% of what they offer/],
+    [0.5, /^1 of 2 flows get less than 80\s% of what they offer\.$/],
+  ]) {
+    flows.share = [0.3, share, 1];
+    await withPage(data, {}, async (page) => {
+      assert.match(await textOf(page, "#sufferers .note"), said);
+    });
+  }
+});
+
+test("what is one seed's says which, and what paths are worth is said", async () => {
+  const data = small();
+  const note = "Routing is adaptive: packets may have taken others.";
+  data.variants[0].over_time.paths_note = note;
+  await withPage(data, {}, async (page) => {
+    const captions = await textsOf(page, "figcaption");
+    assert.deepEqual(captions.slice(0, 2), ["one lane seed 1 of 2", "two lanes seed 1 of 2"]);
+    await show(page, 1);
+    assert.match(await textOf(page, "#time-text"), /µs, seed 1$/);
+    assert.equal(await textOf(page, ".paths"), note);
+    await press(page, "#worst button.link");
+    assert.ok((await textsOf(page, ".inspector .note")).includes(note));
+    await press(page, "#map-variant-1");
+    assert.equal(await page.run(`document.querySelector(".paths").hidden`), true);
   });
 });
 
@@ -182,6 +232,8 @@ test("a sweep is curves and a table, and says what had not converged", async () 
   await withPage(sweep(), {}, async (page) => {
     const titles = await textsOf(page, "h2");
     assert.deepEqual(titles, ["Sweep", "Facts", "Not modelled", "Reproduce"]);
+    const varied = /^Varied: \S+ \(\d values\), \S+ \(2 values\)\. /;
+    assert.match(await textOf(page, "#sweep .note"), varied);
     assert.deepEqual((await textsOf(page, ".curve-keys li")).slice(0, 2), ["lanes 1", "lanes 2"]);
     assert.equal(await page.run(`document.querySelectorAll("#sweep canvas").length`), 2);
     const rows = await textsOf(page, ".points tbody tr");

@@ -27,7 +27,7 @@ pub(crate) enum Routed {
 }
 
 /// A labelled fact about a variant.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Fact {
     /// What it is about.
     pub label: String,

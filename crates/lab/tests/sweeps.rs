@@ -201,6 +201,7 @@ fn points_do_not_depend_on_the_threads_and_agree_with_single_runs() {
         assert_eq!(found["values"]["sim.mtu"], 2.0);
     }
     assert_eq!((one.points.len(), one.asked, one.known), (8, 4, 0));
+    the_page_says_what_was_asked(&fs::read_to_string(scratch.0.join("one/report.html")).unwrap());
     let (table, names) = one.table();
     assert_eq!((table.rows.len(), names), (8, 3));
     let file = fs::File::open(scratch.0.join("one/points.parquet")).unwrap();
@@ -208,6 +209,29 @@ fn points_do_not_depend_on_the_threads_and_agree_with_single_runs() {
     let row = rows.get_row_iter(None).unwrap().nth(7).unwrap().unwrap();
     assert_eq!((row.get_double(0).unwrap(), row.get_double(1).unwrap()), (0.5, 2.0));
     assert_eq!(row.get_string(2).unwrap(), "large");
+}
+
+/// Of the sweep of load and MTU above: where most is delivered, on what fabric, what was varied.
+fn the_page_says_what_was_asked(page: &str) {
+    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let summary = data["summary"].as_str().unwrap();
+    assert!(summary.starts_with("At most 0."), "{summary}");
+    assert!(summary.contains(" of the senders' links' rate is delivered: load 0.5, mtu "));
+    let facts = data["facts"].as_array().unwrap();
+    let value = |label: &str| {
+        let fact = facts.iter().find(|fact| fact["label"] == label);
+        fact.unwrap_or_else(|| panic!("no {label} in {facts:?}"))["value"].as_str().unwrap()
+    };
+    assert_eq!(value("varied traffic.load"), "0.2, 0.5");
+    assert_eq!(value("varied sim.mtu"), "1, 2 KiB");
+    assert_eq!(value("finished"), "4 points");
+    assert!(value("fabric").starts_with("8 hosts, 1 switch"), "{}", value("fabric"));
+    assert!(value("reachability").starts_with("all 56 paths"));
+    // What differs from point to point is told where it is little.
+    let loads = value("traffic all");
+    assert!(loads.contains("load 0.2,") && loads.contains("; background; "), "{loads}");
+    assert!(data["not_modelled"].as_array().unwrap().len() > 3);
 }
 
 /// Raises the flag once a share is done.

@@ -6,6 +6,7 @@ use super::layout::layout;
 use super::map::Map;
 use super::over_time::{OverTime, over_time};
 use super::paths::drawn;
+use super::suffering::SUFFERS_FROM;
 use super::sweep::{SweepData, SweepPage};
 use crate::measure::{ChannelFigures, Estimate};
 use crate::prepare::Fact;
@@ -31,9 +32,10 @@ pub(super) struct Report {
     command: String,
     seeds: Vec<u64>,
     status: Status,
+    suffers_from: f64,
     headline: Headline,
     published: Vec<PublishedRow>,
-    facts: Vec<Fact>,
+    facts: Vec<FactData>,
     oddities: Vec<String>,
     fabric: Option<FabricData>,
     variants: Vec<VariantData>,
@@ -51,6 +53,8 @@ struct Headline {
 #[derive(Serialize)]
 struct HeadlineRow {
     variant: String,
+    /// What is different in it, in one line; may be empty.
+    summary: String,
     /// Seeds that had not settled when they ended.
     unsettled: Vec<u64>,
     cells: BTreeMap<&'static str, Cell>,
@@ -73,12 +77,23 @@ struct PublishedRow {
 }
 
 #[derive(Serialize)]
+struct FactData {
+    label: String,
+    value: String,
+    /// Those it is true of; empty if it is true of all.
+    variants: Vec<String>,
+}
+
+#[derive(Serialize)]
 struct FabricData {
     structure: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     levels: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dims: Option<Vec<u32>>,
+    /// Names of the groups of switches it is drawn by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
     nodes: Vec<NodeData>,
     links: Vec<LinkData>,
 }
@@ -91,6 +106,8 @@ struct NodeData {
     y: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -104,6 +121,8 @@ struct LinkData {
 #[derive(Serialize)]
 struct VariantData {
     name: String,
+    /// The seed whose time series and flows are shown; nothing if it was not run.
+    seed: Option<u64>,
     links: LinkLoads,
     hosts_hot: Vec<u32>,
     series: SeriesSet,
@@ -178,6 +197,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         command: result.command.clone(),
         seeds: experiment.plan.all_seeds().collect(),
         status: result.status(),
+        suffers_from: SUFFERS_FROM,
         headline: headline_data(result),
         published: published(result),
         facts: facts(result),
@@ -200,9 +220,10 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         command: page.command.clone(),
         seeds: page.seeds.clone(),
         status: page.status,
+        suffers_from: SUFFERS_FROM,
         headline: Headline { columns: Vec::new(), rows: Vec::new() },
         published: Vec::new(),
-        facts: page.facts.clone(),
+        facts: page.facts.iter().map(|fact| fact_data(fact.clone(), Vec::new())).collect(),
         oddities: page.oddities.clone(),
         fabric: None,
         variants: Vec::new(),
@@ -225,8 +246,13 @@ fn headline_data(result: &RunResult) -> Headline {
         let runs = same.flat_map(|variant| &variant.runs);
         runs.filter(|run| !run.figures.warm_up.converged).map(|run| run.seed).collect()
     };
+    let summary = |name: &str| {
+        let spec = result.experiment.variants.iter().find(|spec| spec.name == name);
+        spec.map_or(String::new(), |spec| spec.summary.clone())
+    };
     let row = |(variant, cells): (String, Vec<Option<Estimate>>)| HeadlineRow {
         unsettled: unsettled(&variant),
+        summary: summary(&variant),
         variant,
         cells: keys.iter().copied().zip(cells.into_iter().map(cell)).collect(),
     };
@@ -244,49 +270,61 @@ fn published(result: &RunResult) -> Vec<PublishedRow> {
     result.published().into_iter().map(row).collect()
 }
 
-/// Facts all variants share once, the others with the variant's name.
-fn facts(result: &RunResult) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = Vec::new();
-    let several = result.variants.len() > 1;
-    for variant in &result.variants {
-        for fact in variant.prepared.facts.iter() {
-            let everywhere =
-                result.variants.iter().all(|other| other.prepared.facts.contains(fact));
-            let label = match several && !everywhere {
-                true => format!("{}: {}", variant.name, fact.label),
-                false => fact.label.clone(),
-            };
-            let fact = Fact { label, value: fact.value.clone() };
-            if !facts.contains(&fact) {
-                facts.push(fact);
-            }
+fn fact_data(fact: Fact, variants: Vec<String>) -> FactData {
+    FactData { label: fact.label, value: fact.value, variants }
+}
+
+/// Facts in the order they are found in, those of one label together; what variants do not share
+/// is said once for all that have it.
+fn facts(result: &RunResult) -> Vec<FactData> {
+    let mut labels: Vec<String> = Vec::new();
+    let mut found: Vec<(Fact, Vec<String>)> = Vec::new();
+    let mut add = |fact: Fact, variant: &str| {
+        if !labels.contains(&fact.label) {
+            labels.push(fact.label.clone());
         }
-    }
-    let plan = &result.experiment.plan;
-    let add = |label: &str, value: String| Fact { label: label.to_owned(), value };
-    facts.push(add("simulated time", crate::experiment::exact_time(plan.duration)));
+        match found.iter_mut().find(|(known, _)| *known == fact) {
+            Some((_, variants)) => variants.push(variant.to_owned()),
+            None => found.push((fact, vec![variant.to_owned()])),
+        }
+    };
+    let made = |label: &str, value: String| Fact { label: label.to_owned(), value };
+    let duration = crate::experiment::exact_time(result.experiment.plan.duration);
     for variant in &result.variants {
+        for fact in &variant.prepared.facts {
+            add(fact.clone(), &variant.name);
+        }
+        add(made("simulated time", duration.clone()), &variant.name);
         let parts = variant.runs.iter().map(|run| {
             let part = &run.figures.warm_up;
             format!("{:.0}–{:.0} µs", part.from_us, part.to_us)
         });
         let mut parts: Vec<String> = parts.collect();
         parts.dedup();
-        let label = match several {
-            true => format!("{}: measured", variant.name),
-            false => "measured".to_owned(),
-        };
-        facts.push(add(&label, parts.join(", ")));
+        add(made("measured", parts.join(", ")), &variant.name);
     }
-    facts
+    let place = |fact: &Fact| labels.iter().position(|label| *label == fact.label);
+    found.sort_by_key(|(fact, _)| place(fact));
+    let all = result.variants.len();
+    let data = |(fact, variants): (Fact, Vec<String>)| match variants.len() == all {
+        true => fact_data(fact, Vec::new()),
+        false => fact_data(fact, variants),
+    };
+    found.into_iter().map(data).collect()
 }
 
 fn fabric_data(result: &RunResult, fabric: &Fabric) -> FabricData {
     let layout = layout(fabric);
     let node = |(node, (x, y, level)): (&clearlane_fabric::Node, &(f64, f64, Option<u32>))| {
         let kind = if node.is_switch() { "switch" } else { "host" };
-        NodeData { name: node.name.clone(), kind, x: *x, y: *y, level: *level }
+        NodeData { name: node.name.clone(), kind, x: *x, y: *y, level: *level, group: None }
     };
+    let mut nodes: Vec<NodeData> = fabric.nodes().iter().zip(&layout.places).map(node).collect();
+    for (index, group) in layout.groups.iter().enumerate() {
+        for id in &group.switches {
+            nodes[id.index()].group = Some(index);
+        }
+    }
     let forced = result.variants.first().and_then(|v| v.prepared.parameters.link_rate);
     let link = |link: &clearlane_fabric::Link| LinkData {
         a: link.a.node.0,
@@ -298,7 +336,8 @@ fn fabric_data(result: &RunResult, fabric: &Fabric) -> FabricData {
         structure: layout.structure,
         levels: layout.levels,
         dims: layout.dims,
-        nodes: fabric.nodes().iter().zip(&layout.places).map(node).collect(),
+        groups: layout.groups.into_iter().map(|group| group.name).collect(),
+        nodes,
         links: fabric.links().iter().map(link).collect(),
     }
 }
@@ -343,6 +382,7 @@ fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> Varian
     };
     VariantData {
         name: variant.name.clone(),
+        seed: variant.runs.first().map(|run| run.seed),
         links,
         hosts_hot: hosts_hot(variant, map),
         series: series(variant),

@@ -1,14 +1,20 @@
 //! Where nodes are drawn: a tree by levels, a grid by coordinates, anything else by distance from
-//! the hosts, and in a circle where every switch has hosts.
+//! the hosts; where every switch has hosts, by groups, or in a circle if there are none.
 
+use super::groups::{Group, groups};
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
+
+/// Height over width of a drawing by groups; the page draws it so (`web/src/layout-graph.ts`).
+const ASPECT: f64 = 0.6;
 
 /// The fabric as a drawing.
 pub(super) struct Layout {
     pub(super) structure: &'static str,
     pub(super) levels: Option<u32>,
     pub(super) dims: Option<Vec<u32>>,
+    /// Groups of switches, where that is what it is drawn by.
+    pub(super) groups: Vec<Group>,
     /// By node: x, y in 0..1, level of a tree's switch.
     pub(super) places: Vec<(f64, f64, Option<u32>)>,
 }
@@ -19,14 +25,25 @@ pub(super) fn layout(fabric: &Fabric) -> Layout {
         (Ok(grid), _) => of_grid(fabric, &grid),
         (_, Ok(tree)) => {
             let places = by_level(fabric, tree.height());
-            Layout { structure: "tree", levels: Some(tree.height()), dims: None, places }
+            Layout {
+                structure: "tree",
+                levels: Some(tree.height()),
+                dims: None,
+                groups: Vec::new(),
+                places,
+            }
         }
         _ => {
             let top = structure::levels(fabric).into_iter().flatten().max().unwrap_or(0);
             // One row of switches would draw all cables onto one line.
-            let mut places = if top == 0 { around(fabric) } else { by_level(fabric, top + 1) };
+            let groups = if top == 0 { groups(fabric) } else { Vec::new() };
+            let mut places = match top {
+                0 if groups.is_empty() => around(fabric),
+                0 => by_group(fabric, &groups),
+                _ => by_level(fabric, top + 1),
+            };
             places.iter_mut().for_each(|place| place.2 = None);
-            Layout { structure: "graph", levels: None, dims: None, places }
+            Layout { structure: "graph", levels: None, dims: None, groups, places }
         }
     };
     hang_hosts(fabric, &mut layout.places);
@@ -35,7 +52,7 @@ pub(super) fn layout(fabric: &Fabric) -> Layout {
 
 /// A name as a key in which `leaf9` comes before `leaf10`: words and numbers by turns, numbers by
 /// their length without leading zeros, then by their digits.
-fn natural(name: &str) -> Vec<(String, usize, String)> {
+pub(super) fn natural(name: &str) -> Vec<(String, usize, String)> {
     let mut parts = vec![(String::new(), 0, String::new())];
     let mut in_number = false;
     for c in name.chars() {
@@ -91,6 +108,42 @@ fn around(fabric: &Fabric) -> Vec<(f64, f64, Option<u32>)> {
     places
 }
 
+/// Groups on an ellipse, evenly far from each other, the switches of each in a ring.
+fn by_group(fabric: &Fabric, groups: &[Group]) -> Vec<(f64, f64, Option<u32>)> {
+    const STEPS: usize = 2000;
+    let mut places = vec![(0.5, 0.5, None); fabric.nodes().len()];
+    // Of the width, as all lengths here; rings do not reach beyond the edge or into each other.
+    let mut ring: f64 = 0.07;
+    let mut centres = Vec::new();
+    for _ in 0..2 {
+        let radii = (0.5 - ring, ASPECT / 2.0 - ring);
+        let at = |step: usize| {
+            let angle = std::f64::consts::TAU * step as f64 / STEPS as f64;
+            (radii.0 * angle.sin(), -radii.1 * angle.cos())
+        };
+        let apart = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1);
+        let around: f64 = (0..STEPS).map(|step| apart(at(step), at(step + 1))).sum();
+        let pitch = around / groups.len() as f64;
+        let mut gone = 0.0;
+        centres.clear();
+        for step in 0..STEPS {
+            if gone >= pitch * centres.len() as f64 - 1e-9 && centres.len() < groups.len() {
+                centres.push(at(step));
+            }
+            gone += apart(at(step), at(step + 1));
+        }
+        ring = ring.min(0.32 * pitch);
+    }
+    for (group, (x, y)) in groups.iter().zip(centres) {
+        for (index, id) in group.switches.iter().enumerate() {
+            let angle = std::f64::consts::TAU * index as f64 / group.switches.len() as f64;
+            let (aside, down) = (x + ring * angle.sin(), y - ring * angle.cos());
+            places[id.index()] = (0.5 + aside, 0.5 + down / ASPECT, None);
+        }
+    }
+    places
+}
+
 /// Even dimensions to the right, odd ones downwards; of more than two, the higher ones repeat the
 /// plane of the lower with a gap.
 fn of_grid(fabric: &Fabric, grid: &Grid) -> Layout {
@@ -113,7 +166,13 @@ fn of_grid(fabric: &Fabric, grid: &Grid) -> Layout {
             places[id.index()] = (share(axis(coordinates, 0)), share(axis(coordinates, 1)), None);
         }
     }
-    Layout { structure: "grid", levels: None, dims: Some(grid.dims.clone()), places }
+    Layout {
+        structure: "grid",
+        levels: None,
+        dims: Some(grid.dims.clone()),
+        groups: Vec::new(),
+        places,
+    }
 }
 
 /// Hosts stand at their switch, in the order of its ports.
@@ -154,6 +213,29 @@ mod tests {
             at.filter(|place| place.2 == Some(level)).map(|place| place.1).next().unwrap()
         };
         assert!(y(0) > y(1));
+    }
+
+    #[test]
+    fn switches_stand_nearest_to_their_own_group() {
+        let (_, layout) = places_of("dragonfly:a=4,p=2,h=2");
+        assert_eq!((layout.structure, layout.groups.len()), ("graph", 9));
+        let place = |id: &NodeId| layout.places[id.index()];
+        let middle = |group: &Group| {
+            let count = group.switches.len() as f64;
+            let sum = |of: fn((f64, f64, Option<u32>)) -> f64| {
+                group.switches.iter().map(|id| of(place(id))).sum::<f64>() / count
+            };
+            (sum(|place| place.0), sum(|place| place.1))
+        };
+        let middles: Vec<(f64, f64)> = layout.groups.iter().map(middle).collect();
+        for (own, group) in layout.groups.iter().enumerate() {
+            for (x, y, _) in group.switches.iter().map(place) {
+                let apart = |(a, b): (f64, f64)| (a - x).hypot((b - y) * ASPECT);
+                for other in (0..middles.len()).filter(|other| *other != own) {
+                    assert!(1.5 * apart(middles[own]) < apart(middles[other]));
+                }
+            }
+        }
     }
 
     #[test]

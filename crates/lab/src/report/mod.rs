@@ -6,12 +6,14 @@ mod data;
 mod finding;
 mod flows;
 mod frames;
+mod groups;
 mod layout;
 mod map;
 mod over_time;
 mod packed;
 mod paths;
 mod picture;
+mod suffering;
 mod sweep;
 
 pub use picture::{Theme, picture};

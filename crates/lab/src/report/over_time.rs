@@ -8,6 +8,7 @@ use super::map::{Map, rate};
 use super::packed::Packed;
 use super::paths::{Paths, drawn};
 use crate::measure::History;
+use crate::prepare::Routed;
 use crate::result::{SeedResult, VariantResult};
 use clearlane_fabric::NodeId;
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub(super) struct OverTime {
     cause: Packed,
     /// False if the tables' paths are not known, and with them no causes.
     paths: bool,
+    /// What a reader should know about the paths.
+    paths_note: Option<&'static str>,
     /// Nodes with a row in `queue`.
     switches: Vec<u32>,
     /// Bytes in the buffers of each switch at the end of a frame.
@@ -143,12 +146,28 @@ pub(super) fn over_time(
         load: rows(&channels.busy),
         wait: rows(&channels.wait),
         cause: Packed::whole(causes),
+        paths_note: paths_note(&variant.prepared.routed),
         paths: flows.iter().any(|flow| !flow.path.channels.is_empty()),
         switches,
         queue: Packed::scaled(queue.into_iter(), top),
         queue_bytes_max: top,
         flows: flows_data(variant, run, history, (&frames, &channels), flows, (map, variants)),
     })
+}
+
+/// Where the paths shown are not those that packets took, or not known.
+fn paths_note(routed: &Routed) -> Option<&'static str> {
+    match routed {
+        Routed::Rule(_) => Some(
+            "Forwarding is by rule: the paths of flows are not known, so no congestion tree is \
+             drawn and no flow listed at a link.",
+        ),
+        Routed::Tables(subnet) if subnet.adaptive.is_some() => Some(
+            "Routing is adaptive: the congestion tree and the flows at a link follow the tables' \
+             paths; packets may have taken others.",
+        ),
+        Routed::Tables(_) => None,
+    }
 }
 
 /// Bytes in each switch at the end of each frame: what came in by its cables less what went out,

@@ -23,6 +23,8 @@ pub(crate) struct HeadlineColumn {
     pub(crate) label: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) better: Option<Better>,
+    /// What it measures, in one line.
+    pub(crate) explained: &'static str,
     #[serde(skip)]
     measure: Measure,
 }
@@ -45,7 +47,15 @@ fn column(
         "us" => "µs",
         unit => unit,
     };
-    HeadlineColumn { key, label, unit, better, measure: Measure::Value { quantity, scope } }
+    let explained = quantity.entry().summary;
+    HeadlineColumn {
+        key,
+        label,
+        unit,
+        better,
+        explained,
+        measure: Measure::Value { quantity, scope },
+    }
 }
 
 /// What is shown depends on whose side there is: hot flows and victims, or everybody.

@@ -5,6 +5,7 @@ use super::{Point, Sweep};
 use crate::LabError;
 use crate::experiment::{Experiment, FabricSource, Routing};
 use crate::measure::Estimate;
+use crate::prepare::Fact;
 use crate::report::SweepFigure;
 use crate::result::{RunResult, Status};
 use crate::results::headline;
@@ -32,6 +33,8 @@ pub(super) struct Record {
     /// By row of `[[published]]`, what this point says.
     pub(super) published: Vec<Option<Estimate>>,
     pub(super) oddities: Vec<String>,
+    /// What all variants of the point have in common.
+    pub(super) facts: Vec<Fact>,
     /// The report of the point, relative to the folder.
     pub(super) run: Option<String>,
 }
@@ -56,9 +59,17 @@ impl Record {
             variants: variants.map(variant).collect(),
             published: result.published().into_iter().map(|row| row.obtained).collect(),
             oddities: result.oddities(),
+            facts: facts(result),
             run,
         }
     }
+}
+
+/// The facts that all variants share.
+fn facts(result: &RunResult) -> Vec<Fact> {
+    let Some((first, others)) = result.variants.split_first() else { return Vec::new() };
+    let shared = |fact: &&Fact| others.iter().all(|other| other.prepared.facts.contains(fact));
+    first.prepared.facts.iter().filter(shared).cloned().collect()
 }
 
 /// What the points of a sweep ask, each as a fingerprint. A file that several points read is read

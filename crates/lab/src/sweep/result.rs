@@ -53,6 +53,7 @@ pub struct SweepResult {
     pub known: usize,
     published: Vec<PublishedRow>,
     oddities: Vec<String>,
+    facts: Vec<Fact>,
 }
 
 #[derive(Serialize)]
@@ -112,6 +113,7 @@ impl SweepResult {
             axes: sweep.axes.iter().map(axis).collect(),
             published: published(sweep, &done),
             oddities: oddities(sweep, &records),
+            facts: facts(&done),
             asked: sweep.points.len(),
             finished: done.len(),
             known,
@@ -191,8 +193,6 @@ impl SweepResult {
             false => format!("{}: {}", experiment.name, experiment.summary),
         };
         let fact = |label: &str, value: String| Fact { label: label.into(), value };
-        let varied = |axis: &SweepAxis| format!("{} ({} values)", axis.key, axis.values.len());
-        let varied: Vec<String> = self.axes.iter().map(varied).collect();
         let finished = match self.finished == self.asked {
             true => format!("{} points", self.asked),
             false => format!("{} of {} points", self.finished, self.asked),
@@ -204,28 +204,84 @@ impl SweepResult {
             command: self.command.clone(),
             seeds: experiment.plan.all_seeds().collect(),
             status: self.status(),
-            facts: vec![
-                fact("varied", varied.join(", ")),
-                fact("finished", finished),
-                fact("simulated time", format!("{duration} per run")),
-            ],
+            facts: self
+                .axes
+                .iter()
+                .map(|axis| fact(&format!("varied {}", axis.key), values(axis)))
+                .chain([
+                    fact("finished", finished),
+                    fact("simulated time", format!("{duration} per run")),
+                ])
+                .chain(self.facts.iter().cloned())
+                .collect(),
             oddities: self.oddities.clone(),
             data: self.data(),
         })
     }
 
-    /// The finding in one sentence: how much is delivered at most.
+    /// The finding in one or two sentences: deadlocks, then how slow victims get, or how much is
+    /// delivered at most, and at which points.
     fn finding(&self) -> String {
-        let Some(index) = self.figures.iter().position(|figure| figure.key == "delivered") else {
-            return String::new();
+        let stuck = |point: &&VariantPoint| point.status == Status::Deadlock;
+        let deadlocks = self.points.iter().filter(stuck).count();
+        let mut said = match deadlocks {
+            0 => String::new(),
+            all if all == self.points.len() => return "The network deadlocks everywhere.".into(),
+            some => format!("The network deadlocks in {some} of {} runs. ", self.points.len()),
         };
-        let of =
-            |point: &VariantPoint| Some((point.figures.get(index)?.as_ref()?.mean, point.status));
-        let most = self.points.iter().filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0));
-        most.map_or(String::new(), |(most, _)| {
-            let most = crate::table::significant(most);
-            format!("At most {most} of the senders' links' rate is delivered.")
-        })
+        let number = crate::table::significant;
+        if let Some((least, most)) = self.ends("slowdown") {
+            let (from, to) = (number(least.1), number(most.1));
+            said += &match from == to {
+                true => format!("The hot flows slow the victims down {from} times everywhere."),
+                false => format!(
+                    "The hot flows slow the victims down between {from} times ({}) and {to} times \
+                     ({}).",
+                    self.place(least.0),
+                    self.place(most.0)
+                ),
+            };
+        } else if let Some((_, (point, most))) = self.ends("delivered") {
+            let (most, place) = (number(most), self.place(point));
+            said += &format!("At most {most} of the senders' links' rate is delivered: {place}.");
+        }
+        said.trim_end().to_owned()
+    }
+
+    /// The points with the least and the most of a figure, the first of equals. A network that
+    /// stands still is neither.
+    fn ends(&self, key: &str) -> Option<(Extreme<'_>, Extreme<'_>)> {
+        let index = self.figures.iter().position(|figure| figure.key == key)?;
+        let mut ends: Option<(Extreme<'_>, Extreme<'_>)> = None;
+        for point in self.points.iter().filter(|point| point.status != Status::Deadlock) {
+            let Some(mean) = point.figures.get(index).copied().flatten().map(|e| e.mean) else {
+                continue;
+            };
+            let (least, most) = ends.get_or_insert(((point, mean), (point, mean)));
+            if mean < least.1 {
+                *least = (point, mean);
+            }
+            if mean > most.1 {
+                *most = (point, mean);
+            }
+        }
+        ends
+    }
+
+    /// Where on the grid a point is, in words.
+    fn place(&self, point: &VariantPoint) -> String {
+        let axes = self.axes.iter().zip(&point.at).filter(|(axis, _)| axis.values.len() > 1);
+        let at = axes.filter_map(|(axis, at)| Some((axis, axis.values.get(*at)?)));
+        let mut words: Vec<String> = at
+            .map(|(axis, value)| {
+                let unit = if axis.unit.is_empty() { "" } else { " " };
+                format!("{} {}{unit}{}", axis.label, text(value), axis.unit)
+            })
+            .collect();
+        if self.points.iter().any(|other| other.variant != point.variant) {
+            words.push(point.variant.clone());
+        }
+        words.join(", ")
     }
 
     /// What the page draws.
@@ -245,6 +301,60 @@ impl SweepResult {
             points: self.points.iter().map(point).collect(),
         }
     }
+}
+
+/// A point and a figure of it.
+type Extreme<'a> = (&'a VariantPoint, f64);
+
+/// A value as people read it.
+fn text(value: &AxisValue) -> String {
+    match value {
+        AxisValue::Number(number) => {
+            // Four significant digits, none of them a zero that says nothing.
+            let place = if *number == 0.0 { 0 } else { number.abs().log10().floor() as i32 };
+            let text = format!("{number:.*}", (3 - place).clamp(0, 9) as usize);
+            match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => text,
+            }
+        }
+        AxisValue::Text(text) => text.clone(),
+    }
+}
+
+/// The values of an axis: all of them, or how many there are from where to where.
+fn values(axis: &SweepAxis) -> String {
+    const TOLD: usize = 8;
+    let unit = if axis.unit.is_empty() { String::new() } else { format!(" {}", axis.unit) };
+    match axis.values.as_slice() {
+        [first @ AxisValue::Number(_), .., last @ AxisValue::Number(_)]
+            if axis.values.len() > TOLD =>
+        {
+            format!("{} to {}{unit}, {} values", text(first), text(last), axis.values.len())
+        }
+        all => format!("{}{unit}", all.iter().map(text).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The facts of the points: of those that differ, both of two, else one of them and how many more.
+fn facts(done: &[&Record]) -> Vec<Fact> {
+    const TOLD: usize = 2;
+    let mut labels: Vec<(&str, Vec<&str>)> = Vec::new();
+    for fact in done.iter().flat_map(|record| &record.facts) {
+        match labels.iter_mut().find(|(label, _)| *label == fact.label) {
+            Some((_, values)) if values.contains(&fact.value.as_str()) => {}
+            Some((_, values)) => values.push(&fact.value),
+            None => labels.push((&fact.label, vec![&fact.value])),
+        }
+    }
+    let fact = |(label, values): (&str, Vec<&str>)| Fact {
+        label: label.to_owned(),
+        value: match values.len() {
+            few if few <= TOLD => values.join("; "),
+            many => format!("{}; {} others at other points", values[0], many - 1),
+        },
+    };
+    labels.into_iter().map(fact).collect()
 }
 
 fn axis(axis: &Axis) -> SweepAxis {
@@ -319,10 +429,10 @@ fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
     if missing > 0 {
         said.push(format!("{missing} of {} points are missing; run it again", records.len()));
     }
+    let axes: Vec<SweepAxis> = sweep.axes.iter().map(axis).collect();
     let place = |index: &usize| {
-        let texts = sweep.axes.iter().zip(&sweep.points[*index].at).filter_map(|(axis, at)| {
-            let text = axis.texts().get(*at)?.clone();
-            Some(format!("{} {text}", axis.key().rsplit('.').next()?))
+        let texts = axes.iter().zip(&sweep.points[*index].at).filter_map(|(axis, at)| {
+            Some(format!("{} {}", axis.label, text(axis.values.get(*at)?)))
         });
         texts.collect::<Vec<_>>().join(", ")
     };
