@@ -174,6 +174,22 @@ export interface Variant {
   deadlock: DeadlockHop[] | null;
   /** What happened over time in the first seed; null if it was not run. */
   over_time?: OverTime | null;
+  /** What congestion mechanisms did in the first seed; absent without any. */
+  control?: Control | null;
+}
+
+/** What the mechanisms of a variant did, sampled like `series`. */
+export interface Control {
+  /** Their names, that of the one which decides when packets are injected first. */
+  mechanisms: string[];
+  quantities: ControlQuantity[];
+}
+
+/** A quantity of the flows that were notified most. */
+export interface ControlQuantity {
+  /** With its unit. */
+  name: string;
+  lines: { name: string; class: FlowClass; values: number[] }[];
 }
 
 /**

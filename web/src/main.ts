@@ -6,7 +6,7 @@ import { FabricViews } from "./fabric-views";
 import { headlineTable, masthead } from "./headline";
 import { Names } from "./names";
 import { channelOf } from "./over-time";
-import { throughput } from "./series";
+import { control, throughput } from "./series";
 import { whoSuffers } from "./sufferers";
 import * as tables from "./tables";
 
@@ -40,6 +40,7 @@ function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
     views.element,
     whoSuffers(report, names, views),
     throughput(report, views.clock),
+    control(report, views.clock),
     worst(report, names, views, first),
   ];
 }

@@ -1,12 +1,45 @@
-/** Throughput over time: one chart per variant on one scale, with a legend that is a table. */
+/** Series over time: one chart per variant on one scale, with a legend that is a table. */
 import uPlot from "uplot";
-import type { FlowClass, Report, Series, Variant } from "./data";
+import type { FlowClass, Report, Variant } from "./data";
 import type { Clock } from "./clock";
 import { choice, cssColor, html, section, svg } from "./dom";
 import { fixed } from "./format";
 import { axisStyle, followClock, tickText } from "./time-chart";
 
-type Kind = "groups" | "flows";
+/** A line of one variant. */
+interface Line {
+  name: string;
+  class: FlowClass;
+  /** One value per sample. */
+  values: number[];
+}
+
+/** Something that has a line over time in some variants. */
+interface Plotted {
+  /** What tells it from the others. */
+  key: string;
+  /** What it is called among the others. */
+  label: string;
+  /** What the vertical axis says. */
+  axis: string;
+  decimals: number;
+  lines: (variant: Variant) => Line[];
+}
+
+/** A section of charts. */
+interface Charted {
+  id: string;
+  title: string;
+  /** Name of the choice among `all`. */
+  choice: string;
+  note: string;
+  variants: Variant[];
+  /** How many seeds were run, of which the charts show one. */
+  seeds: number;
+  /** Above the chart of a variant. */
+  caption: (variant: Variant) => string;
+  all: Plotted[];
+}
 
 /** A line of the charts, the same in every variant that has it. */
 interface Entry {
@@ -34,18 +67,62 @@ const DASHES: Record<FlowClass, number[][]> = {
   ],
 };
 
-/** The section, or null if no variant has samples. */
+const LEGEND = "Press a name to hide or show its line; means are over all samples.";
+
+/** Throughput over time, or null if no variant has samples. */
 export function throughput(report: Report, clock: Clock): HTMLElement | null {
-  const has = (kind: Kind) => report.variants.some((variant) => variant.series[kind].length > 0);
-  const kinds = (["groups", "flows"] as const).filter(has);
-  const [first] = kinds;
+  const { variants } = report;
+  const lines = (kind: "groups" | "flows") => (variant: Variant) =>
+    variant.series[kind].map(({ name, class: of, gbps }) => ({ name, class: of, values: gbps }));
+  const unit = { axis: "Gbit/s", decimals: 1 };
+  return charted(clock, {
+    id: "throughput",
+    title: "Throughput over time",
+    choice: "series-kind",
+    note: `${LEGEND} Delivered payload.`,
+    variants,
+    seeds: report.seeds.length,
+    caption: (variant) => variant.name,
+    all: [
+      { ...unit, key: "groups", label: "Flow groups", lines: lines("groups") },
+      { ...unit, key: "flows", label: "Single flows", lines: lines("flows") },
+    ],
+  });
+}
+
+/** What congestion mechanisms did, or null if no variant has any. */
+export function control(report: Report, clock: Clock): HTMLElement | null {
+  const variants = report.variants.filter((variant) => variant.control);
+  const quantities = variants.flatMap((variant) => variant.control?.quantities ?? []);
+  const names = [...new Set(quantities.map(({ name }) => name))];
+  const linesOf = (name: string) => (variant: Variant) =>
+    variant.control?.quantities.find((quantity) => quantity.name === name)?.lines ?? [];
+  return charted(clock, {
+    id: "control",
+    title: "Congestion control",
+    choice: "control-kind",
+    note: `${LEGEND} The flows that were notified most, in the first seed.`,
+    variants,
+    seeds: report.seeds.length,
+    caption: (variant) => `${variant.name}: ${variant.control?.mechanisms.join(", ")}`,
+    all: names.map((name, i) => {
+      return { key: String(i), label: name, axis: name, decimals: 0, lines: linesOf(name) };
+    }),
+  });
+}
+
+function charted(clock: Clock, charts: Charted): HTMLElement | null {
+  const all = charts.all.filter(({ lines }) => charts.variants.some((v) => lines(v).length > 0));
+  const [first] = all;
   if (!first) return null;
-  const view = new Charts(report, first, clock);
-  const labels: Record<Kind, string> = { groups: "Flow groups", flows: "Single flows" };
-  const options = kinds.map((value) => ({ value, label: labels[value] }));
-  const pick = choice("series-kind", "Show", options, first, (kind) => view.show(kind));
-  const controls = kinds.length > 1 && html("div", { class: "controls" }, pick.element);
-  return section("throughput", "Throughput over time", controls, view.element);
+  const view = new Charts({ ...charts, all }, first, clock);
+  const options = all.map(({ key, label }) => ({ value: key, label }));
+  const pick = choice(charts.choice, "Show", options, first.key, (wanted) => {
+    const plotted = all.find(({ key }) => key === wanted);
+    if (plotted) view.show(plotted);
+  });
+  const controls = all.length > 1 && html("div", { class: "controls" }, pick.element);
+  return section(charts.id, charts.title, controls, view.element);
 }
 
 class Charts {
@@ -57,31 +134,29 @@ class Charts {
   private widths = 0;
 
   constructor(
-    private readonly report: Report,
-    private kind: Kind,
+    private readonly charts: Charted,
+    private plotted: Plotted,
     private readonly clock: Clock,
   ) {
     this.table.setAttribute("aria-label", "Lines of the charts");
-    const note =
-      "Press a name to hide or show its line. Delivered payload; means are over all samples.";
-    this.element.append(this.grid, this.table, html("p", { class: "note" }, note));
-    this.entries = collect(report, kind);
+    this.element.append(this.grid, this.table, html("p", { class: "note" }, charts.note));
+    this.entries = collect(charts.variants, plotted);
     new ResizeObserver(() => {
       if (this.grid.clientWidth !== this.widths) this.draw();
     }).observe(this.grid);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  show(kind: Kind): void {
-    this.kind = kind;
-    this.entries = collect(this.report, kind);
+  show(plotted: Plotted): void {
+    this.plotted = plotted;
+    this.entries = collect(this.charts.variants, plotted);
     this.draw();
   }
 
   private draw(): void {
     this.widths = this.grid.clientWidth;
     if (this.widths < 50) return;
-    const { variants } = this.report;
+    const { variants } = this.charts;
     const most = Math.min(variants.length, Math.max(1, Math.floor(this.widths / 330)));
     // As many in every row as can be: four stand two by two, not three and one.
     const columns = Math.ceil(variants.length / Math.ceil(variants.length / most));
@@ -98,25 +173,27 @@ class Charts {
   }
 
   private figure(variant: Variant): HTMLElement {
-    const { seeds } = this.report;
-    const several = seeds.length > 1 && variant.seed != null;
-    const seed = several ? ` seed ${variant.seed} of ${seeds.length}` : "";
-    const caption = html("figcaption", {}, variant.name, html("span", { class: "quiet" }, seed));
+    const { seeds } = this.charts;
+    const several = seeds > 1 && variant.seed != null;
+    const seed = several ? ` seed ${variant.seed} of ${seeds}` : "";
+    const name = this.charts.caption(variant);
+    const caption = html("figcaption", {}, name, html("span", { class: "quiet" }, seed));
     const means = this.entries.flatMap((entry) => {
-      const mean = meanOf(seriesOf(variant, this.kind, entry));
-      return mean === null ? [] : [`${entry.name} ${fixed(mean, 1)}`];
+      const mean = meanOf(lineOf(variant, this.plotted, entry));
+      return mean === null ? [] : [`${entry.name} ${fixed(mean, this.plotted.decimals)}`];
     });
-    const label = `Throughput of ${variant.name}; means in Gbit/s: ${means.join(", ")}`;
+    const what = `${this.charts.title} of ${variant.name}`;
+    const label = `${what}; means, ${this.plotted.axis}: ${means.join(", ")}`;
     return html("figure", {}, caption, html("div", { role: "img", "aria-label": label }));
   }
 
   /** Largest sample of the lines shown, over all variants, so that charts compare by eye. */
   private top(): number {
     let top = 0;
-    for (const variant of this.report.variants) {
+    for (const variant of this.charts.variants) {
       for (const entry of this.entries) {
         if (!entry.shown) continue;
-        for (const value of seriesOf(variant, this.kind, entry)?.gbps ?? [])
+        for (const value of lineOf(variant, this.plotted, entry)?.values ?? [])
           top = Math.max(top, value);
       }
     }
@@ -124,7 +201,7 @@ class Charts {
   }
 
   private plot(variant: Variant, holder: HTMLElement, width: number, index: number): uPlot {
-    const lines = this.entries.map((entry) => seriesOf(variant, this.kind, entry)?.gbps ?? []);
+    const lines = this.entries.map((entry) => lineOf(variant, this.plotted, entry)?.values ?? []);
     const samples = Math.max(0, ...lines.map((line) => line.length));
     const { dt_us, start_us } = variant.series;
     const inMs = start_us + samples * dt_us >= 2000;
@@ -146,7 +223,7 @@ class Charts {
           labelSize: 18,
           size: 26,
         },
-        { ...axis, ...ticks, label: "Gbit/s", labelSize: 18, size: 50 },
+        { ...axis, ...ticks, label: this.plotted.axis, labelSize: 18, size: 50 },
       ],
       series: [{}, ...this.entries.map((entry) => lineStyle(entry))],
       hooks: { setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")] },
@@ -158,7 +235,7 @@ class Charts {
   }
 
   private drawTable(): void {
-    const { variants } = this.report;
+    const { variants } = this.charts;
     const heads = variants.map((variant) =>
       html(
         "th",
@@ -176,8 +253,8 @@ class Charts {
     );
     const rows = this.entries.map((entry) => {
       const values = variants.map((variant) => {
-        const mean = meanOf(seriesOf(variant, this.kind, entry));
-        return html("td", { class: "number" }, mean === null ? "–" : fixed(mean, 1));
+        const mean = meanOf(lineOf(variant, this.plotted, entry));
+        return html("td", { class: "number" }, mean === null ? "–" : fixed(mean, this.plotted.decimals));
       });
       const name = html("th", { scope: "row" }, this.toggle(entry));
       return html("tr", {}, name, html("td", { class: "quiet" }, entry.class), ...values);
@@ -209,7 +286,7 @@ class Charts {
     const at = plot.cursor.idx;
     const body = this.table.querySelector("tbody");
     const heads = this.table.querySelectorAll("thead .unit");
-    const variant = this.report.variants[index];
+    const variant = this.charts.variants[index];
     const head = heads[index];
     if (!body || !variant || !head) return;
     const time = at == null ? undefined : plot.data[0]?.[at];
@@ -220,9 +297,9 @@ class Charts {
       if (!cell) return;
       const value =
         at == null || time === undefined
-          ? meanOf(seriesOf(variant, this.kind, entry))
+          ? meanOf(lineOf(variant, this.plotted, entry))
           : plot.data[row + 1]?.[at];
-      cell.textContent = value == null ? "–" : fixed(value, 1);
+      cell.textContent = value == null ? "–" : fixed(value, this.plotted.decimals);
     });
   }
 }
@@ -239,11 +316,11 @@ function lineStyle(entry: Entry): uPlot.Series {
 }
 
 /** Every line of any variant, in the order of first appearance, each class in its own colours. */
-function collect(report: Report, kind: Kind): Entry[] {
+function collect(variants: Variant[], plotted: Plotted): Entry[] {
   const entries = new Map<string, Entry>();
   const used: Record<FlowClass, number> = { hot: 0, victim: 0, background: 0 };
-  for (const variant of report.variants) {
-    for (const line of variant.series[kind]) {
+  for (const variant of variants) {
+    for (const line of plotted.lines(variant)) {
       if (entries.has(line.name)) continue;
       const nth = used[line.class];
       used[line.class] += 1;
@@ -259,11 +336,11 @@ function collect(report: Report, kind: Kind): Entry[] {
   return [...entries.values()];
 }
 
-function seriesOf(variant: Variant, kind: Kind, entry: Entry): Series | undefined {
-  return variant.series[kind].find((line) => line.name === entry.name);
+function lineOf(variant: Variant, plotted: Plotted, entry: Entry): Line | undefined {
+  return plotted.lines(variant).find((line) => line.name === entry.name);
 }
 
-function meanOf(line: Series | undefined): number | null {
-  if (!line || line.gbps.length === 0) return null;
-  return line.gbps.reduce((sum, value) => sum + value, 0) / line.gbps.length;
+function meanOf(line: Line | undefined): number | null {
+  if (!line || line.values.length === 0) return null;
+  return line.values.reduce((sum, value) => sum + value, 0) / line.values.length;
 }

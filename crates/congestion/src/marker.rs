@@ -6,8 +6,8 @@ use clearlane_ib::{Bytes, Picoseconds};
 /// What a marker sees of its output and lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputQueue {
-    /// Bytes that wait for the output and lane, over all inputs of the switch, without the packet in
-    /// service.
+    /// Bytes that wait for the output and lane, over all inputs of the switch, without the packet
+    /// in service.
     pub queued: Bytes,
     /// Whether the lane had a packet and no credits for it at any time since the last departure.
     pub starved: bool,
@@ -25,8 +25,8 @@ pub trait Marker: Send {
     /// A packet has joined the queue, or left it.
     fn on_changed(&mut self, now: Picoseconds, queue: &OutputQueue);
 
-    /// Whether `packet`, which departs now and is no longer in `queue`, leaves with FECN set. `draw`
-    /// is 64 uniform bits of this output and lane.
+    /// Whether `packet`, which departs now and is no longer in `queue`, leaves with FECN set.
+    /// `draw` is 64 uniform bits of this output and lane.
     fn mark(
         &mut self,
         now: Picoseconds,

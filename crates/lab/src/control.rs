@@ -54,6 +54,11 @@ impl Control {
         self.spec.all().next().is_some()
     }
 
+    /// Their names, that of the one which decides when first.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.spec.all().map(|spec| spec.entry.name).collect()
+    }
+
     /// What a reader should know of them.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
         self.spec.all().map(|spec| {

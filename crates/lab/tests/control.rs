@@ -1,6 +1,8 @@
 //! Congestion mechanisms in experiments: read, laid over, written back, run, swept, and told of.
 
-use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Sweep, run};
+use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Sweep, run, write_run_folder};
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::RowAccessor;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -142,6 +144,35 @@ fn a_mechanism_changes_who_gets_how_much() {
 }
 
 #[test]
+fn what_mechanisms_did_over_time_is_in_a_table_and_in_the_report() {
+    let scratch =
+        std::env::temp_dir().join(format!("clearlane-lab-control-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&scratch);
+    let text = LOT.replace("\"40 ms\"", "\"4 ms\"").replace("20 ms", "1 ms");
+    let result = result(&text);
+    write_run_folder(&result, &scratch, false).unwrap();
+    let file = std::fs::File::open(scratch.join("control.parquet")).unwrap();
+    let rows: Vec<_> = SerializedFileReader::new(file).unwrap().into_iter().flatten().collect();
+    let becns = rows.iter().filter(|row| row.get_string(8).unwrap() == "BECNs");
+    let becns: i64 = becns.map(|row| row.get_long(9).unwrap()).sum();
+    // That of the variant which never marks is empty, and one has none.
+    assert!(rows.iter().all(|row| row.get_string(0).unwrap() == "on"));
+    assert_eq!(Some(becns as u64), totals(&summary(&result), 0)["becns"].as_u64());
+    let ccti = rows.iter().filter(|row| row.get_string(8).unwrap() == "CCTI");
+    assert!(ccti.map(|row| row.get_long(9).unwrap()).max() > Some(0));
+    let report = std::fs::read_to_string(scratch.join("report.html")).unwrap();
+    assert!(report.contains(r#""control":{"mechanisms":["iba-cc"],"quantities":[{"name":"BECNs"#));
+    std::fs::remove_dir_all(&scratch).unwrap();
+    // Without mechanisms there is no table.
+    let off = text.replace("when = \"iba-cc\"", "when = \"none\"");
+    let head = off.split("[[variant]]").next().unwrap().replace("[control.iba-cc]", "");
+    let head = head.replace("preset = \"gran-2010\"\nthreshold = 14\n", "");
+    write_run_folder(&self::result(&head), &scratch, false).unwrap();
+    assert!(!scratch.join("control.parquet").exists());
+    std::fs::remove_dir_all(&scratch).unwrap();
+}
+
+#[test]
 fn a_port_has_settings_of_its_own() {
     let port = |name: &str| {
         let port =
@@ -158,7 +189,7 @@ fn a_port_has_settings_of_its_own() {
     assert!(marked("S2[2]") > 10);
     assert_eq!(marked("S2[1]"), 0);
     for (name, expected) in [
-        ("S3[1]", "no node is named `S3`; the nearest is `S2`"),
+        ("S3[1]", "no node is named \"S3\"; did you mean \"S1\"?"),
         ("S2", "is no port; write the switch and the port, as in S1[3]"),
         ("S2[36]", "has no cable; name one that has"),
         ("H1[1]", "is a port of a channel adapter; only switches have settings"),
@@ -200,7 +231,7 @@ fn mechanisms_and_their_parameters_can_be_swept() {
         };
         sweep.points.iter().map(result).collect::<Vec<_>>()
     };
-    let marks = marked(&plain, &["control.iba-cc.threshold=0,8,15"]);
+    let marks = marked(&plain, &["control.iba-cc.threshold=0,14,15"]);
     assert!(marks[0] == Some(0) && marks[1] > Some(0) && marks[2] > marks[1], "{marks:?}");
     let marks = marked(&plain, &["control.when=none,iba-cc,timely"]);
     assert!(marks[0].is_none() && marks[1] > Some(0) && marks[2] == Some(0), "{marks:?}");

@@ -57,3 +57,27 @@ fn a_key_of_experiments_is_explained_by_its_last_word_too() {
     assert!(text.contains("range    320 B to 4 MiB\n"), "{text}");
     assert_eq!(scratch.call("explain sim.buffer").text(), text);
 }
+
+#[test]
+fn a_mechanism_is_explained_parameter_by_parameter_with_its_presets() {
+    let scratch = Scratch::new("mechanism");
+    let called = scratch.call("explain iba-cc --json").json(0);
+    let entry = &called["entries"][0];
+    assert_eq!(entry["kind"], "mechanisms");
+    let facts = entry["facts"].as_array().unwrap();
+    let fact = |label: &str| {
+        let found = facts.iter().find(|fact| fact[0] == label);
+        found.unwrap_or_else(|| panic!("no {label}"))[1].as_str().unwrap()
+    };
+    assert!(fact("decides").starts_with("when packets are injected"));
+    assert!(fact("ccti_timer").ends_with("in units of 1.024 us; 1 to 65535; default 150"));
+    assert!(fact("threshold").ends_with("; 0 to 15; default 15; a port may have its own"));
+    assert!(fact("preset gran-2010").starts_with("threshold 15, marking_rate 1, packet_size 8"));
+    assert!(fact("preset gran-2010").contains("(Gran et al., "));
+    assert!(fact("reference").contains("annex A10"));
+    assert!(fact("notes").contains("Not modelled: credit starvation"));
+    let key = scratch.call("explain control.dcqcn.kmin").text().to_owned();
+    assert!(key.contains("type     size") && key.contains("default  16 KiB"), "{key}");
+    let swept = scratch.call("explain control.when").text().to_owned();
+    assert!(swept.contains("none, iba-cc, dcqcn, timely"), "{swept}");
+}

@@ -450,3 +450,70 @@ pub(super) fn keys() -> Vec<Key> {
     }
     keys
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+    use std::path::Path;
+
+    const SOUND: &str = "schema = 1\nname = \"sound\"\nrun = { duration = \"100 us\" }\n\
+        fabric = { build = \"star:4\" }\nsubnet = { engine = \"min-hop\" }\n\
+        sim = { preset = \"qdr\" }\n[[traffic]]\nname = \"all\"\nclass = \"background\"\n\
+        pattern = { kind = \"uniform\" }\nload = 0.5\nsize = \"2 KiB\"\n[control]\n";
+
+    fn read(entry: &Entry, line: &str) -> Result<Experiment, LabError> {
+        let (key, name) = (key_of(entry.decides), entry.name);
+        let text = format!("{SOUND}{key} = \"{name}\"\n[control.{name}]\n{line}\n");
+        Experiment::parse(&text, Path::new("x.toml"))
+    }
+
+    #[test]
+    fn every_parameter_reads_its_default_and_refuses_what_is_out_of_range() {
+        for entry in entries() {
+            for parameter in entry.parameters {
+                let place = format!("{}.{}", entry.name, parameter.name);
+                let line = format!("{} = {}", parameter.name, written(&parameter.default));
+                let read_back = read(entry, &line).unwrap_or_else(|error| panic!("{error}"));
+                let spec = read_back.variants[0].control.all().next().unwrap();
+                assert_eq!(spec.values.get(parameter), &parameter.default, "{place}");
+                assert!(spec.differences().is_empty(), "{place}");
+                let beyond = match parameter.range {
+                    Range::Integer(..) => "-1",
+                    Range::Number(..) => "1e99",
+                    Range::Time(..) => "\"9999 s\"",
+                    Range::Size(..) => "\"999999 GiB\"",
+                    Range::Rate(..) => "\"9999 Tb/s\"",
+                    Range::Word(_) => "\"no such word\"",
+                    Range::Table(_) => "[\"4:0\"]",
+                };
+                let line = format!("{} = {beyond}", parameter.name);
+                let said = read(entry, &line).err().map(|error| error.to_string());
+                let said = said.unwrap_or_else(|| panic!("{place} takes {beyond}"));
+                let range = parameter.range.to_string();
+                assert!(said.contains(&place) && said.contains(&range), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_preset_is_read_and_every_key_is_told_once() {
+        for entry in entries() {
+            for preset in entry.presets {
+                let read = read(entry, &format!("preset = \"{}\"", preset.name)).unwrap();
+                let spec = read.variants[0].control.all().next().unwrap();
+                for (parameter, value) in preset.values {
+                    assert_eq!(spec.values.get(parameter), value, "{}", parameter.name);
+                }
+            }
+            let mut known = keys_of(entry);
+            known.sort_unstable();
+            known.dedup();
+            assert_eq!(known.len(), keys_of(entry).len(), "{}", entry.name);
+            let table = format!("{TABLE}.{}", entry.name);
+            let told = keys().iter().filter(|key| key.table == table).count();
+            let presets = usize::from(entry.presets.is_empty());
+            assert_eq!(told + presets, known.len(), "{}", entry.name);
+        }
+    }
+}

@@ -2,7 +2,8 @@
 //! of a variant only; it is the largest part of a run's results.
 
 use super::FlowFigures;
-use clearlane_sim::{FlowRecord, Outcome};
+use clearlane_sim::{ControlRecord, FlowControl, FlowRecord, Outcome};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// One run over time, from its start to its end.
@@ -17,12 +18,14 @@ pub struct History {
     /// What the victims' flows are delivered without the hot ones, over the measured part of the
     /// run beside them; empty without such a run.
     pub alone: Vec<FlowFigures>,
+    /// What congestion mechanisms did; empty without.
+    pub control: ControlRecord,
 }
 
 impl History {
     /// The history in an outcome.
     pub(crate) fn of(outcome: Outcome) -> Self {
-        let mut history = History::default();
+        let mut history = History { control: outcome.control, ..History::default() };
         for channel in outcome.channels {
             history.busy_ps.push(channel.busy_ps);
             history.wait_ps.push(channel.wait_ps);
@@ -30,6 +33,29 @@ impl History {
         let flows = outcome.flows.into_iter();
         history.flow_bytes = flows.map(|flow| flow.delivered_payload_bytes).collect();
         history
+    }
+
+    /// The `count` flows that were notified most often, or whose reactors changed their minds most
+    /// often, in the order of the record; those of which there is nothing to tell are left out.
+    pub fn most_notified(&self, count: usize) -> Vec<&FlowControl> {
+        let told = |flow: &FlowControl| {
+            let becns: u64 = flow.becns.iter().map(|becns| u64::from(*becns)).sum();
+            let changes = |values: &[u64]| values.windows(2).filter(|w| w[0] != w[1]).count();
+            // The first value is no change of mind.
+            let began = |values: &[u64]| values.iter().take_while(|value| **value == 0).count();
+            let probes = flow
+                .probes
+                .iter()
+                .map(|(_, values)| changes(values.get(began(values)..).unwrap_or_default()));
+            (becns, probes.sum::<usize>())
+        };
+        let flows = self.control.flows.iter().enumerate();
+        let mut most: Vec<_> = flows.map(|(index, flow)| (Reverse(told(flow)), index)).collect();
+        most.retain(|(told, _)| *told != Reverse((0, 0)));
+        most.sort_unstable();
+        most.truncate(count);
+        most.sort_unstable_by_key(|(_, index)| *index);
+        most.into_iter().filter_map(|(_, index)| self.control.flows.get(index)).collect()
     }
 
     /// Notes what flows are delivered without the hot ones; `measured` are slices.

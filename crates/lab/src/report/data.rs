@@ -1,5 +1,6 @@
 //! The data of the report page, schema `clearlane-report/1`; the contract is `web/src/data.ts`.
 
+use super::control::{ControlData, control_data};
 use super::curves::curves;
 use super::finding::{finding, why};
 use super::layout::layout;
@@ -129,6 +130,8 @@ struct VariantData {
     worst_links: Vec<WorstLink>,
     deadlock: Option<Vec<DeadlockHop>>,
     over_time: Option<OverTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control: Option<ControlData>,
 }
 
 #[derive(Serialize)]
@@ -389,6 +392,7 @@ fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> Varian
         worst_links: worst.into_iter().map(row).collect(),
         deadlock: variant.runs.iter().find_map(deadlock),
         over_time: over_time(variant, map, result.variants.len()),
+        control: control_data(variant),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report: one HTML file, the page's template with the results in it.
 
 mod congestion;
+mod control;
 mod curves;
 mod data;
 mod finding;

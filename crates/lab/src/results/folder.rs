@@ -15,6 +15,7 @@ const FILES: &[&str] = &[
     "flows.parquet",
     "links.parquet",
     "series.parquet",
+    "control.parquet",
     "report.html",
 ];
 
@@ -98,14 +99,18 @@ fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError
     let table = |written: Result<Vec<u8>, parquet::errors::ParquetError>| {
         written.map_err(|error| LabError::Request(LabError::one_line(&error.to_string())))
     };
-    Ok(vec![
+    let mut files = vec![
         ("summary.json", result.to_json().into_bytes()),
         ("experiment.toml", result.experiment.resolved().into_bytes()),
         ("flows.parquet", table(tables::flows(result))?),
         ("links.parquet", table(tables::links(result))?),
         ("series.parquet", table(tables::series(result))?),
         ("report.html", report::page(result).into_bytes()),
-    ])
+    ];
+    if let Some(control) = tables::control(result) {
+        files.push(("control.parquet", table(control)?));
+    }
+    Ok(files)
 }
 
 /// Writes a file through to the disk.

@@ -7,6 +7,7 @@ use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::sweep::{SweepResult, VariantPoint};
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
+use clearlane_sim::FlowControl;
 use clearlane_workload::Rank;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -21,6 +22,11 @@ use std::sync::Arc;
 const SCHEMA: &str = "clearlane-tables/1";
 /// The same for the points of a sweep.
 const SWEEP_SCHEMA: &str = "clearlane-points/1";
+
+/// Flows of a variant in the table of mechanisms: a line each, slice and quantity.
+const CONTROL_FLOWS: usize = 1000;
+/// What stands for notifications in that table.
+const BECNS: &str = "BECNs";
 
 /// One column of one run.
 enum Column {
@@ -67,6 +73,15 @@ fn parquet(result: &RunResult, columns: Columns) -> Result<Vec<u8>, ParquetError
     let runs = result.variants.iter().flat_map(|v| v.runs.iter().map(move |run| (v, run)));
     let runs = runs.map(|(variant, run)| columns(variant, run));
     written(runs, SCHEMA)
+}
+
+/// What congestion mechanisms did slice by slice, in the first seed of each variant that has some,
+/// of at most [`CONTROL_FLOWS`] flows that were notified most often; nothing without mechanisms.
+pub(super) fn control(result: &RunResult) -> Option<Result<Vec<u8>, ParquetError>> {
+    let on = result.variants.iter().filter(|variant| variant.prepared.control.is_on());
+    let runs: Vec<_> = on.filter_map(|v| Some((v, v.runs.first()?))).collect();
+    let columns = runs.iter().map(|(variant, run)| control_columns(variant, run));
+    (!runs.is_empty()).then(|| written(columns, SCHEMA))
 }
 
 /// The points of a sweep: axes, variant, and for every figure mean, half-width and whether it had
@@ -221,6 +236,37 @@ fn flow_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
         text("destination", flows.iter().map(|flow| host(flow.destination))),
         count("payload_bytes", flows.iter().map(|flow| flow.payload_bytes)),
         real("payload_gbps", flows.iter().map(|flow| gbps(flow.payload_bytes))),
+    ]);
+    columns
+}
+
+fn control_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
+    let group = |flow: &FlowControl| variant.prepared.groups.get(usize::from(flow.group));
+    let ranks = variant.prepared.hosts.ranks();
+    let flows = run.history.as_ref().map_or(Vec::new(), |h| h.most_notified(CONTROL_FLOWS));
+    let mut rows: Vec<(&FlowControl, &str, usize, u64)> = Vec::new();
+    for flow in flows {
+        let becns = flow.becns.iter().enumerate();
+        rows.extend(becns.map(|(slice, becns)| (flow, BECNS, slice, u64::from(*becns))));
+        for (name, values) in &flow.probes {
+            rows.extend(values.iter().enumerate().map(|(slice, v)| (flow, *name, slice, *v)));
+        }
+    }
+    let start = |slice: usize| Picoseconds(slice as u64 * run.figures.slice.0).as_microseconds();
+    let host = |rank: Rank| ranks.name(rank).to_owned();
+    let mut columns = whose(variant, run, rows.len());
+    columns.extend([
+        text(
+            "group",
+            rows.iter().map(|row| group(row.0).map_or(String::new(), |g| g.name.clone())),
+        ),
+        text("class", rows.iter().map(|row| group(row.0).map_or("", |g| g.class.name()).into())),
+        text("source", rows.iter().map(|row| host(row.0.source))),
+        text("destination", rows.iter().map(|row| host(row.0.destination))),
+        count("path", rows.iter().map(|row| u64::from(row.0.path))),
+        real("start_us", rows.iter().map(|row| start(row.2))),
+        text("quantity", rows.iter().map(|row| row.1.to_owned())),
+        count("value", rows.iter().map(|row| row.3)),
     ]);
     columns
 }

@@ -290,8 +290,8 @@ impl Plan {
         notes
     }
 
-    /// A remark on offsets that do not have paths or lanes of their own, and on the lanes that would
-    /// give them some.
+    /// A remark on offsets that do not have paths or lanes of their own, and on the lanes that
+    /// would give them some.
     pub(super) fn shortage(
         &self,
         fabric: &Fabric,
