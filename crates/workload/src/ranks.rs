@@ -58,9 +58,17 @@ impl Ranks {
 
     fn unknown(&self, name: &str) -> String {
         let near = clearlane_ib::nearest(name, self.names.iter().map(String::as_str));
+        let name = quote(name);
         match near {
-            Some(near) => format!("there is no host `{name}`; the nearest name is `{near}`"),
-            None => format!("there is no host `{name}`; the fabric has {} hosts", self.count()),
+            Some(near) => format!("there is no host {name}; the nearest name is `{near}`"),
+            None => format!("there is no host {name}; the fabric has {} hosts", self.count()),
         }
     }
+}
+
+/// A word of a file, fit to be quoted in one line.
+pub(crate) fn quote(word: &str) -> String {
+    let short: String = word.chars().take(60).collect();
+    let dots = if short.len() < word.len() { "…" } else { "" };
+    format!("`{}{dots}`", short.escape_debug())
 }

@@ -1,7 +1,7 @@
 //! What a sweep varies: a key and the values it takes, from `--over` or the table `[sweep]`.
 
 use super::document::{Node, Value};
-use super::keys::{Field, quote};
+use super::keys::{Field, quote, short};
 use super::overlay::{self, Overlay, dotted};
 use crate::LabError;
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
@@ -24,7 +24,7 @@ impl Axis {
             return Err(fault(format!("{}: write KEY=V1,V2 or KEY=FROM..TO:COUNT", quote(text))));
         };
         let path = overlay::path(key.trim()).map_err(fault)?;
-        let key = dotted(&path);
+        let key = short(&dotted(&path));
         let values = match range(values) {
             Some(range) => range.map_err(|problem| fault(format!("{key}: {problem}")))?,
             None => split(values).into_iter().map(str::to_owned).collect(),
@@ -98,6 +98,11 @@ impl Axis {
         all(&rate).map(|numbers| (numbers, "Gb/s"))
     }
 
+    /// The key, fit for an error of one line.
+    pub(crate) fn short_key(&self) -> String {
+        short(&self.key())
+    }
+
     /// Whether its values take the place of what a variant says of the key `own`.
     pub(crate) fn replaces(&self, own: &[String]) -> bool {
         overlay::replaces(&self.path, own)
@@ -124,7 +129,7 @@ fn collect(
     path: &mut Vec<String>,
     axes: &mut Vec<Axis>,
 ) -> Result<(), LabError> {
-    let key = dotted(path);
+    let key = short(&dotted(path));
     let fault = |problem: &str| Err(field.error_at(node.at, &format!("{key}: {problem}")));
     let values: Vec<Node> = match &node.value {
         Value::Table(entries) => {
@@ -215,7 +220,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     let (from, unit_from) = number(from)?;
     let (to, unit) = number(to)?;
     if !unit_from.is_empty() && unit_from != unit {
-        return Some(Err(format!("the range goes from {unit_from} to {unit}; use one unit")));
+        let (from, to) = (quote(unit_from), quote(unit));
+        return Some(Err(format!("the range goes from {from} to {to}; use one unit")));
     }
     let count = match count.trim().parse::<usize>() {
         Ok(count) if (2..=VALUES_MAX).contains(&count) => count,
@@ -275,7 +281,8 @@ mod tests {
             ("a.b=1,,2", "is empty"),
             ("a.b=1,1", "twice"),
             ("a.b=1..2:1", "2 to 1000"),
-            ("a.b=1 us..2 ms:3", "one unit"),
+            ("a.b=1 us..2 ms:3", "goes from `us` to `ms`; use one unit"),
+            ("a.b=1 us..2 \u{1a}:3", "to `\\u{1a}`; use"),
             ("a b=1", "is no key"),
         ] {
             assert!(error(text).contains(part), "{text}: {}", error(text));

@@ -30,9 +30,14 @@ pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> S
 
 /// A word of a file, fit to be quoted in one line.
 pub(crate) fn quote(word: &str) -> String {
+    format!("`{}`", short(word))
+}
+
+/// The same without quotes.
+pub(crate) fn short(word: &str) -> String {
     let short: String = word.chars().take(60).collect();
     let dots = if short.len() < word.len() { "…" } else { "" };
-    format!("`{}{dots}`", short.escape_debug())
+    format!("{}{dots}", short.escape_debug())
 }
 
 /// The word for a value, as a resolved experiment writes it.

@@ -1,7 +1,7 @@
 //! A value that takes the place of what the file says, in every variant: a point of a sweep.
 
 use super::document::{COMMAND_LINE, Document, Entry, Node, Value};
-use super::keys::{nearest, quote};
+use super::keys::{nearest, quote, short};
 use super::merge::{self, SECTIONS};
 use super::reference::Key;
 use super::{control, reference, traffic};
@@ -46,6 +46,7 @@ impl Overlay {
         }
         let place = entries.iter_mut().find(|entry| entry.key == *table);
         let Some(entry) = place else {
+            let key = short(&key);
             return fault(&format!("{key}: the experiment has no table [{table}]; add it"));
         };
         entry.node = match table.as_str() {

@@ -70,7 +70,7 @@ impl Sweep {
                 --over traffic.load=0.1..0.9:9 or in the experiment's [sweep]";
             return Err(LabError::Request(problem.into()));
         }
-        let mut keys: Vec<String> = axes.iter().map(Axis::key).collect();
+        let mut keys: Vec<String> = axes.iter().map(Axis::short_key).collect();
         keys.sort_unstable();
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(LabError::Request(format!("{} is varied twice; drop one", pair[0])));
@@ -127,7 +127,7 @@ fn differs(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
     let Some(first) = variants.iter().find(sets).filter(|_| variants.len() > 1) else {
         return Ok(());
     };
-    let key = axis.key();
+    let key = axis.short_key();
     let others: Vec<&str> =
         variants.iter().filter(|v| !sets(v)).map(|variant| variant.name.as_str()).collect();
     let remedy = match others.as_slice() {
@@ -135,8 +135,8 @@ fn differs(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
         others => format!("leave it out (--variants {})", others.join(",")),
     };
     Err(LabError::Request(format!(
-        "{key} is varied, but variant {} sets it itself, and its rows would be those of another; \
-         {remedy} or vary another key",
+        "{key} is varied, but variant {} sets it itself and would lose its own value; {remedy} or \
+         vary another key",
         first.name
     )))
 }

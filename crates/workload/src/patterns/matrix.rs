@@ -1,6 +1,7 @@
 //! A traffic matrix: each pair's share of the load.
 
 use super::{Destinations, Entry};
+use crate::ranks::quote;
 use crate::{HostRef, Rank, Ranks};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
@@ -70,7 +71,7 @@ fn parse(line: &str, ranks: &Ranks) -> Result<(Rank, Rank, f64), String> {
     }
     match load.parse::<f64>() {
         Ok(load) if load > 0.0 && load <= 4.0 => Ok((source, destination, load)),
-        _ => Err(format!("load `{load}` is outside 0 < load ≤ 4")),
+        _ => Err(format!("load {} is outside 0 < load ≤ 4", quote(load))),
     }
 }
 
@@ -118,6 +119,10 @@ mod tests {
         assert!(error("0 9 1").contains("ranks are 0 to 3"));
         assert!(error("0 1 nan").contains("outside 0 < load"));
         assert!(error("1 1 1").contains("to itself"));
+        assert!(error("0 1 \u{1a}").contains("load `\\u{1a}` is outside"));
+        let long = format!("0 h{}\u{1a} 1", "x".repeat(9000));
+        assert!(error(&long).len() < 200 && !error(&long).contains('\u{1a}'));
+        assert!(error("0 h\u{0} 1").contains("no host `h\\0`"));
         assert!(error("").contains("lists no pair"));
     }
 
