@@ -254,7 +254,8 @@ class Charts {
     const rows = this.entries.map((entry) => {
       const values = variants.map((variant) => {
         const mean = meanOf(lineOf(variant, this.plotted, entry));
-        return html("td", { class: "number" }, mean === null ? "–" : fixed(mean, this.plotted.decimals));
+        const text = mean === null ? "–" : fixed(mean, this.plotted.decimals);
+        return html("td", { class: "number" }, text);
       });
       const name = html("th", { scope: "row" }, this.toggle(entry));
       return html("tr", {}, name, html("td", { class: "quiet" }, entry.class), ...values);

@@ -19,7 +19,8 @@ test("only variants with mechanisms have a chart, and every quantity can be show
   data.variants[1].control = { mechanisms: ["iba-cc", "drb"], quantities: QUANTITIES };
   await withPage(data, {}, async (page) => {
     assert.ok((await textsOf(page, "h2")).includes("Congestion control"));
-    assert.deepEqual(await textsOf(page, "#control figcaption"), ["two lanes: iba-cc, drb seed 1 of 2"]);
+    const captions = await textsOf(page, "#control figcaption");
+    assert.deepEqual(captions, ["two lanes: iba-cc, drb seed 1 of 2"]);
     const means = () => textsOf(page, "#control tbody td:nth-child(3)");
     const told = () =>
       page.run(`document.querySelector("#control [role=img]").getAttribute("aria-label")`);
