@@ -248,9 +248,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// Phase 2 of an adapter: at most one packet leaves.
     pub(crate) fn inject(&mut self, port: u32) {
         let rank = self.ports[port].node;
-        if C::ON {
-            self.before_turn(port, rank);
-        }
+        self.before_turn(port, rank);
         while !self.adapters[rank].posted.is_empty() {
             let id = self.adapters[rank].posted.head;
             let ready = self.messages[id].ready;

@@ -132,9 +132,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             Forwarding::Tables(subnet) => subnet.vl_arbitration.clone(),
             Forwarding::DimensionOrder(_) => VlArbitration::equal(V as u8),
         };
-        let ports = network.ports.len();
-        let speedup = parameters.crossbar_speedup;
-        let rate = |bits| LinkRate::from_bits(bits);
+        let (ports, speedup) = (network.ports.len(), parameters.crossbar_speedup);
         let radix = u32::from(radix(setup.fabric));
         let mut engine = Engine {
             now: 0,
@@ -157,8 +155,8 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             pair_of: FxHashMap::default(),
             addressing: Addressing::new(setup.fabric, &hosts, setup.forwarding),
             groups: setup.groups,
-            dma: parameters.dma_rate.and_then(rate),
-            drain: parameters.drain_rate.and_then(rate),
+            dma: parameters.dma_rate.and_then(LinkRate::from_bits),
+            drain: parameters.drain_rate.and_then(LinkRate::from_bits),
             credit_delay: parameters.cable_delay.0 + parameters.credit_delay.0,
             parameters,
             overflow: FxHashMap::default(),

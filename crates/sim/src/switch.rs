@@ -247,8 +247,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let head = self.head(input, from, output);
         let packet = &mut self.packets[head];
         let (bytes, credits) = (packet.bytes, packet.credits);
-        let (is_ack, source, tail) = (packet.flags & ACK != 0, packet.source, packet.tail);
-        let is_cnp = C::ON && packet.flags & CNP != 0;
+        let (flags, source, tail) = (packet.flags, packet.source, packet.tail);
         let busy = class.rate.serialisation(u64::from(bytes));
         packet.route = UNROUTED;
         let next = std::mem::replace(&mut packet.next, NIL);
@@ -286,12 +285,8 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if self.parameters.arbitration == InputArbitration::FlowFair {
             self.charge_fair(port, lane, source, bytes);
         }
-        self.totals.packet_hops += u64::from(!is_ack && !is_cnp);
-        self.totals.ack_hops += u64::from(is_ack);
-        if C::ON {
-            self.totals.cnp_hops += u64::from(is_cnp);
-            self.note_departed(port, lane, head);
-        }
+        self.count_hop(flags);
+        self.note_departed(port, lane, head);
         if O::ON {
             self.note_granted(port, bytes, busy);
         }
@@ -309,6 +304,16 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             } else {
                 self.expose(input, from, next);
             }
+        }
+    }
+
+    /// A grant of a packet with these flags.
+    #[inline(always)]
+    fn count_hop(&mut self, flags: u8) {
+        self.totals.packet_hops += u64::from(flags & (ACK | CNP) == 0);
+        self.totals.ack_hops += u64::from(flags & ACK != 0);
+        if C::ON {
+            self.totals.cnp_hops += u64::from(flags & CNP != 0);
         }
     }
 

@@ -175,6 +175,12 @@ impl Node {
             Value::Date(date) => format!("the date {date}"),
             _ => self.plain().to_string(),
         };
+        // TOML lets the control characters beyond ASCII stand as they are; a terminal would not.
+        let shown = |c: char| match c.is_control() {
+            true => c.escape_unicode().to_string(),
+            false => c.to_string(),
+        };
+        let text: String = text.chars().map(shown).collect();
         match text.char_indices().nth(60) {
             Some((cut, _)) => format!("{}…", &text[..cut]),
             None => text,
