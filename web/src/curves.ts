@@ -220,9 +220,7 @@ class Curves {
   private drawTable(): void {
     const { axes, figures, points } = this.sweep;
     const shown = this.all ? points : points.slice(0, ROWS_SHOWN);
-    const decimals = figures.map((_, f) =>
-      decimalsFor(points.flatMap((point) => point.mean[f] ?? [])),
-    );
+    const decimals = figures.map((_, f) => cellDecimals(points.flatMap((p) => p.mean[f] ?? [])));
     const th = (text: string, unit: string, numeric: boolean) =>
       html(
         "th",
@@ -249,7 +247,7 @@ class Curves {
         if (mean === null) return html("td", { class: "number quiet" }, "–");
         const margin = half !== null && html("span", { class: "quiet" }, ` ± ${figure(half)}`);
         const mark = isSettled(point, f) ? null : unsettledMark();
-        return html("td", { class: "number" }, fixed(mean, decimals[f] ?? 0), margin, mark);
+        return html("td", { class: "number" }, fixed(mean, decimals[f]?.(mean) ?? 0), margin, mark);
       });
       // Marks say it figure by figure where that is known.
       const marked = figures.some((_, f) => !isSettled(point, f)) && point.settled;
@@ -278,6 +276,17 @@ class Curves {
 }
 
 /** What is drawn first: what is delivered and its latency, the curves people look for. */
+/**
+ * Digits behind the point of a column's cells: the same for all, but where the largest makes the
+ * smallest unreadable, each cell its own.
+ */
+function cellDecimals(values: number[]): (value: number) => number {
+  const sizes = values.map(Math.abs).filter((size) => size > 0);
+  const wide = Math.max(...sizes) >= 100 * Math.min(...sizes);
+  const common = decimalsFor(values);
+  return (value) => (wide && Math.max(...sizes) >= 100 ? decimalsFor([value]) : common);
+}
+
 function firstFigures({ figures }: Sweep): number[] {
   const find = (keys: string[]) => figures.findIndex(({ key }) => keys.includes(key));
   const wanted = [find(["delivered", "gbps"]), find(["mean"])].filter((index) => index >= 0);

@@ -189,6 +189,8 @@ export interface Control {
 export interface ControlQuantity {
   /** With its unit. */
   name: string;
+  /** How many digits behind the point say something. */
+  decimals: number;
   lines: { name: string; class: FlowClass; values: number[] }[];
 }
 

@@ -106,7 +106,8 @@ export function control(report: Report, clock: Clock): HTMLElement | null {
     seeds: report.seeds.length,
     caption: (variant) => `${variant.name}: ${variant.control?.mechanisms.join(", ")}`,
     all: names.map((name, i) => {
-      return { key: String(i), label: name, axis: name, decimals: 0, lines: linesOf(name) };
+      const decimals = quantities.find((quantity) => quantity.name === name)?.decimals ?? 0;
+      return { key: String(i), label: name, axis: name, decimals, lines: linesOf(name) };
     }),
   });
 }

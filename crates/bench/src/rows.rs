@@ -1,10 +1,11 @@
 //! The rows: fabrics, tables and loads.
 
+use clearlane_congestion::{Decides, Values, mechanisms};
 use clearlane_fabric::structure::{Grid, grid};
 use clearlane_fabric::{Fabric, NodeKind, topologies};
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_sim::{
-    Forwarding, GroupSettings, Hosts, Parameters, Recording, Setup, Simulation, preset,
+    Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup, Simulation, preset,
     queue_width_log2,
 };
 use clearlane_subnet::Subnet;
@@ -32,6 +33,8 @@ pub(crate) struct Row {
     pub(crate) load: f64,
     pub(crate) transport: Transport,
     pub(crate) recorded: bool,
+    /// A congestion mechanism with its defaults.
+    pub(crate) control: Option<&'static str>,
     pub(crate) span_us: u64,
     pub(crate) goal: Option<f64>,
     /// Whether its instructions are counted too, and the goal for them.
@@ -49,6 +52,7 @@ const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_
         load,
         transport: Transport::Ud,
         recorded: false,
+        control: None,
         span_us,
         goal: None,
         instructions: None,
@@ -66,6 +70,22 @@ const fn rc(name: &'static str, topology: &'static str, by: By, load: f64, span_
     }
 }
 
+/// The row of RC under a mechanism: beside the one without, what the mechanism costs.
+const fn under(
+    name: &'static str,
+    control: &'static str,
+    topology: &'static str,
+    by: By,
+    load: f64,
+    span_us: u64,
+) -> Row {
+    Row {
+        note: "the same under a congestion mechanism",
+        control: Some(control),
+        ..rc(name, topology, by, load, span_us)
+    }
+}
+
 /// All rows. Load is a share of the host link, headers included; 2 KiB messages, one packet each.
 pub(crate) const ROWS: &[Row] = &[
     Row {
@@ -74,6 +94,8 @@ pub(crate) const ROWS: &[Row] = &[
         ..ud("torus-8x8", "torus:8x8", By::Engine("dor", 2), 0.4, 8000)
     },
     rc("torus-8x8-rc", "torus:8x8", By::Engine("dor", 2), 0.4, 2000),
+    under("torus-8x8-rc-iba-cc", "iba-cc", "torus:8x8", By::Engine("dor", 2), 0.4, 2000),
+    under("torus-8x8-rc-dcqcn", "dcqcn", "torus:8x8", By::Engine("dor", 2), 0.4, 2000),
     Row {
         goal: Some(6.0),
         instructions: Some(Some(750.0)),
@@ -89,6 +111,7 @@ pub(crate) const ROWS: &[Row] = &[
         ..ud("tree-648-8-lanes", "fat-tree:648", By::Engine("fat-tree", 8), 0.5, 1500)
     },
     rc("tree-648-rc", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 500),
+    under("tree-648-rc-iba-cc", "iba-cc", "fat-tree:648", By::Engine("fat-tree", 1), 0.5, 500),
     Row {
         goal: Some(5.0),
         memory: Some([1600.0, 2200.0]),
@@ -120,6 +143,17 @@ impl Row {
 fn tables(fabric: &Fabric, name: &str, lanes: u8) -> Result<Subnet, String> {
     let options = RouteOptions { lanes, ..RouteOptions::default() };
     engines::route(name, fabric, &options).map_err(|error| error.to_string())
+}
+
+/// The mechanism of this name with its defaults.
+fn mechanism(name: &str) -> Result<Mechanisms, String> {
+    let entry = mechanisms::by_name(name).ok_or_else(|| format!("no mechanism {name}"))?;
+    let built = (entry.build)(&Values::default()).map_err(|error| error.to_string())?;
+    let none = Mechanisms { seed: 1, ..Mechanisms::default() };
+    Ok(match entry.decides {
+        Decides::When => Mechanisms { when: Some(built), ..none },
+        Decides::Which => Mechanisms { which: Some(built), ..none },
+    })
 }
 
 /// What a set-up wants to know of the traffic.
@@ -174,7 +208,7 @@ impl Bench {
             groups,
             programs,
             recording: recorded.then_some(slices),
-            control: None,
+            control: self.row.control.map(mechanism).transpose()?,
             queue_width_log2: queue_width_log2(hosts.count()),
         };
         Simulation::new(setup).map_err(|error| error.to_string())

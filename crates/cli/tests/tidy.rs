@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["congestion", "fabric", "ib", "subnet", "workload"]),
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
     ("cli", &["congestion", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
-    ("bench", &["fabric", "ib", "sim", "subnet", "workload"]),
+    ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.

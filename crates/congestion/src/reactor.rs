@@ -77,6 +77,9 @@ impl Stripes {
     }
 }
 
+/// What a reactor that chooses paths shows: how many it has open.
+pub const OPEN_PATHS: &str = "open paths";
+
 /// A number that a reactor shows: a line in the report's charts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {

@@ -8,8 +8,10 @@ pub const BTH: u32 = 12;
 pub const DETH: u32 = 8;
 /// ACK extended transport header.
 pub const AETH: u32 = 4;
+/// Variant CRC.
+pub const VCRC: u32 = 2;
 /// Invariant and variant CRC together.
-pub const CRCS: u32 = 4 + 2;
+pub const CRCS: u32 = 4 + VCRC;
 
 /// Everything but the payload of an RC SEND packet: 26 bytes.
 pub const RC_DATA: u32 = LRH + BTH + CRCS;

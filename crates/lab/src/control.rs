@@ -54,6 +54,11 @@ impl Control {
         self.spec.all().next().is_some()
     }
 
+    /// Whether one of them chooses paths.
+    pub(crate) fn chooses_paths(&self) -> bool {
+        self.spec.which.is_some()
+    }
+
     /// Their names, that of the one which decides when first.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.spec.all().map(|spec| spec.entry.name).collect()

@@ -1,14 +1,14 @@
 //! What a whole experiment found out.
 
 use crate::experiment::{Experiment, Published};
-use crate::measure::{ChannelFigures, Estimate, Figures, History, RunFigures};
+use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK, History, RunFigures, Timed};
 use crate::prepare::Prepared;
 use crate::results::headline;
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
-use clearlane_workload::Class;
+use clearlane_workload::{Class, Rank};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -78,6 +78,10 @@ pub struct SeedResult {
     pub totals: Totals,
     /// What was measured.
     pub figures: RunFigures,
+    /// What was asked for over time; nothing where the run has no such figure.
+    pub timed: Vec<(Timed, Option<f64>)>,
+    /// The hosts to which a mechanism opened more than one path, by rank.
+    pub opened_to: Vec<Rank>,
     /// What happened over time; kept of a variant's first seed.
     pub history: Option<History>,
     /// Payload of the victims alone over that beside the hot flows, in the same part of the run:
@@ -110,6 +114,10 @@ pub struct PublishedRow {
     pub unit: String,
     /// Where it is published and why the two differ.
     pub note: String,
+    /// The row that shows what a changed parameter makes of this one.
+    pub moved_by: Option<String>,
+    /// Of a sweep: the point that was taken.
+    pub point: Option<String>,
 }
 
 /// What an experiment found out.
@@ -121,6 +129,29 @@ pub struct RunResult {
     pub command: String,
     /// By variant, in the order of the experiment.
     pub variants: Vec<VariantResult>,
+}
+
+impl PublishedRow {
+    /// A row with what was obtained for it.
+    pub(crate) fn of(row: &Published, obtained: Option<Estimate>, point: Option<String>) -> Self {
+        PublishedRow {
+            name: row.name.clone(),
+            published: row.published.clone(),
+            obtained,
+            unit: row.unit.clone(),
+            note: row.note.clone(),
+            moved_by: row.moved_by.clone(),
+            point,
+        }
+    }
+
+    /// Where it is published, which point of a sweep was taken, and what moves it.
+    pub fn remarks(&self) -> String {
+        let point = self.point.as_ref().map(|point| format!("at {point}"));
+        let moved = self.moved_by.as_ref().map(|row| format!("moved by: {row}"));
+        let note = (!self.note.is_empty()).then(|| self.note.clone());
+        point.into_iter().chain(note).chain(moved).collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl SeedResult {
@@ -198,22 +229,32 @@ impl RunResult {
         (0..table.columns.len()).filter(moving).map(|index| table.columns[index].label).collect()
     }
 
-    /// The published numbers with what was obtained.
+    /// The published numbers with what was obtained, but for those that only a sweep answers.
     pub fn published(&self) -> Vec<PublishedRow> {
-        let row = |row: &Published| {
-            let variant = match &row.variant {
-                Some(name) => self.variants.iter().find(|variant| variant.name == *name),
-                None => self.variants.first(),
-            };
-            PublishedRow {
-                name: row.name.clone(),
-                published: row.published.clone(),
-                obtained: variant.and_then(|variant| row.measure.evaluate(self, variant)),
-                unit: row.unit.clone(),
-                note: row.note.clone(),
-            }
-        };
-        self.experiment.published.iter().map(row).collect()
+        let rows = self.experiment.published.iter().filter(|row| row.take.is_none());
+        rows.map(|row| PublishedRow::of(row, self.obtained(row), None)).collect()
+    }
+
+    /// What the runs say to a row.
+    pub(crate) fn obtained(&self, row: &Published) -> Option<Estimate> {
+        row.measure.evaluate(self, self.variant(row.variant.as_deref())?)
+    }
+
+    /// Whether the runs fulfil the condition of a row.
+    pub(crate) fn provides(&self, row: &Published) -> bool {
+        let Some(provided) = &row.provided else { return true };
+        let variant = provided.variant.as_deref().or(row.variant.as_deref());
+        let variant = self.variant(variant);
+        let found = variant.and_then(|variant| provided.measure.evaluate(self, variant));
+        found.is_some_and(|found| found.mean >= provided.least)
+    }
+
+    /// The variant of this name, the first if none is given.
+    fn variant(&self, name: Option<&str>) -> Option<&VariantResult> {
+        match name {
+            Some(name) => self.variants.iter().find(|variant| variant.name == name),
+            None => self.variants.first(),
+        }
     }
 
     /// Everything a careful reader should know about these runs.
@@ -234,6 +275,7 @@ impl RunResult {
                 all.push(name(&format!("{missing} of its runs were not started or not finished")));
             }
             all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
+            all.extend(opened_in_vain(variant).into_iter().map(|remark| name(&remark)));
             all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
         }
         first.extend(all);
@@ -312,6 +354,47 @@ fn remarks(run: &SeedResult) -> Vec<String> {
         all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
     }
     all
+}
+
+/// A host whose link is busy for this share of the time is the bottleneck itself.
+const FULL: f64 = 0.95;
+/// So many hosts are named.
+const NAMED: usize = 3;
+
+/// Paths to a host whose own link is full: none of them leads around it.
+fn opened_in_vain(variant: &VariantResult) -> Option<String> {
+    let hosts = &variant.prepared.hosts;
+    let full = |run: &SeedResult, rank: Rank| {
+        let to_host = |channel: &&ChannelFigures| {
+            variant.channel_ends(channel).is_some_and(|(_, to)| to == hosts.end(rank))
+        };
+        let channel = run.figures.channels.iter().find(to_host);
+        channel.is_some_and(|channel| channel.load >= FULL)
+    };
+    let vain = |run: &SeedResult| -> Vec<Rank> {
+        run.opened_to.iter().copied().filter(|rank| full(run, *rank)).collect()
+    };
+    let mut vain: Vec<Rank> = variant.runs.iter().flat_map(vain).collect();
+    vain.sort_unstable();
+    vain.dedup();
+    let held_back = |run: &SeedResult| {
+        let held_back = |channel: &&ChannelFigures| channel.wait >= HELD_BACK;
+        variant.switch_channels(run).filter(held_back).count() as f64
+    };
+    let held_back = Estimate::over(variant.runs.iter().map(|run| Some(held_back(run))))?;
+    let ranks = hosts.ranks();
+    let names: Vec<&str> = vain.iter().take(NAMED).map(|rank| ranks.name(*rank)).collect();
+    let others = match vain.len() {
+        0 => return None,
+        many if many > NAMED => format!(" and {} others", many - NAMED),
+        _ => String::new(),
+    };
+    Some(format!(
+        "further paths to {}{others} gain nothing: the host's own link is the bottleneck and no path \
+         leads around it; who waits for it stands on all of them, {} switch outputs are held back",
+        names.join(", "),
+        significant(held_back.mean)
+    ))
 }
 
 /// Less than this share of what is offered may be missing without being said.

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::experiment::{Experiment, Plan};
-use crate::measure::{History, RunFigures, figures};
+use crate::measure::{History, RunFigures, Timed, figures, opened_to};
 use crate::prepare::Prepared;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_ib::Picoseconds;
@@ -84,6 +84,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
     cancel: &'a AtomicBool,
+    /// What is measured over time.
+    timed: Vec<Timed>,
     /// Bytes that one run may fill; nothing for all there are.
     memory_bytes: Option<u64>,
     /// Steps done of all jobs, and how many there are.
@@ -115,6 +117,7 @@ pub fn run(
         plan,
         progress,
         cancel,
+        timed: experiment.timed(),
         memory_bytes,
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
@@ -288,12 +291,16 @@ fn simulate(
         let alone = (!deadlocked).then_some(AloneDelivered { payload, flows });
         return Ok((!interrupted).then_some(Finished::Alone(alone)));
     }
+    let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures.measured));
+    let timed = shared.timed.iter().map(timed).collect();
     Ok(Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
         ending: outcome.ending.clone(),
         interrupted,
         simulated: outcome.duration,
         totals: outcome.totals,
+        timed,
+        opened_to: opened_to(&outcome),
         figures,
         history: first.then(|| History::of(outcome)),
         slowdown: None,

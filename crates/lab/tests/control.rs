@@ -247,8 +247,20 @@ fn mechanisms_and_their_parameters_can_be_swept() {
     );
     assert_eq!(
         error("control.dcqcn.g=0.5,0.25"),
-        "--over: control.dcqcn: is the table of a mechanism that is not used; write when = \
-         \"dcqcn\" in [control] or drop it"
+        "control.dcqcn.g is varied, but variant as-is has no dcqcn; name dcqcn in [control]"
     );
+    // A variant without the mechanism is left out, and then in nobody's way.
+    let beside = plain.clone()
+        + "[[variant]]\nname = \"on\"\n[[variant]]\nname = \"off\"\n\
+        control = { when = \"none\" }\n";
+    let refused = sweep(&beside, &["control.iba-cc.threshold=1,2"]).err().unwrap().to_string();
+    assert_eq!(
+        refused,
+        "control.iba-cc.threshold is varied, but variant off has no iba-cc; leave it out \
+         (--variants on)"
+    );
+    let over = ["control.iba-cc.threshold=1,2".to_owned()];
+    let kept = Sweep::parse(&beside, &path(), &over, &["on".to_owned()]).unwrap();
+    assert_eq!(kept.points.len(), 2);
     assert!(error("threshold=1,2").contains("control.iba-cc.threshold"));
 }

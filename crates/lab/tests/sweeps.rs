@@ -366,3 +366,18 @@ fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
     let said = error.to_string();
     assert!(said.contains("takes 17 MiB a run") && said.contains("--jobs"), "{said}");
 }
+
+#[test]
+fn names_of_variants_may_have_commas() {
+    let text = STAR.replace("\"large\"", "\"small, deep\"") + "[[variant]]\nname = \"deep\"\n";
+    let kept = |names: &[&str]| -> Result<Vec<String>, LabError> {
+        let mut experiment = Experiment::parse(&text, Path::new("star.toml"))?;
+        experiment.keep_variants(names)?;
+        Ok(experiment.variants.into_iter().map(|variant| variant.name).collect())
+    };
+    assert_eq!(kept(&["small, deep"]).unwrap(), ["small, deep"]);
+    assert_eq!(kept(&["deep,small, deep,small"]).unwrap(), ["deep", "small, deep", "small"]);
+    assert_eq!(kept(&["deep", "small", "deep"]).unwrap(), ["deep", "small"]);
+    let error = kept(&["small, depe"]).unwrap_err().to_string();
+    assert_eq!(error, "the experiment has no variant `depe`; the nearest is `deep`");
+}

@@ -5,6 +5,8 @@ use crate::network::Packet;
 use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice};
 use crate::records::Records;
 use clearlane_ib::Picoseconds;
+// The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
+use clearlane_ib::wire::VCRC;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -58,9 +60,6 @@ impl Observer for NoObserver {
         Recorded::default()
     }
 }
-
-/// Octets of a packet that the data counters leave out: the variant CRC (IBA vol. 1, 16.1.3.5).
-const VCRC: u32 = 2;
 
 /// Records counters per channel and slices of time per group, flow and channel.
 pub(crate) struct Recorder {

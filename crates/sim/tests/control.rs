@@ -2,7 +2,7 @@
 
 mod support;
 
-use clearlane_congestion::{Parameter, Value, Values, mechanisms};
+use clearlane_congestion::{OPEN_PATHS, Parameter, Value, Values, mechanisms};
 use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds};
 use clearlane_sim::{Ending, Mechanisms, Outcome, Parameters, preset};
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -175,7 +175,7 @@ fn path_hot_spot(which: Option<&str>, seed: u64, width: u32) -> Outcome {
 
 fn open_paths(outcome: &Outcome) -> Vec<Vec<u64>> {
     let probes = outcome.control.flows.iter().flat_map(|flow| &flow.probes);
-    probes.filter(|(name, _)| *name == "open paths").map(|(_, values)| values.clone()).collect()
+    probes.filter(|(name, _)| *name == OPEN_PATHS).map(|(_, values)| values.clone()).collect()
 }
 
 #[test]

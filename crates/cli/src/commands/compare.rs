@@ -16,7 +16,7 @@ pub struct Arguments {
     #[command(flatten)]
     shared: Shared,
     /// These variants, in this order; without it, all of the experiment
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES")]
     variants: Vec<String>,
     #[command(flatten)]
     picture: Picture,

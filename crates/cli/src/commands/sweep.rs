@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=V1,V2|FROM..TO:COUNT")]
     over: Vec<String>,
     /// These variants, in this order; without it, all of the experiment
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES")]
     variants: Vec<String>,
     /// Keep the folder of every point's own run, with its report
     #[arg(long)]

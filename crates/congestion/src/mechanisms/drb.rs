@@ -16,7 +16,7 @@ use crate::marker::Marker;
 use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
-use crate::reactor::{Feedback, Pair, Path, Probe, Reactor, Stripes};
+use crate::reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Stripes};
 use crate::state::{Saved, StateError};
 use clearlane_ib::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
@@ -289,7 +289,7 @@ impl Reactor for Metapath {
     fn probe(&self, pair: Pair, show: &mut dyn FnMut(Probe)) {
         let path = self.state.paths.get(pair.0 as usize);
         let notifications = path.map_or(0, |path| path.notifications / ONE);
-        show(Probe { name: "open paths", value: self.open().count() as u64 });
+        show(Probe { name: OPEN_PATHS, value: self.open().count() as u64 });
         show(Probe { name: "notifications", value: notifications });
     }
 

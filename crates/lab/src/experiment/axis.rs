@@ -103,6 +103,11 @@ impl Axis {
         short(&self.key())
     }
 
+    /// The mechanism whose parameter is varied.
+    pub(crate) fn mechanism(&self) -> Option<&str> {
+        Overlay::mechanism(&self.path)
+    }
+
     /// Whether its values take the place of what a variant says of the key `own`.
     pub(crate) fn replaces(&self, own: &[String]) -> bool {
         overlay::replaces(&self.path, own)

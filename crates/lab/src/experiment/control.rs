@@ -2,6 +2,7 @@
 //! take, with their parameters. All of it is read by the registry of mechanisms.
 
 use super::devices::{exact_rate, exact_size, exact_time, plain};
+use super::document::{self, Node};
 use super::keys::{Field, Keys, nearest};
 use super::reference::Key;
 use crate::LabError;
@@ -81,6 +82,15 @@ fn keys_of(entry: &Entry) -> Vec<&'static str> {
     let parameters = entry.parameters.iter().map(|parameter| parameter.name);
     let port = (!entry.port_parameters.is_empty()).then_some(PORT);
     [PRESET].into_iter().chain(parameters).chain(port).collect()
+}
+
+/// The mechanisms that a table names.
+pub(crate) fn named(table: &Node) -> Vec<&str> {
+    let word = |key: &str| match table.get(key).map(|node| &node.value) {
+        Some(document::Value::Text(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    [WHEN, WHICH].into_iter().filter_map(word).collect()
 }
 
 /// Whether the table belongs to a mechanism that none of these names.
@@ -262,7 +272,18 @@ impl MechanismSpec {
             };
             (format!("{TABLE}.{}.{}", self.entry.name, parameter.name), written(value), source)
         };
-        self.entry.parameters.iter().map(of).collect()
+        let at_port = |port: &PortSpec| -> Vec<_> {
+            let row = |parameter: &'static Parameter| {
+                let fabric = value_text(self.values.get(parameter));
+                let name = format!("{TABLE}.{}.{PORT}", self.entry.name);
+                let source = format!("set by the experiment; other ports have {fabric}");
+                let value = written(port.values.get(parameter));
+                (format!("{name}.{}.{}", port.port, parameter.name), value, source)
+            };
+            self.set_at(port).map(row).collect()
+        };
+        let all = self.entry.parameters.iter().map(of);
+        all.chain(self.ports.iter().flat_map(at_port)).collect()
     }
 }
 

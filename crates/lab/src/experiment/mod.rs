@@ -21,6 +21,7 @@ pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
 pub use plan::{Plan, WarmUp};
 pub use published::Published;
+pub(crate) use published::Take;
 pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{Senders, TrafficSpec};
 
@@ -29,6 +30,7 @@ pub(crate) use keys::nearest;
 pub(crate) use traffic::in_words;
 
 use crate::LabError;
+use crate::measure::{Measure, Timed};
 use document::{Document, Node, Value};
 use keys::{Field, Keys, quote};
 use overlay::Overlay;
@@ -172,7 +174,21 @@ impl Experiment {
         let names: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
         let traffic = self.variants.iter().flat_map(|variant| &variant.traffic);
         let groups: Vec<&str> = traffic.map(|group| group.name.as_str()).collect();
-        self.published.iter().try_for_each(|row| row.check(&names, &groups))
+        let rows: Vec<&str> = self.published.iter().map(|row| row.name.as_str()).collect();
+        let names = [names.as_slice(), groups.as_slice(), rows.as_slice()];
+        self.published.iter().try_for_each(|row| row.check(names, &self.plan))
+    }
+
+    /// What is measured over time, each once.
+    pub(crate) fn timed(&self) -> Vec<Timed> {
+        let mut all: Vec<Timed> = Vec::new();
+        let measures = self.published.iter().flat_map(Published::measures);
+        for timed in measures.filter_map(Measure::timed) {
+            if !all.contains(timed) {
+                all.push(timed.clone());
+            }
+        }
+        all
     }
 
     /// Replaces the fabric of every variant by a file, and the table files of those that read any.
@@ -231,18 +247,14 @@ impl Experiment {
         Ok(())
     }
 
-    /// Keeps the named variants, in the order of the names. Published rows of the others go.
+    /// Keeps the named variants, in the order of the names; a text may have several, with commas
+    /// between them, whether or not names have commas themselves. Published rows of the others go.
     pub fn keep_variants<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), LabError> {
         let mut kept: Vec<Variant> = Vec::new();
-        for name in names {
-            let name = name.as_ref();
-            match self.variants.iter().find(|variant| variant.name == name) {
-                Some(_) if kept.iter().any(|variant| variant.name == name) => {}
-                Some(variant) => kept.push(variant.clone()),
-                None => {
-                    let near = nearest(name, self.variants.iter().map(|v| v.name.as_str()));
-                    let problem = format!("the experiment has no variant {}{near}", quote(name));
-                    return Err(LabError::Request(problem));
+        for text in names {
+            for variant in self.variants_in(text.as_ref())? {
+                if !kept.iter().any(|known| known.name == variant.name) {
+                    kept.push(variant);
                 }
             }
         }
@@ -253,11 +265,37 @@ impl Experiment {
         let first = self.variants.first().map(|variant| variant.name.clone());
         self.published.retain_mut(|row| {
             row.variant = row.variant.take().or(first.clone());
-            let mut named = row.variant.iter().map(String::as_str).chain(row.measure.variants());
-            named.all(|name| kept.iter().any(|variant| variant.name == name))
+            row.named().all(|name| kept.iter().any(|variant| variant.name == name))
         });
+        let rows: Vec<String> = self.published.iter().map(|row| row.name.clone()).collect();
+        for row in &mut self.published {
+            row.moved_by = row.moved_by.take().filter(|other| rows.contains(other));
+        }
         self.variants = kept;
         Ok(())
+    }
+
+    /// The variants of a list with commas: of several readings the one with the longest names.
+    fn variants_in(&self, text: &str) -> Result<Vec<Variant>, LabError> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < parts.len() {
+            let named = |end: &usize| {
+                let name = parts[at..*end].join(",");
+                self.variants.iter().find(|variant| variant.name == name.trim())
+            };
+            let longest = (at + 1..=parts.len()).rev().find_map(|end| Some((end, named(&end)?)));
+            let Some((end, variant)) = longest else {
+                let name = parts[at].trim();
+                let near = nearest(name, self.variants.iter().map(|v| v.name.as_str()));
+                let problem = format!("the experiment has no variant {}{near}", quote(name));
+                return Err(LabError::Request(problem));
+            };
+            found.push(variant.clone());
+            at = end;
+        }
+        Ok(found)
     }
 
     /// A TOML text that means the same, every default and every parameter spelt out. Paths are

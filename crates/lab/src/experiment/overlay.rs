@@ -44,6 +44,13 @@ impl Overlay {
             let node = Node { at: self.node.at, value: Value::Table(Vec::new()) };
             entries.push(Entry { key: table.clone(), at: self.node.at, node });
         }
+        // A variant without the mechanism has nothing to vary; a sweep of it alone is refused.
+        if let (control::TABLE, [mechanism, _, ..]) = (table.as_str(), rest)
+            && let Some(entry) = entries.iter().find(|entry| entry.key == *table)
+            && control::is_unnamed(mechanism, &control::named(&entry.node))
+        {
+            return Ok(root.clone());
+        }
         let place = entries.iter_mut().find(|entry| entry.key == *table);
         let Some(entry) = place else {
             let key = short(&key);
@@ -54,6 +61,14 @@ impl Overlay {
             _ => set(table, &entry.node, rest, &self.node),
         };
         Ok(Node { at: root.at, value: Value::Table(entries) })
+    }
+
+    /// The mechanism whose parameter it is.
+    pub(crate) fn mechanism(path: &[String]) -> Option<&str> {
+        match path {
+            [table, mechanism, _, ..] if table == control::TABLE => Some(mechanism),
+            _ => None,
+        }
     }
 
     /// Whether it changes what all variants have in common.

@@ -2,8 +2,10 @@
 //! with, never tuned to.
 
 use super::keys::{Field, Keys, nearest};
+use super::plan::Plan;
 use crate::LabError;
-use crate::measure::{Measure, Quantity, Scope, measures};
+use crate::measure::{Flow, Measure, Quantity, Scope, Span, Timed, measures};
+use clearlane_ib::Picoseconds;
 use clearlane_workload::HostRef;
 
 /// A published number and what answers it.
@@ -17,6 +19,12 @@ pub struct Published {
     pub variant: Option<String>,
     /// As the source prints it; nothing if the source gives no number.
     pub published: Option<String>,
+    /// Which point of a sweep answers it; nothing if single runs do.
+    pub(crate) take: Option<Take>,
+    /// The condition on points of a sweep.
+    pub(crate) provided: Option<Provided>,
+    /// The row that shows what a changed parameter makes of this one.
+    pub moved_by: Option<String>,
     /// Unit, by default that of the measure.
     pub unit: String,
     /// Where it is published and why the two differ.
@@ -25,9 +33,44 @@ pub struct Published {
     written: toml::Value,
 }
 
-pub(crate) const KEYS: &[&str] = &["name", "measure", "variant", "published", "unit", "note"];
+/// Which of the points of a sweep that fulfil the condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Take {
+    /// The one with the largest figure.
+    Largest,
+    /// The one with the smallest figure.
+    Smallest,
+    /// The first in the order of the grid.
+    First,
+    /// The last.
+    Last,
+}
+
+const TAKES: &[(&str, Take)] = &[
+    ("largest", Take::Largest),
+    ("smallest", Take::Smallest),
+    ("first", Take::First),
+    ("last", Take::Last),
+];
+
+/// What a point of a sweep has to show to be taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Provided {
+    /// A measure.
+    pub(crate) measure: Measure,
+    /// The variant measured; that of the row if not given.
+    pub(crate) variant: Option<String>,
+    /// At least this, over the seeds' mean.
+    pub(crate) least: f64,
+    written: toml::Value,
+}
+
+pub(crate) const KEYS: &[&str] =
+    &["name", "measure", "variant", "published", "take", "provided", "moved_by", "unit", "note"];
+pub(crate) const PROVIDED_KEYS: &[&str] = &["measure", "variant", "least"];
 /// Those of any measure; each takes some of them.
-const MEASURE_KEYS: &[&str] = &["kind", "from", "to", "variants", "group", "class", "of", "over"];
+const MEASURE_KEYS: &[&str] =
+    &["kind", "source", "from", "until", "to", "variants", "group", "class", "of", "over"];
 
 impl Published {
     /// Reads one row.
@@ -36,7 +79,13 @@ impl Published {
         let name = keys.required("name", "\"share of H1\"")?.name()?;
         let written = keys.required("measure", "{ kind = \"accepted-load\" }")?;
         let measure = measure(&written, false)?;
+        let take = keys.optional("take").map(|field| field.choice(TAKES)).transpose()?;
+        let provided = match (keys.optional("provided"), take) {
+            (Some(field), None) => return Err(field.error("goes with `take`; write that too")),
+            (field, _) => field.map(|field| Provided::read(&field)).transpose()?,
+        };
         let text = |key| keys.optional(key).map(|field| field.text().map(LabError::one_line));
+        let moved_by = text("moved_by").transpose()?;
         let (variant, published) = (text("variant").transpose()?, text("published").transpose()?);
         let (unit, note) = (text("unit").transpose()?, text("note").transpose()?);
         Ok(Published {
@@ -45,14 +94,22 @@ impl Published {
             measure,
             variant,
             published,
+            take,
+            provided,
+            moved_by,
             note: note.unwrap_or_default(),
             place: field.place(),
             written: written.node.plain(),
         })
     }
 
-    /// Fails if the row names a variant or a group that is not there.
-    pub(crate) fn check(&self, variants: &[&str], groups: &[&str]) -> Result<(), String> {
+    /// Fails if the row names a variant, a group or a row that is not there, or a span that the
+    /// runs do not have.
+    pub(crate) fn check(
+        &self,
+        [variants, groups, rows]: [&[&str]; 3],
+        plan: &Plan,
+    ) -> Result<(), String> {
         let known = |what: &str, word: &str, names: &[&str]| match names.contains(&word) {
             true => Ok(()),
             false => {
@@ -60,13 +117,34 @@ impl Published {
                 Err(format!("{}: published.{}: no {what} {word}{near}", self.place, self.name))
             }
         };
-        for variant in self.variant.iter().map(String::as_str).chain(self.measure.variants()) {
+        for variant in self.named() {
             known("variant is named", variant, variants)?;
         }
-        match self.measure.group() {
-            Some(group) => known("traffic group is named", group, groups),
-            None => Ok(()),
+        if let Some(row) = &self.moved_by {
+            known("published row is named", row, rows)?;
         }
+        for measure in self.measures() {
+            if let Some(group) = measure.group() {
+                known("traffic group is named", group, groups)?;
+            }
+            if let Some(span) = measure.timed().and_then(Timed::span) {
+                let fits = span.fits(plan.slice(), plan.duration);
+                fits.map_err(|e| format!("{}: published.{}: {e}", self.place, self.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything it measures.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = &Measure> {
+        [&self.measure].into_iter().chain(self.provided.as_ref().map(|p| &p.measure))
+    }
+
+    /// The variants it names.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        let provided = self.provided.as_ref().and_then(|provided| provided.variant.as_deref());
+        let measured = self.measures().flat_map(|measure| measure.variants());
+        self.variant.as_deref().into_iter().chain(provided).chain(measured)
     }
 
     /// The table that reads back as this.
@@ -80,9 +158,31 @@ impl Published {
         if let Some(published) = &self.published {
             table.insert("published".into(), published.clone().into());
         }
+        if let Some(take) = &self.take {
+            table.insert("take".into(), super::keys::word(TAKES, take));
+        }
+        if let Some(provided) = &self.provided {
+            table.insert("provided".into(), provided.written.clone());
+        }
+        if let Some(row) = &self.moved_by {
+            table.insert("moved_by".into(), row.clone().into());
+        }
         table.insert("unit".into(), self.unit.clone().into());
         table.insert("note".into(), self.note.clone().into());
         table
+    }
+}
+
+impl Provided {
+    fn read(field: &Field<'_>) -> Result<Self, LabError> {
+        let keys = field.keys(PROVIDED_KEYS)?;
+        let variant = keys.optional("variant").map(|field| field.text().map(LabError::one_line));
+        Ok(Provided {
+            measure: measure(&keys.required("measure", "{ kind = \"served\" }")?, false)?,
+            variant: variant.transpose()?,
+            least: keys.required("least", "0.95")?.number(-1e12, 1e12)?,
+            written: field.node.plain(),
+        })
     }
 }
 
@@ -98,12 +198,19 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         "flow-share" => &["kind", "from", "to"],
         "saturation" => &["kind", "variants", "group", "class"],
         "ratio" => &["kind", "of", "over"],
+        "spread" => &["kind", "of", "variants"],
+        "becns" => &["kind", "source", "from", "until"],
+        "oscillation-period" | "oscillation-amplitude" => &["kind", "from", "to"],
+        _ if timed_in_span(name).is_some() => &["kind", "from", "until"],
         _ if Quantity::by_name(name).is_some_and(Quantity::is_scoped) => {
             &["kind", "group", "class"]
         }
         _ => &["kind"],
     })?;
     let measure = match name {
+        "ratio" | "spread" | "saturation" if within => {
+            return Err(kind.error("cannot be within a ratio or a spread; write a single measure"));
+        }
         "flow-share" => Measure::FlowShare {
             from: host(&keys.required("from", "\"H1\"")?)?,
             to: host(&keys.required("to", "\"H4\"")?)?,
@@ -113,12 +220,30 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
             let variants = field.map(|field| field.texts()).transpose()?.unwrap_or_default();
             Measure::Saturation { scope: scope(&keys)?, variants }
         }
-        "ratio" if within => return Err(kind.error("cannot be within another ratio")),
         "ratio" => {
             let of = measure_within(&keys.required("of", "{ kind = \"latency-mean\" }")?)?;
             let over = keys.required("over", "\"the other variant\"")?.text()?.to_owned();
             Measure::Ratio { of: Box::new(of), over }
         }
+        "spread" => {
+            let of = measure_within(&keys.required("of", "{ kind = \"accepted-load\" }")?)?;
+            let field = keys.optional("variants");
+            let variants = field.map(|field| field.texts()).transpose()?.unwrap_or_default();
+            Measure::Spread { of: Box::new(of), variants }
+        }
+        "becns" => {
+            let source = host(&keys.required("source", "\"H1\"")?)?;
+            Measure::Timed(Timed::Becns { source, span: span(&keys)? })
+        }
+        "oscillation-period" | "oscillation-amplitude" => {
+            let from = host(&keys.required("from", "\"H1\"")?)?;
+            let flow = Flow { from, to: host(&keys.required("to", "\"H4\"")?)? };
+            Measure::Timed(match name {
+                "oscillation-period" => Timed::OscillationPeriod(flow),
+                _ => Timed::OscillationAmplitude(flow),
+            })
+        }
+        _ if let Some(timed) = timed_in_span(name) => Measure::Timed(timed(span(&keys)?)),
         _ => {
             let quantity = Quantity::by_name(name)
                 .ok_or_else(|| kind.error("is registered and yet unknown; report this"))?;
@@ -127,6 +252,25 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         }
     };
     Ok(measure)
+}
+
+/// Measures of a span and of nothing else.
+fn timed_in_span(name: &str) -> Option<fn(Span) -> Timed> {
+    match name {
+        "peak-load" => Some(Timed::PeakLoad),
+        "time-to-relief" => Some(Timed::TimeToRelief),
+        "first-path-open" => Some(Timed::FirstPathOpen),
+        "last-path-open" => Some(Timed::LastPathOpen),
+        "open-paths" => Some(Timed::OpenPaths),
+        _ => None,
+    }
+}
+
+fn span(keys: &Keys<'_>) -> Result<Span, LabError> {
+    let last = Picoseconds::MAX_RUN;
+    let time = |key| keys.optional(key).map(|field| field.quantity(Picoseconds(0), last));
+    let from = time("from").transpose()?.unwrap_or_default();
+    Ok(Span { from, until: time("until").transpose()? })
 }
 
 fn measure_within(field: &Field<'_>) -> Result<Measure, LabError> {

@@ -56,7 +56,7 @@ pub fn keys() -> Vec<Key> {
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
 pub(crate) fn swept() -> Vec<Key> {
-    const NOT_SWEPT: [&str; 4] = ["", "variant", "published", "published.measure"];
+    const NOT_SWEPT: [&str; 4] = ["", "variant", "published", "published.provided"];
     let mut keys = keys();
     keys.retain(|key| !NOT_SWEPT.contains(&&*key.table));
     keys
@@ -480,8 +480,29 @@ const KEYS: &[Key] = &[
     ),
     key("published", "variant", ["text", "a variant", "the first"], "where it is measured"),
     key("published", "published", ["text", "", "none"], "the number as its source prints it"),
+    key(
+        "published",
+        "take",
+        ["text", "largest, smallest, first, last", "single runs answer"],
+        "which point of a sweep answers the row",
+    ),
+    key("published", "provided", ["table", "", "any point"], "what a point has to show for that"),
+    key(
+        "published",
+        "moved_by",
+        ["text", "a published row", "none"],
+        "the row that shows what a changed parameter makes of this one",
+    ),
     key("published", "unit", ["text", "", "the measure's"], "unit of both numbers"),
     key("published", "note", ["text", "", "none"], "where it is published and why the two differ"),
+    key(
+        "published.provided",
+        "measure",
+        ["table", "kind = a measure", REQUIRED],
+        "what is measured at the point",
+    ),
+    key("published.provided", "variant", ["text", "a variant", "the row's"], "where"),
+    key("published.provided", "least", ["number", "", REQUIRED], "its least value"),
 ];
 
 #[cfg(test)]

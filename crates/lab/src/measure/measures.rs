@@ -1,8 +1,9 @@
 //! Measures: what a row of `[[published]]` asks of the results. A closed list; no text is
 //! evaluated.
 
-use super::{Estimate, Figures};
+use super::{Estimate, Figures, Timed, timed};
 use crate::result::{RunResult, SeedResult, VariantResult};
+use clearlane_ib::wire;
 use clearlane_workload::{Class, HostRef};
 
 /// A measure's entry in the registry.
@@ -53,7 +54,10 @@ macro_rules! quantities {
         /// All measures.
         pub const ALL: &[Entry] = &[
             $(Entry { name: $name, summary: $summary, unit: $unit, parameters: $parameters },)*
-            FLOW_SHARE, SATURATION, RATIO,
+            FLOW_SHARE, SATURATION, RATIO, SPREAD,
+            timed::BECNS, timed::PEAK_LOAD, timed::TIME_TO_RELIEF, timed::FIRST_PATH_OPEN,
+            timed::LAST_PATH_OPEN, timed::PATHS_OPEN, timed::OSCILLATION_PERIOD,
+            timed::OSCILLATION_AMPLITUDE,
         ];
     };
 }
@@ -66,6 +70,7 @@ quantities! {
     AcceptedLoad, "accepted-load", "", SCOPE,
         "delivered payload over the rate of the senders' links";
     AcceptedGbps, "accepted-gbps", "Gb/s", SCOPE, "delivered payload";
+    Served, "served", "", SCOPE, "delivered over posted bytes";
     LatencyMean, "latency-mean", "us", SCOPE, "post of a message to its last byte, mean";
     LatencyP50, "latency-p50", "us", SCOPE, "post of a message to its last byte, median";
     LatencyP99, "latency-p99", "us", SCOPE, "post of a message to its last byte, 99th percentile";
@@ -75,6 +80,10 @@ quantities! {
     WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
     HeldBack, "held-back", "", "none",
         "largest share of time a switch output had data and no credits (PortXmitWait)";
+    OutputsHeldBack, "outputs-held-back", "", "none",
+        "switch outputs that had data and no credits for a tenth of the time or more";
+    NotificationOverhead, "notification-overhead", "", "none",
+        "bytes of CNPs over all bytes that switches sent in the run";
     Deadlocks, "deadlocks", "", "none", "share of the seeds that end in a deadlock";
 }
 
@@ -96,6 +105,16 @@ const RATIO: Entry = Entry {
     unit: "",
     parameters: "of = { kind = … }, over = \"the other variant\"",
 };
+const SPREAD: Entry = Entry {
+    name: "spread",
+    summary: "how far variants are apart in a measure, seed by seed: the largest over the \
+              smallest, less 1",
+    unit: "",
+    parameters: "of = { kind = … }, variants = [\"…\"], default all",
+};
+
+/// An output that waits for credits for this share of the time or more is held back.
+pub(crate) const HELD_BACK: f64 = 0.1;
 
 /// Whose figures are meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,6 +158,15 @@ pub enum Measure {
         /// The variant below the line.
         over: String,
     },
+    /// How far variants are apart.
+    Spread {
+        /// In which measure.
+        of: Box<Measure>,
+        /// Which variants; all if empty.
+        variants: Vec<String>,
+    },
+    /// Something over time.
+    Timed(Timed),
 }
 
 impl Quantity {
@@ -153,6 +181,7 @@ impl Measure {
     pub fn unit(&self) -> &'static str {
         match self {
             Measure::Value { quantity, .. } => quantity.entry().unit,
+            Measure::Timed(timed) => timed.entry().unit,
             _ => "",
         }
     }
@@ -162,6 +191,7 @@ impl Measure {
         let named: Vec<&str> = match self {
             Measure::Saturation { variants, .. } => variants.iter().map(String::as_str).collect(),
             Measure::Ratio { of, over } => of.variants().chain([over.as_str()]).collect(),
+            Measure::Spread { variants, .. } => variants.iter().map(String::as_str).collect(),
             _ => Vec::new(),
         };
         named.into_iter()
@@ -172,7 +202,16 @@ impl Measure {
         match self {
             Measure::Value { scope: Scope::Group(group), .. }
             | Measure::Saturation { scope: Scope::Group(group), .. } => Some(group),
-            Measure::Ratio { of, .. } => of.group(),
+            Measure::Ratio { of, .. } | Measure::Spread { of, .. } => of.group(),
+            _ => None,
+        }
+    }
+
+    /// What it measures over time.
+    pub(crate) fn timed(&self) -> Option<&Timed> {
+        match self {
+            Measure::Timed(timed) => Some(timed),
+            Measure::Ratio { of, .. } | Measure::Spread { of, .. } => of.timed(),
             _ => None,
         }
     }
@@ -200,6 +239,25 @@ impl Measure {
                 let settled = of.is_settled(variant) && of.is_settled(below);
                 Some(Estimate::over(variant.runs.iter().map(ratio))?.with_converged(settled))
             }
+            Measure::Spread { of, variants } => {
+                let named = |variant: &&VariantResult| {
+                    variants.is_empty() || variants.contains(&variant.name)
+                };
+                let named: Vec<&VariantResult> = result.variants.iter().filter(named).collect();
+                let spread = |run: &SeedResult| {
+                    let of_seed = |variant: &&VariantResult| {
+                        let same = variant.runs.iter().find(|same| same.seed == run.seed)?;
+                        of.of_run(variant, same)
+                    };
+                    let values = named.iter().map(of_seed).collect::<Option<Vec<f64>>>()?;
+                    let least = values.iter().copied().reduce(f64::min)?;
+                    let most = values.iter().copied().reduce(f64::max)?;
+                    Some(most / least - 1.0).filter(|spread| spread.is_finite())
+                };
+                let settled = named.iter().all(|variant| of.is_settled(variant));
+                let runs = named.first()?.runs.iter();
+                Some(Estimate::over(runs.map(spread))?.with_converged(settled))
+            }
             _ => {
                 let estimate =
                     Estimate::over(variant.runs.iter().map(|run| self.of_run(variant, run)))?;
@@ -212,6 +270,8 @@ impl Measure {
     fn is_settled(&self, variant: &VariantResult) -> bool {
         let settled = |run: &SeedResult| match self {
             Measure::Value { quantity, scope } => is_settled(*quantity, scope, variant, run),
+            // Of a span, or of what moves anyway: no steady state is claimed.
+            Measure::Timed(_) => true,
             _ => run.figures.all.throughput_converged,
         };
         let whether_deadlocked =
@@ -240,7 +300,10 @@ impl Measure {
                 }
                 (all > 0).then(|| own as f64 / all as f64)
             }
-            Measure::Saturation { .. } | Measure::Ratio { .. } => None,
+            Measure::Timed(timed) => {
+                run.timed.iter().find(|(known, _)| known == timed).and_then(|(_, value)| *value)
+            }
+            Measure::Saturation { .. } | Measure::Ratio { .. } | Measure::Spread { .. } => None,
         }
     }
 }
@@ -261,7 +324,22 @@ fn value(
         Quantity::LatencyP50 => figures?.latency_p50_us,
         Quantity::LatencyP99 => figures?.latency_p99_us,
         Quantity::Jain => figures?.jain,
+        Quantity::Served => Some(figures?)
+            .filter(|f| f.offered_load > 0.0)
+            .map(|figures| figures.delivered_load / figures.offered_load),
         Quantity::Slowdown => run.slowdown,
+        Quantity::OutputsHeldBack => {
+            let waits = variant.switch_channels(run).filter(|channel| channel.wait >= HELD_BACK);
+            Some(waits.count() as f64)
+        }
+        Quantity::NotificationOverhead => {
+            // PortXmitData leaves the VCRC out.
+            let bytes = variant
+                .switch_channels(run)
+                .map(|c| c.port_xmit_data * 4 + c.port_xmit_pkts * u64::from(wire::VCRC));
+            let cnps = run.totals.cnp_hops * u64::from(wire::CNP);
+            Some(bytes.sum::<u64>()).filter(|all| *all > 0).map(|all| cnps as f64 / all as f64)
+        }
         Quantity::WorstLoad => variant.switch_channels(run).map(|c| c.load).reduce(f64::max),
         Quantity::HeldBack => variant.switch_channels(run).map(|c| c.wait).reduce(f64::max),
         Quantity::Deadlocks => Some(f64::from(u8::from(run.is_deadlock()))),
@@ -282,7 +360,7 @@ fn is_settled(
     let Some(figures) = scoped(scope, variant, run) else { return true };
     match quantity {
         // What is offered is drawn and depends on no network.
-        Quantity::OfferedLoad | Quantity::Deadlocks => true,
+        Quantity::OfferedLoad | Quantity::Deadlocks | Quantity::NotificationOverhead => true,
         Quantity::LatencyMean | Quantity::LatencyP50 | Quantity::LatencyP99 => {
             figures.latency_converged
         }

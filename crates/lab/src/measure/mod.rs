@@ -6,6 +6,7 @@ mod history;
 mod interval;
 pub mod measures;
 mod settled;
+mod timed;
 mod warm_up;
 
 pub use figures::{
@@ -14,5 +15,8 @@ pub use figures::{
 pub use history::History;
 pub use interval::Estimate;
 pub use measures::{Measure, Quantity, Scope};
+pub use timed::{Flow, Span, Timed};
 
 pub(crate) use figures::figures;
+pub(crate) use measures::HELD_BACK;
+pub(crate) use timed::opened_to;

@@ -3,7 +3,7 @@
 //! Definition, over one frame of time:
 //!
 //! * A channel (one direction of a cable) is *held back* if it had data but no credits for at least
-//!   [`HELD_BACK_MIN`] of the frame: the buffer it leads into was full.
+//!   [`HELD_BACK`] of the frame: the buffer it leads into was full.
 //! * That buffer empties through the outputs its packets go on to. Of those that are held back
 //!   themselves, or busy for at least [`ROOT_BUSY_MIN`], the *cause* is the one with the largest
 //!   share of the channel's traffic times (busy + held back): where most of it stands and waits.
@@ -23,10 +23,9 @@
 //! (IPDPS 2010).
 
 use super::paths::Path;
+use crate::measure::HELD_BACK;
 use std::collections::BTreeMap;
 
-/// Share of a frame from which on waiting counts as being held back.
-pub(super) const HELD_BACK_MIN: f64 = 0.1;
 /// Share of a frame an output that is not held back must send to be a cause.
 pub(super) const ROOT_BUSY_MIN: f64 = 0.5;
 
@@ -155,7 +154,7 @@ impl Onward {
 
     /// What holds each channel back, of the shares of a frame it was busy and waited.
     pub(super) fn causes(&self, busy: &[f64], wait: &[f64]) -> Vec<Cause> {
-        let held = |channel: usize| wait[channel] >= HELD_BACK_MIN;
+        let held = |channel: usize| wait[channel] >= HELD_BACK;
         let cause = |(channel, onward): (usize, &Vec<(u32, f64)>)| {
             if !held(channel) {
                 return Cause::Free;

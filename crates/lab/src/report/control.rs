@@ -21,6 +21,8 @@ pub(super) struct ControlData {
 struct Quantity {
     /// Name with its unit.
     name: &'static str,
+    /// How many digits behind the point say something.
+    decimals: u8,
     lines: Vec<Line>,
 }
 
@@ -47,12 +49,15 @@ pub(super) fn control_data(variant: &VariantResult) -> Option<ControlData> {
     // Four digits are more than a chart shows.
     let rate = |becns: &u32| (f64::from(*becns) * per_ms * 10.0).round() / 10.0;
     let becns = flows.iter().map(|flow| line(flow, &mut flow.becns.iter().map(rate)));
-    let mut quantities = vec![Quantity { name: "BECNs (1/ms)", lines: becns.collect() }];
+    let becns = Quantity { name: "BECNs (1/ms)", decimals: 1, lines: becns.collect() };
+    let mut quantities = vec![becns];
     for (probe, flow) in flows.iter().flat_map(|flow| flow.probes.iter().map(move |p| (p, flow))) {
         let line = line(flow, &mut probe.1.iter().map(|value| *value as f64));
         match quantities.iter_mut().find(|quantity| quantity.name == probe.0) {
             Some(quantity) => quantity.lines.push(line),
-            None => quantities.push(Quantity { name: probe.0, lines: vec![line] }),
+            None => {
+                quantities.push(Quantity { name: probe.0, decimals: 0, lines: vec![line] });
+            }
         }
     }
     Some(ControlData { mechanisms, quantities })

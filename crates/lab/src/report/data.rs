@@ -202,7 +202,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         status: result.status(),
         suffers_from: SUFFERS_FROM,
         headline: headline_data(result),
-        published: published(result),
+        published: published(result.published()),
         facts: facts(result),
         oddities,
         fabric: Some(fabric_data(result, map.fabric)),
@@ -225,7 +225,7 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         status: page.status,
         suffers_from: SUFFERS_FROM,
         headline: Headline { columns: Vec::new(), rows: Vec::new() },
-        published: Vec::new(),
+        published: published(page.published.clone()),
         facts: page.facts.iter().map(|fact| fact_data(fact.clone(), Vec::new())).collect(),
         oddities: page.oddities.clone(),
         fabric: None,
@@ -262,15 +262,15 @@ fn headline_data(result: &RunResult) -> Headline {
     Headline { columns: table.columns, rows: table.rows.into_iter().map(row).collect() }
 }
 
-fn published(result: &RunResult) -> Vec<PublishedRow> {
+fn published(rows: Vec<crate::result::PublishedRow>) -> Vec<PublishedRow> {
     let row = |row: crate::result::PublishedRow| PublishedRow {
         obtained: row.obtained_text(),
+        note: row.remarks(),
         name: row.name,
         published: row.published,
         unit: row.unit,
-        note: row.note,
     };
-    result.published().into_iter().map(row).collect()
+    rows.into_iter().map(row).collect()
 }
 
 fn fact_data(fact: Fact, variants: Vec<String>) -> FactData {

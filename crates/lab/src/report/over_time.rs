@@ -8,7 +8,7 @@ use super::map::{Map, rate};
 use super::packed::Packed;
 use super::paths::{Paths, drawn};
 use crate::measure::History;
-use crate::prepare::Routed;
+use crate::prepare::{Prepared, Routed};
 use crate::result::{SeedResult, VariantResult};
 use clearlane_fabric::NodeId;
 use serde::Serialize;
@@ -146,7 +146,7 @@ pub(super) fn over_time(
         load: rows(&channels.busy),
         wait: rows(&channels.wait),
         cause: Packed::whole(causes),
-        paths_note: paths_note(&variant.prepared.routed),
+        paths_note: paths_note(&variant.prepared),
         paths: flows.iter().any(|flow| !flow.path.channels.is_empty()),
         switches,
         queue: Packed::scaled(queue.into_iter(), top),
@@ -156,8 +156,8 @@ pub(super) fn over_time(
 }
 
 /// Where the paths shown are not those that packets took, or not known.
-fn paths_note(routed: &Routed) -> Option<&'static str> {
-    match routed {
+fn paths_note(prepared: &Prepared) -> Option<&'static str> {
+    match &prepared.routed {
         Routed::Rule(_) => Some(
             "Forwarding is by rule: the paths of flows are not known, so no congestion tree is \
              drawn and no flow listed at a link.",
@@ -165,6 +165,10 @@ fn paths_note(routed: &Routed) -> Option<&'static str> {
         Routed::Tables(subnet) if subnet.adaptive.is_some() => Some(
             "Routing is adaptive: the congestion tree and the flows at a link follow the tables' \
              paths; packets may have taken others.",
+        ),
+        Routed::Tables(_) if prepared.control.chooses_paths() => Some(
+            "A mechanism chooses among several paths: the congestion tree and the flows at a link \
+             follow the first of them (LID offset 0); packets may have taken others.",
         ),
         Routed::Tables(_) => None,
     }

@@ -2,7 +2,7 @@
 //! grid of parameters.
 
 use crate::prepare::Fact;
-use crate::result::Status;
+use crate::result::{PublishedRow, Status};
 use crate::results::Better;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,8 @@ pub struct SweepPage {
     pub status: Status,
     /// What all points have in common.
     pub facts: Vec<Fact>,
+    /// Published numbers beside what the points give.
+    pub published: Vec<PublishedRow>,
     /// What a careful reader should know.
     pub oddities: Vec<String>,
     /// The points.

@@ -140,8 +140,8 @@ pub(crate) fn published_table(rows: &[PublishedRow]) -> Option<Table> {
     ]);
     for row in rows {
         let published = row.published.clone().unwrap_or_else(|| "–".into());
-        let (name, unit, note) = (row.name.clone(), row.unit.clone(), row.note.clone());
-        table.rows.push(vec![name, published, row.obtained_text(), unit, note]);
+        let (name, unit) = (row.name.clone(), row.unit.clone());
+        table.rows.push(vec![name, published, row.obtained_text(), unit, row.remarks()]);
     }
     Some(table)
 }

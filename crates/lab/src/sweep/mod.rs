@@ -75,6 +75,7 @@ impl Sweep {
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(LabError::Request(format!("{} is varied twice; drop one", pair[0])));
         }
+        axes.iter().try_for_each(|axis| is_used(axis, &base))?;
         axes.iter().try_for_each(|axis| differs(axis, &base))?;
         let count = axes.iter().fold(1usize, |all, axis| all.saturating_mul(axis.count()));
         if count > POINTS_MAX {
@@ -117,6 +118,25 @@ impl Sweep {
         change(&mut self.base)?;
         self.points.iter_mut().try_for_each(|point| change(&mut point.experiment))
     }
+}
+
+/// Fails if the parameter of a mechanism is varied and a variant does not have it: its rows would be
+/// the same at every point.
+fn is_used(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
+    let Some(mechanism) = axis.mechanism() else { return Ok(()) };
+    let has = |variant: &&Variant| variant.control.all().any(|m| m.entry.name == mechanism);
+    let Some(without) = experiment.variants.iter().find(|variant| !has(variant)) else {
+        return Ok(());
+    };
+    let with: Vec<&str> =
+        experiment.variants.iter().filter(has).map(|variant| variant.name.as_str()).collect();
+    let remedy = match with.as_slice() {
+        [] => format!("name {mechanism} in [control]"),
+        with => format!("leave it out (--variants {})", with.join(",")),
+    };
+    let (key, name) = (axis.short_key(), &without.name);
+    let problem = format!("{key} is varied, but variant {name} has no {mechanism}; {remedy}");
+    Err(LabError::Request(problem))
 }
 
 /// Fails if a variant sets itself what is varied: beside others its rows would say of it what is

@@ -32,6 +32,8 @@ pub(super) struct Record {
     pub(super) variants: Vec<VariantRecord>,
     /// By row of `[[published]]`, what this point says.
     pub(super) published: Vec<Option<Estimate>>,
+    /// By row, whether this point fulfils its condition.
+    pub(super) provided: Vec<bool>,
     pub(super) oddities: Vec<String>,
     /// What all variants of the point have in common.
     pub(super) facts: Vec<Fact>,
@@ -49,6 +51,7 @@ impl Record {
             unit: column.unit.into(),
             better: column.better,
         };
+        let rows = result.experiment.published.iter();
         let variants = result.variants.iter().zip(table.rows);
         let variant = |(variant, (name, figures)): (&crate::VariantResult, (String, Vec<_>))| {
             VariantRecord { name, status: result.status_of(variant), figures }
@@ -57,7 +60,8 @@ impl Record {
             question,
             figures: table.columns.iter().map(figure).collect(),
             variants: variants.map(variant).collect(),
-            published: result.published().into_iter().map(|row| row.obtained).collect(),
+            published: rows.clone().map(|row| result.obtained(row)).collect(),
+            provided: rows.map(|row| result.provides(row)).collect(),
             oddities: result.oddities(),
             facts: facts(result),
             run,

@@ -2,7 +2,7 @@
 
 use super::Sweep;
 use super::record::{Record, VariantRecord};
-use crate::experiment::{Axis, Experiment};
+use crate::experiment::{Axis, Experiment, Take};
 use crate::measure::{Estimate, Measure};
 use crate::prepare::Fact;
 use crate::report::{
@@ -111,7 +111,7 @@ impl SweepResult {
             experiment: sweep.base.clone(),
             command,
             axes: sweep.axes.iter().map(axis).collect(),
-            published: published(sweep, &done),
+            published: published(sweep, &records),
             oddities: oddities(sweep, &records),
             facts: facts(&done),
             asked: sweep.points.len(),
@@ -214,6 +214,7 @@ impl SweepResult {
                 ])
                 .chain(self.facts.iter().cloned())
                 .collect(),
+            published: self.published.clone(),
             oddities: self.oddities.clone(),
             data: self.data(),
         })
@@ -270,14 +271,7 @@ impl SweepResult {
 
     /// Where on the grid a point is, in words.
     fn place(&self, point: &VariantPoint) -> String {
-        let axes = self.axes.iter().zip(&point.at).filter(|(axis, _)| axis.values.len() > 1);
-        let at = axes.filter_map(|(axis, at)| Some((axis, axis.values.get(*at)?)));
-        let mut words: Vec<String> = at
-            .map(|(axis, value)| {
-                let unit = if axis.unit.is_empty() { "" } else { " " };
-                format!("{} {}{unit}{}", axis.label, text(value), axis.unit)
-            })
-            .collect();
+        let mut words = place(&self.axes, &point.at);
         if self.points.iter().any(|other| other.variant != point.variant) {
             words.push(point.variant.clone());
         }
@@ -391,25 +385,45 @@ fn in_order(
     figures.iter().map(of).collect()
 }
 
-/// Of the rows of `[[published]]`, a saturation is the most that any point delivers if nothing but
-/// loads is varied; what other rows measure, single runs answer.
-fn published(sweep: &Sweep, done: &[&Record]) -> Vec<PublishedRow> {
-    if !sweep.axes.iter().all(|axis| axis.key().ends_with(".load")) {
-        return Vec::new();
+/// Of the rows of `[[published]]`, those that say which point to take; and a saturation is the most
+/// that any point delivers if nothing but loads is varied. Others, single runs answer.
+fn published(sweep: &Sweep, done: &[Option<Record>]) -> Vec<PublishedRow> {
+    let loads = sweep.axes.iter().all(|axis| axis.key().ends_with(".load"));
+    let axes: Vec<SweepAxis> = sweep.axes.iter().map(axis).collect();
+    let mut rows = Vec::new();
+    for (index, row) in sweep.base.published.iter().enumerate() {
+        let take = match &row.measure {
+            Measure::Saturation { .. } if row.take.is_none() && loads => Some(Take::Largest),
+            _ => row.take,
+        };
+        let Some(take) = take else { continue };
+        let found = sweep.points.iter().zip(done).filter_map(|(point, record)| {
+            let record = record.as_ref()?;
+            let estimate = *record.published.get(index)?;
+            Some((point, estimate?)).filter(|_| record.provided.get(index) == Some(&true))
+        });
+        let taken = match take {
+            Take::First => found.into_iter().next(),
+            Take::Last => found.into_iter().last(),
+            // The first of equals.
+            Take::Largest => found.reduce(|a, b| if b.1.mean > a.1.mean { b } else { a }),
+            Take::Smallest => found.reduce(|a, b| if b.1.mean < a.1.mean { b } else { a }),
+        };
+        let place = taken.map(|(point, _)| place(&axes, &point.at).join(", "));
+        rows.push(PublishedRow::of(row, taken.map(|(_, estimate)| estimate), place));
     }
-    let rows = sweep.base.published.iter().enumerate();
-    let rows = rows.filter(|(_, row)| matches!(row.measure, Measure::Saturation { .. }));
-    let of = |(index, row): (usize, &crate::experiment::Published)| {
-        let points = done.iter().filter_map(|record| *record.published.get(index)?);
-        PublishedRow {
-            name: row.name.clone(),
-            published: row.published.clone(),
-            obtained: points.max_by(|a, b| a.mean.total_cmp(&b.mean)),
-            unit: row.unit.clone(),
-            note: row.note.clone(),
-        }
-    };
-    rows.map(of).collect()
+    rows
+}
+
+/// Where on the grid a point is, by axis with more than one value.
+fn place(axes: &[SweepAxis], at: &[usize]) -> Vec<String> {
+    let several = axes.iter().zip(at).filter(|(axis, _)| axis.values.len() > 1);
+    let at = several.filter_map(|(axis, at)| Some((axis, axis.values.get(*at)?)));
+    let words = at.map(|(axis, value)| {
+        let unit = if axis.unit.is_empty() { "" } else { " " };
+        format!("{} {}{unit}{}", axis.label, text(value), axis.unit)
+    });
+    words.collect()
 }
 
 /// What is odd at single points, said once with the points it is odd at.

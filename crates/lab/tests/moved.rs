@@ -1,0 +1,98 @@
+//! Where a published number and ours differ, a row of the same file has a parameter changed and shows
+//! that the figure moves by it. Here every such claim is run.
+
+use clearlane_lab::measure::Estimate;
+use clearlane_lab::{
+    Experiment, PublishedRow, Quiet, RunOptions, Sweep, SweepFolder, run, run_sweep,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+fn options() -> RunOptions {
+    RunOptions::new(std::thread::available_parallelism().map_or(1, usize::from), "")
+}
+
+fn experiments() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    files.sort();
+    files
+}
+
+/// Rows that say what moves them, each with the row it names.
+fn claims(rows: &[PublishedRow]) -> Vec<(&PublishedRow, &PublishedRow)> {
+    let other = |row: &PublishedRow| {
+        let name = row.moved_by.clone()?;
+        rows.iter().find(|other| other.name == name)
+    };
+    rows.iter().filter_map(|row| Some((row, other(row)?))).collect()
+}
+
+/// Fails unless the two are apart by more than both intervals.
+fn apart(file: &Path, row: &PublishedRow, other: &PublishedRow) {
+    let found = |row: &PublishedRow| -> Estimate {
+        row.obtained.unwrap_or_else(|| panic!("{}: {} has no figure", file.display(), row.name))
+    };
+    let (one, two) = (found(row), found(other));
+    let width = |estimate: Estimate| estimate.half_width.unwrap_or(0.0);
+    assert!(
+        (one.mean - two.mean).abs() > width(one) + width(two),
+        "{}: {} ({one:?}) is not moved by {} ({two:?})",
+        file.display(),
+        row.name,
+        other.name
+    );
+}
+
+#[test]
+fn what_is_said_to_move_a_figure_moves_it() {
+    let mut tried = 0;
+    for file in experiments() {
+        let mut experiment = Experiment::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let claimed = |row: &clearlane_lab::Published| row.moved_by.is_some();
+        if !experiment.published.iter().any(claimed) {
+            continue;
+        }
+        let seeds = experiment.plan.seeds.min(5);
+        experiment.override_seeds(None, Some(seeds)).unwrap();
+        let result = run(&experiment, &options(), &Quiet, &AtomicBool::new(false)).unwrap();
+        for (row, other) in claims(&result.published()) {
+            apart(&file, row, other);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 10, "{tried}");
+}
+
+#[test]
+fn what_is_said_to_move_a_sweep_moves_it() {
+    let mut tried = 0;
+    for file in experiments() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let Ok(base) = Sweep::parse(&text, &file, &[], &[]) else { continue };
+        // Fewer loads and variants than the file has are enough for the claim.
+        let over = ["traffic.load=0.1,0.2,0.3,0.4,0.6".to_owned(), "run.duration=3 ms".to_owned()];
+        let kept = base.base.variants.iter().map(|variant| variant.name.clone());
+        let kept: Vec<String> =
+            kept.filter(|name| !name.ends_with(", none") && !name.ends_with(", both")).collect();
+        let mut sweep = Sweep::parse(&text, &file, &over, &kept).unwrap();
+        sweep.override_seeds(None, Some(2)).unwrap();
+        let claimed = |row: &clearlane_lab::Published| row.moved_by.is_some();
+        if !base.base.published.iter().any(claimed) {
+            continue;
+        }
+        let scratch = std::env::temp_dir().join(format!("clearlane-moved-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&scratch);
+        let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();
+        let cancel = AtomicBool::new(false);
+        let result = run_sweep(&sweep, &options(), &folder, &Quiet, &cancel).unwrap();
+        for (row, other) in claims(result.published()) {
+            apart(&file, row, other);
+            tried += 1;
+        }
+        std::fs::remove_dir_all(&scratch).unwrap();
+    }
+    assert!(tried >= 7, "{tried}");
+}
