@@ -400,7 +400,9 @@ fn check_tables(
         let name = || fabric.node(end.node).name.clone();
         let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
         let offsets = if all_paths { lmc.lids() } else { 1 };
-        for lid in (0..offsets).filter_map(|offset| Lid::new(base.value() + offset)) {
+        for offset in 0..offsets {
+            let lid = base.value().checked_add(offset).and_then(Lid::new);
+            let lid = lid.ok_or_else(|| SetupError::NoLid(name()))?;
             walk += 1;
             check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
         }
