@@ -3,10 +3,10 @@
 mod support;
 
 use clearlane_congestion::{Parameter, Value, Values, mechanisms};
-use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds};
-use clearlane_sim::{Ending, Mechanisms, Outcome, Parameters, preset};
+use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds, ServiceLevel};
+use clearlane_sim::{Ending, GroupSettings, Mechanisms, Outcome, Parameters, preset};
 use clearlane_subnet::engines::{self, RouteOptions};
-use clearlane_workload::{RankProgram, Transport};
+use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
 use support::{Case, Greedy, build, delivered, greedy, group, idle, near, parking_lot, tables};
 
 /// Links of 8 Gb/s, as in the testbed of seed 002, and buffers in which 1/16 is several packets.
@@ -116,6 +116,87 @@ fn a_source_sends_at_the_rate_of_its_ccti() {
         let full = until.0 as f64 / 2.0 / 2_082_000.0 * 2048.0;
         near(delivered(&outcome, 0, 3, 5) / full, rate, 0.02);
         assert_eq!(outcome.totals.packets_marked, 0);
+    }
+}
+
+/// Posts a packet for each destination in turn and for each group, as fast as the link takes them.
+struct Round {
+    destinations: u32,
+    groups: u16,
+    posted: u64,
+}
+
+impl RankProgram for Round {
+    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+        let time = Picoseconds(self.posted * 2_082_000);
+        if now.0 < time.0 {
+            return Op::WaitUntil(time);
+        }
+        let group = (self.posted % u64::from(self.groups)) as u16;
+        let to = self.posted / u64::from(self.groups) % u64::from(self.destinations);
+        self.posted += 1;
+        Op::Put { dst: Rank(1 + to as u32), bytes: 2048, group, tracked: false }
+    }
+}
+
+/// Shares of the link, by destination and group, of a source that posts for 32 destinations and
+/// throttles each service level as a whole.
+fn throttled_together(sls: &[u8], ccti: u64, engines: Option<u32>, width: u32) -> Vec<Vec<f64>> {
+    let fabric = build("star:33");
+    let subnet = tables(&fabric, 1, false);
+    let set = [("ccti_min", Value::Integer(ccti)), ("port_control", Value::Word("sl"))];
+    let groups = sls.len() as u16;
+    let until = Picoseconds(40_000_000_000);
+    let transport = Transport::Ud;
+    let case = Case {
+        fabric: &fabric,
+        subnet: &subnet,
+        parameters: Parameters { injection_engines: engines, ..devices() },
+        groups: sls
+            .iter()
+            .map(|sl| GroupSettings { transport, sl: ServiceLevel::new(*sl) })
+            .collect(),
+        programs: (0..33)
+            .map(|rank| match rank {
+                0 => Box::new(Round { destinations: 32, groups, posted: 0 }) as _,
+                _ => idle(),
+            })
+            .collect(),
+        until,
+        width,
+    };
+    let outcome = case.run_with(mechanism("iba-cc", &set), if width == 13 { 1 } else { 7 });
+    let full = until.0 as f64 / 2_082_000.0 * 2048.0;
+    let of = |group: u16| -> Vec<f64> {
+        let flows = outcome.flows.iter().filter(|flow| flow.group == group);
+        let bytes = flows.map(|flow| flow.delivered_payload_bytes.iter().sum::<u64>());
+        bytes.map(|bytes| bytes as f64 / full).collect()
+    };
+    (0..groups).map(of).collect()
+}
+
+/// IBA vol. 1, A10.4.3.8: with Port_Control the CCTI, and so the delay, is that of the service
+/// level, whatever the number of destinations; they take turns.
+#[test]
+fn a_service_level_that_is_throttled_as_a_whole_sends_at_the_rate_of_its_ccti() {
+    for engines in [None, Some(1), Some(4)] {
+        for ccti in [1, 31] {
+            let shares = &throttled_together(&[0], ccti, engines, 13)[0];
+            let rate = 1.0 / (ccti + 1) as f64;
+            near(shares.iter().sum(), rate, 0.01);
+            assert_eq!(shares.len(), 32);
+            shares.iter().for_each(|share| near(*share, rate / 32.0, 0.05));
+        }
+    }
+    assert_eq!(throttled_together(&[0], 31, None, 9), throttled_together(&[0], 31, None, 13));
+}
+
+#[test]
+fn an_engine_goes_to_a_service_level_that_may_send_while_another_waits() {
+    for engines in [1, 2] {
+        for of_level in throttled_together(&[0, 1], 3, Some(engines), 13) {
+            near(of_level.iter().sum(), 1.0 / 4.0, 0.02);
+        }
     }
 }
 

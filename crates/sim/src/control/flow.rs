@@ -40,6 +40,8 @@ struct Flow {
     notifiers: Vec<Box<dyn Notifier>>,
     /// Packets not yet acknowledged: when they left and their bytes.
     sent: VecDeque<(u64, u32)>,
+    /// When its last packet left; 0 before the first.
+    injected_at: u64,
 }
 
 /// A reactor, whose it is, and the timer that is set for it.
@@ -56,8 +58,9 @@ struct Active {
 struct Due {
     /// Reactors that want a timer.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Send queues whose next packet may leave.
-    queues: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Send queues whose next packet may leave: when, when their last one left, and the queue. Of
+    /// those that share a limit, the one that has waited longest goes first.
+    queues: BinaryHeap<Reverse<(u64, u64, u32)>>,
 }
 
 /// What a reactor is found by: source and service level, queue pair, or source and destination.
@@ -102,7 +105,8 @@ impl Flows {
         let when = self.seat(Half::When, key);
         let which = self.seat(Half::Which, key);
         let notifiers = self.mechanisms.all().filter_map(|m| m.notifier()).collect();
-        self.flows.push(Flow { key, when, which, notifiers, sent: VecDeque::new() });
+        let sent = VecDeque::new();
+        self.flows.push(Flow { key, when, which, notifiers, sent, injected_at: 0 });
         self.by_key.insert(key, flow);
         flow
     }
@@ -145,6 +149,7 @@ impl Flows {
 
     pub(crate) fn injected(&mut self, now: u64, flow: u32, bytes: u16, busy: u64, reliable: bool) {
         let flow = &mut self.flows[flow as usize];
+        flow.injected_at = now;
         if reliable {
             flow.sent.push_back((now, bytes.into()));
         }
@@ -228,14 +233,16 @@ impl Flows {
         }
     }
 
-    pub(crate) fn pause(&mut self, rank: u32, queue: u32, time: u64) {
-        self.due[rank as usize].queues.push(Reverse((time, queue)));
+    /// Has a send queue, whose head is of `flow`, wait until `time`.
+    pub(crate) fn pause(&mut self, rank: u32, queue: u32, flow: u32, time: u64) {
+        let injected_at = self.flows[flow as usize].injected_at;
+        self.due[rank as usize].queues.push(Reverse((time, injected_at, queue)));
     }
 
     /// A send queue whose next packet may leave.
     pub(crate) fn released(&mut self, now: u64, rank: u32) -> Option<u32> {
         let queues = &mut self.due[rank as usize].queues;
-        let Reverse((time, queue)) = *queues.peek()?;
+        let Reverse((time, _, queue)) = *queues.peek()?;
         (time <= now).then(|| {
             queues.pop();
             queue
@@ -245,8 +252,9 @@ impl Flows {
     /// When the adapter has to look again.
     pub(crate) fn next_due(&self, rank: u32) -> Option<u64> {
         let due = &self.due[rank as usize];
-        let times = [due.timers.peek(), due.queues.peek()];
-        times.into_iter().flatten().map(|Reverse((time, _))| *time).min()
+        let timer = due.timers.peek().map(|Reverse((time, _))| *time);
+        let queue = due.queues.peek().map(|Reverse((time, ..))| *time);
+        timer.into_iter().chain(queue).min()
     }
 
     /// Whether a mechanism chooses paths.

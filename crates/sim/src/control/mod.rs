@@ -271,7 +271,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if time <= now {
             return false;
         }
-        control.flows.pause(rank, queue, time);
+        control.flows.pause(rank, queue, flow, time);
         self.queues[queue].active = true;
         self.wake(self.hosts_at + rank, time);
         true
