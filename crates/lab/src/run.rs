@@ -311,8 +311,6 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         let rate = prepared.hosts.rate(Rank(rank), parameters);
         Box::new(OpenLoop::new(Rank(rank), groups, rate, parameters.mtu, header, seed))
     };
-    let slices = plan.slices;
-    let flows_max = FLOW_BYTES_MAX / (8 * u64::from(slices));
     Setup {
         fabric: &prepared.fabric,
         forwarding: prepared.forwarding(),
@@ -322,7 +320,11 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
             .map(|group| GroupSettings { transport: group.transport, sl: group.sl })
             .collect(),
         programs: (0..prepared.hosts.count() as u32).map(program).collect(),
-        recording: Some(Recording { slice: plan.slice(), slices, flows_max: flows_max as u32 }),
+        recording: Some(Recording {
+            slice: plan.slice(),
+            slices: plan.slices,
+            flow_bytes_max: FLOW_BYTES_MAX,
+        }),
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
     }

@@ -17,8 +17,9 @@ pub struct Recording {
     pub slice: Picoseconds,
     /// How many slices; what happens later is not recorded.
     pub slices: u32,
-    /// Flows are recorded one by one as long as they are no more than this.
-    pub flows_max: u32,
+    /// Flows are recorded one by one as long as their slices take no more than this; what
+    /// mechanisms did, flow by flow, likewise.
+    pub flow_bytes_max: u64,
 }
 
 /// Hooks of the engine. All have a default that does nothing.
@@ -128,7 +129,9 @@ impl Recorder {
         if let Some(index) = self.flow_of.get(&key) {
             return Some(&mut self.flows[*index as usize]);
         }
-        if self.flows.len() >= self.what.flows_max as usize {
+        let slices = self.what.slices as usize;
+        let bytes = (self.flows.len() + 1) * slices * size_of::<u64>();
+        if bytes as u64 > self.what.flow_bytes_max {
             (self.flows_dropped, self.flows) = (true, Vec::new());
             self.flow_of = FxHashMap::default();
             return None;
@@ -138,7 +141,7 @@ impl Recorder {
             source: Rank(packet.source),
             destination: to,
             group: packet.group,
-            delivered_payload_bytes: vec![0; self.what.slices as usize],
+            delivered_payload_bytes: vec![0; slices],
         });
         self.flows.last_mut()
     }

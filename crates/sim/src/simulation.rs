@@ -289,9 +289,9 @@ fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
     mechanisms: Mechanisms,
 ) -> Built {
     let network = Network::<B, V>::new(&setup, &hosts);
-    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flows_max: 0 };
+    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flow_bytes_max: 0 };
     let recording = setup.recording.take().unwrap_or(nothing);
-    let record = Record::new(recording.slice.0, recording.slices, recording.flows_max);
+    let record = Record::new(recording.slice.0, recording.slices, recording.flow_bytes_max);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,

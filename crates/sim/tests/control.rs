@@ -225,8 +225,27 @@ fn a_mechanism_that_does_nothing_changes_nothing() {
     assert_eq!(with.totals.packet_hops, without.totals.packet_hops);
 }
 
-/// Two flows of a torus whose dimension-order paths share a link, each of 3,000 messages.
-fn path_hot_spot(which: Option<&str>, seed: u64, width: u32) -> Outcome {
+/// One program after the other.
+struct Then(Greedy, Greedy);
+
+impl RankProgram for Then {
+    fn step(&mut self, now: Picoseconds, event: Event) -> Op {
+        match self.0.step(now, event) {
+            Op::Done => self.1.step(now, event),
+            op => op,
+        }
+    }
+}
+
+/// Two flows of a torus whose dimension-order paths share a link, each of 3,000 messages, and from
+/// 8 ms on a trickle of a message every 100 us.
+fn path_hot_spot(
+    which: Option<&str>,
+    set: &[(&str, Value)],
+    trickle: u64,
+    seed: u64,
+    width: u32,
+) -> Outcome {
     let fabric = build("torus:4x4");
     let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes: 8, ..RouteOptions::default() };
     let subnet = engines::route("multipath", &fabric, &options).unwrap();
@@ -234,12 +253,17 @@ fn path_hot_spot(which: Option<&str>, seed: u64, width: u32) -> Outcome {
     let program = |rank: u32| -> Box<dyn RankProgram> {
         match rank {
             // A path is chosen as a message is posted, so they are posted as the link takes them.
-            0 | 1 => Box::new(Greedy { messages: 3000, gap: 2_074_000, ..greedy(6 + 4 * rank) }),
+            0 | 1 => {
+                let to = greedy(6 + 4 * rank);
+                let late = Greedy { start: 8_000_000_000, gap: 100_000_000, ..greedy(to.to) };
+                let many = Greedy { messages: 3000, gap: 2_074_000, ..to };
+                Box::new(Then(many, Greedy { messages: trickle, ..late }))
+            }
             _ => idle(),
         }
     };
     // A window of 16 packets a connection fills no half buffer.
-    let set = [("threshold", Value::Integer(14))];
+    let set = [&[("threshold", Value::Integer(14))], set].concat();
     let built = |name| mechanism(name, &set).and_then(|mechanisms| mechanisms.when);
     let control = which.map(|name| Mechanisms { when: None, which: built(name), seed });
     let case = Case {
@@ -260,9 +284,9 @@ fn open_paths(outcome: &Outcome) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn balancing_opens_paths_where_the_default_ones_share_a_link_and_closes_them() {
-    let none = path_hot_spot(None, 1, 13);
-    let drb = path_hot_spot(Some("drb"), 1, 13);
+fn balancing_opens_paths_where_the_default_ones_share_a_link() {
+    let none = path_hot_spot(None, &[], 0, 1, 13);
+    let drb = path_hot_spot(Some("drb"), &[], 0, 1, 13);
     for outcome in [&none, &drb] {
         assert_eq!(outcome.totals.messages_delivered, 6000);
         assert_eq!(outcome.ending, Ending::Drained);
@@ -275,11 +299,24 @@ fn balancing_opens_paths_where_the_default_ones_share_a_link_and_closes_them() {
     assert!(drb.duration.0 < none.duration.0 * 3 / 4, "{} {}", drb.duration, none.duration);
 }
 
+/// Three quiet periods of 153.6 us close all but path 0, whether a path is still used or not.
+#[test]
+fn balancing_closes_the_paths_of_flows_that_have_become_quiet() {
+    for trickle in [0, 50] {
+        let open = open_paths(&path_hot_spot(Some("drb"), &[], trickle, 1, 13));
+        assert!(open.len() > 2 && open.iter().flatten().any(|paths| *paths > 1), "{open:?}");
+        for line in &open {
+            assert_eq!(line[4..], [1; 6], "{open:?}");
+            assert!(line.iter().all(|paths| (1..=4).contains(paths)), "{open:?}");
+        }
+    }
+}
+
 #[test]
 fn balancing_gives_the_same_bytes_in_any_width_of_the_queue() {
-    let first = path_hot_spot(Some("drb"), 1, 13);
+    let first = path_hot_spot(Some("drb"), &[], 0, 1, 13);
     for width in [8, 18] {
-        let other = path_hot_spot(Some("drb"), 1, width);
+        let other = path_hot_spot(Some("drb"), &[], 0, 1, width);
         assert_eq!((other.totals, other.control), (first.totals, first.control.clone()));
     }
 }

@@ -2,6 +2,7 @@
 //! queues whose next packet may not leave yet.
 
 use super::Mechanisms;
+use super::record::{ControlRecord, Record};
 use crate::network::NIL;
 use clearlane_congestion::{
     Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source,
@@ -51,6 +52,13 @@ struct Active {
     timer: Option<u64>,
     /// Flows it has seats for.
     pairs: u32,
+    /// Those of them that have had a message.
+    flows: Vec<u32>,
+    /// What it showed before it had heard of anything.
+    first: Vec<Probe>,
+    /// Slices of the record that tell what it showed at their end, and when the next one ends.
+    recorded: usize,
+    recorded_until: u64,
 }
 
 /// What an adapter has to do at a time.
@@ -75,13 +83,16 @@ pub(crate) struct Flows {
     reactors: Vec<Active>,
     by_scope: FxHashMap<Found, u32>,
     due: Vec<Due>,
+    record: Record,
+    /// What a reactor shows; empty between two looks.
+    probes: Vec<Probe>,
     plans: FxHashMap<(u32, u32, u16), Stream>,
     stripes: Stripes,
 }
 
 impl Flows {
     /// No flow yet. `sources` are those of the ranks.
-    pub(crate) fn new(mechanisms: Mechanisms, sources: Vec<Source>) -> Self {
+    pub(crate) fn new(mechanisms: Mechanisms, sources: Vec<Source>, record: Record) -> Self {
         let due = sources.iter().map(|_| Due::default()).collect();
         Flows {
             mechanisms,
@@ -91,13 +102,15 @@ impl Flows {
             reactors: Vec::new(),
             by_scope: FxHashMap::default(),
             due,
+            record,
+            probes: Vec::new(),
             plans: FxHashMap::default(),
             stripes: Stripes::default(),
         }
     }
 
-    /// The number of the flow with this key.
-    pub(crate) fn flow(&mut self, key: FlowKey) -> u32 {
+    /// The number of the flow with this key, which has a message at `now`.
+    pub(crate) fn flow(&mut self, now: u64, key: FlowKey) -> u32 {
         if let Some(flow) = self.by_key.get(&key) {
             return *flow;
         }
@@ -108,7 +121,42 @@ impl Flows {
         let sent = VecDeque::new();
         self.flows.push(Flow { key, when, which, notifiers, sent, injected_at: 0 });
         self.by_key.insert(key, flow);
+        for seat in [when, which].into_iter().flatten() {
+            self.told(now, seat.reactor).flows.push(flow);
+        }
         flow
+    }
+
+    /// A reactor that is about to be told something at `now`. What it shows cannot have changed
+    /// since it was told something last: that is what it showed at the end of the slices since.
+    fn told(&mut self, now: u64, reactor: u32) -> &mut Active {
+        if self.reactors[reactor as usize].recorded_until <= now {
+            self.show(reactor, self.record.ended(now));
+        }
+        &mut self.reactors[reactor as usize]
+    }
+
+    /// Records what a reactor shows up to a slice.
+    fn show(&mut self, reactor: u32, upto: usize) {
+        let active = &mut self.reactors[reactor as usize];
+        let slices = std::mem::replace(&mut active.recorded, upto)..upto;
+        let active = &self.reactors[reactor as usize];
+        for number in &active.flows {
+            let flow = &self.flows[*number as usize];
+            let when = flow.when.filter(|seat| seat.reactor != reactor);
+            let at = when.map_or(0, |seat| self.reactors[seat.reactor as usize].first.len());
+            let seats = [flow.when, flow.which].into_iter().flatten();
+            for seat in seats.filter(|seat| seat.reactor == reactor) {
+                active.reactor.probe(seat.pair, &mut |probe| self.probes.push(probe));
+            }
+            if !self.record.knows(*number) && self.probes != active.first {
+                self.record.begin(*number, flow.key, first(&self.reactors, flow));
+            }
+            self.record.shown(*number, slices.clone(), at, &self.probes);
+            self.probes.clear();
+        }
+        let until = self.record.end(upto);
+        self.reactors[reactor as usize].recorded_until = until;
     }
 
     /// The seat of a flow with the reactor of one of the mechanisms.
@@ -123,8 +171,18 @@ impl Flows {
             Some(reactor) => *reactor,
             None => {
                 let reactor = mechanism.reactor(&self.sources[key.source as usize])?;
-                let rank = key.source;
-                self.reactors.push(Active { reactor, rank, timer: None, pairs: 0 });
+                let mut first = Vec::new();
+                reactor.probe(Pair(0), &mut |probe| first.push(probe));
+                self.reactors.push(Active {
+                    reactor,
+                    rank: key.source,
+                    timer: None,
+                    pairs: 0,
+                    flows: Vec::new(),
+                    first,
+                    recorded: 0,
+                    recorded_until: self.record.end(0),
+                });
                 let reactor = self.reactors.len() as u32 - 1;
                 self.by_scope.insert(found, reactor);
                 reactor
@@ -156,8 +214,7 @@ impl Flows {
         let (when, which) = (flow.when, flow.which);
         for seat in [when, which].into_iter().flatten() {
             let sent = Sent { pair: seat.pair, bytes: bytes.into(), busy: Picoseconds(busy) };
-            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
-            reactor.on_sent(Picoseconds(now), &sent);
+            self.told(now, seat.reactor).reactor.on_sent(Picoseconds(now), &sent);
             self.set_timer(now, seat.reactor);
         }
     }
@@ -180,6 +237,11 @@ impl Flows {
     }
 
     pub(crate) fn becn(&mut self, now: u64, flow: u32) {
+        if !self.record.knows(flow) {
+            let of = &self.flows[flow as usize];
+            self.record.begin(flow, of.key, first(&self.reactors, of));
+        }
+        self.record.becn(now, flow);
         self.feed(now, flow, Feedback::Becn);
     }
 
@@ -198,8 +260,8 @@ impl Flows {
     fn feed(&mut self, now: u64, flow: u32, feedback: Feedback) {
         let flow = &self.flows[flow as usize];
         for seat in [flow.when, flow.which].into_iter().flatten() {
-            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
-            reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
+            let active = self.told(now, seat.reactor);
+            active.reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
             self.set_timer(now, seat.reactor);
         }
     }
@@ -223,9 +285,9 @@ impl Flows {
                 break;
             }
             self.due[rank as usize].timers.pop();
-            let active = &mut self.reactors[reactor as usize];
             // Another timer may have been asked for since.
-            if active.timer == Some(time) {
+            if self.reactors[reactor as usize].timer == Some(time) {
+                let active = self.told(time, reactor);
                 active.timer = None;
                 active.reactor.on_timer(Picoseconds(time));
                 self.set_timer(now, reactor);
@@ -287,8 +349,10 @@ impl Flows {
             Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
         });
         let draw = stream.bits();
-        let active = &mut self.reactors[reactor as usize];
-        active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut self.stripes);
+        let mut stripes = std::mem::take(&mut self.stripes);
+        let active = self.told(now, reactor);
+        active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut stripes);
+        self.stripes = stripes;
         self.set_timer(now, reactor);
         Some(&self.stripes)
     }
@@ -299,18 +363,19 @@ impl Flows {
         self.feed(now, flow, Feedback::Completion { bytes: Bytes(bytes), posted_at });
     }
 
-    /// Source, destination and group of a flow.
-    pub(crate) fn key(&self, flow: u32) -> FlowKey {
-        self.flows[flow as usize].key
-    }
-
-    /// What the reactors of a flow show.
-    pub(crate) fn probe(&self, flow: u32, show: &mut dyn FnMut(Probe)) {
-        let flow = &self.flows[flow as usize];
-        for seat in [flow.when, flow.which].into_iter().flatten() {
-            self.reactors[seat.reactor as usize].reactor.probe(seat.pair, show);
+    /// What the mechanisms did.
+    pub(crate) fn finish(&mut self) -> ControlRecord {
+        for reactor in 0..self.reactors.len() as u32 {
+            self.show(reactor, self.record.ended(u64::MAX));
         }
+        self.record.finish()
     }
+}
+
+/// What the reactors of a flow showed before they had heard of anything.
+fn first<'a>(reactors: &'a [Active], flow: &'a Flow) -> impl Iterator<Item = Probe> + 'a {
+    let seats = [flow.when, flow.which].into_iter().flatten();
+    seats.flat_map(|seat| reactors[seat.reactor as usize].first.iter().copied())
 }
 
 /// Which of the two mechanisms.

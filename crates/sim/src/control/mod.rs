@@ -80,7 +80,6 @@ pub(crate) struct Controlled {
     pub(crate) gates: Gates,
     pub(crate) flows: Flows,
     pub(crate) order: Order,
-    pub(crate) record: Record,
 }
 
 impl Controlled {
@@ -99,12 +98,8 @@ impl Controlled {
         let link = |rank| hosts.rate(Rank(rank), parameters);
         let source = |rank| Source { link: link(rank), packet_max, paths };
         let sources = (0..hosts.count() as u32).map(source).collect();
-        Controlled {
-            gates,
-            flows: Flows::new(mechanisms, sources),
-            order: Order::default(),
-            record,
-        }
+        let flows = Flows::new(mechanisms, sources, record);
+        Controlled { gates, flows, order: Order::default() }
     }
 }
 
@@ -122,7 +117,7 @@ impl Control for Controlled {
     }
 
     fn finish(&mut self) -> ControlRecord {
-        self.record.finish()
+        self.flows.finish()
     }
 }
 
@@ -199,7 +194,8 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// The number of a flow; `NIL` without mechanisms.
     #[inline(always)]
     pub(crate) fn flow(&mut self, key: FlowKey) -> u32 {
-        self.control.get_mut().map_or(NIL, |control| control.flows.flow(key))
+        let now = self.now;
+        self.control.get_mut().map_or(NIL, |control| control.flows.flow(now, key))
     }
 
     /// A packet waits for (port, lane) from now on.
@@ -243,7 +239,6 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             let busy = self.classes[class].rate.serialisation(u64::from(packet.bytes));
             let reliable = packet.flags & RELIABLE != 0;
             control.flows.injected(now, flow, packet.bytes, busy, reliable);
-            control.record.shown(now, flow, &control.flows);
         }
     }
 
@@ -343,9 +338,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let now = self.now;
         let Some(control) = self.control.get_mut() else { return };
         self.totals.becns += 1;
-        control.record.becn(now, flow, &control.flows);
         control.flows.becn(now, flow);
-        control.record.shown(now, flow, &control.flows);
         self.dirty.push(port);
     }
 
