@@ -26,7 +26,7 @@ pub struct Recording {
 pub(crate) trait Observer: Send {
     /// Whether the engine should bother to measure waiting.
     const ON: bool;
-    /// A message was posted at `now`.
+    /// A message, or a stripe of one, was posted at `now`.
     fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
     /// `port` transmits a packet of `bytes` during [now, now + busy).
     fn on_granted(&mut self, _now: u64, _port: u32, _bytes: u32, _busy: u64) {}
