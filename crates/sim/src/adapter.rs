@@ -103,8 +103,8 @@ pub(crate) struct QueuePair {
     pub(crate) early: Vec<u32>,
     /// Flow of the mechanisms; `NIL` without.
     pub(crate) flow: u32,
-    /// At the destination: the next ACK carries BECN.
-    pub(crate) becn: bool,
+    /// At the destination: the BECN flags of the next ACK.
+    pub(crate) becn: u8,
     /// Messages the sender waits for, by the PSN after their last packet.
     pub(crate) waiting: VecDeque<(u32, Unacknowledged)>,
 }
@@ -204,7 +204,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             unacknowledged: 0,
             early: Vec::new(),
             flow,
-            becn: false,
+            becn: 0,
             waiting: VecDeque::new(),
         });
         self.pair_of.insert(key, pair);
@@ -622,7 +622,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             return;
         }
         pair.unacknowledged = 0;
-        let becn = if std::mem::take(&mut pair.becn) { BECN } else { 0 };
+        let becn = std::mem::take(&mut pair.becn);
         let bytes = wire::RC_ACK;
         let ack = Packet {
             next: NIL,
@@ -656,7 +656,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
         let rank = self.ports[port].node;
         if C::ON && packet.flags & BECN != 0 {
-            self.on_becn(port, self.pairs[packet.queue_pair].flow);
+            self.on_becn(port, self.pairs[packet.queue_pair].flow, packet.flags);
         }
         let pair = &mut self.pairs[packet.queue_pair];
         let acknowledged = packet.psn.wrapping_add(1);

@@ -4,7 +4,7 @@ mod support;
 
 use clearlane_congestion::{Parameter, Value, Values, mechanisms};
 use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds, ServiceLevel};
-use clearlane_sim::{Ending, GroupSettings, Mechanisms, Outcome, Parameters, preset};
+use clearlane_sim::{Ending, GroupSettings, GroupSlice, Mechanisms, Outcome, Parameters, preset};
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
 use support::{Case, Greedy, build, delivered, greedy, group, idle, near, parking_lot, tables};
@@ -12,8 +12,8 @@ use support::{Case, Greedy, build, delivered, greedy, group, idle, near, parking
 /// Links of 8 Gb/s, as in the testbed of seed 002, and buffers in which 1/16 is several packets.
 fn devices() -> Parameters {
     let sdr = (preset::by_name("sdr-2011").unwrap().parameters)();
-    let link_rate = Some(BitsPerSecond(8_000_000_000));
-    Parameters { buffer: Bytes(256 << 10), send_overhead: Picoseconds(0), link_rate, ..sdr }
+    let (send_overhead, link_rate) = (Picoseconds(0), Some(LINK));
+    Parameters { buffer: Bytes(256 << 10), send_overhead, link_rate, ..sdr }
 }
 
 fn mechanism(name: &str, set: &[(&str, Value)]) -> Option<Mechanisms> {
@@ -27,6 +27,8 @@ fn mechanism(name: &str, set: &[(&str, Value)]) -> Option<Mechanisms> {
     }
     Some(Mechanisms { when: Some((entry.build)(&values).unwrap()), which: None, seed: 1 })
 }
+
+const LINK: BitsPerSecond = BitsPerSecond(8_000_000_000);
 
 /// Everybody to H4, at the rate of the link, for `ms`.
 fn everybody(transport: Transport, ms: u64, control: Option<Mechanisms>, width: u32) -> Outcome {
@@ -225,6 +227,52 @@ fn a_mechanism_that_does_nothing_changes_nothing() {
     assert_eq!(with.totals.packet_hops, without.totals.packet_hops);
 }
 
+/// The round trip of an idle network, in ns, as the source of a single flow sees it.
+fn round_trips(ack_coalescing: u32) -> Vec<u64> {
+    let fabric = parking_lot();
+    let case = Case {
+        fabric: &fabric,
+        subnet: &tables(&fabric, 1, false),
+        parameters: Parameters { ack_coalescing, ..devices() },
+        groups: vec![group(Transport::Rc)],
+        programs: (0..5)
+            .map(|rank| match rank {
+                // Eight packets a message, of which a segment is the half.
+                0 => Box::new(Greedy { bytes: 8 * 2048, gap: 8 * 2_074_000, ..greedy(3) }) as _,
+                _ => idle(),
+            })
+            .collect(),
+        until: Picoseconds(5_000_000_000),
+        width: 13,
+    };
+    let set = [("segment", Value::Size(Bytes(4 * 2074)))];
+    let outcome = case.run_with(mechanism("timely", &set), 1);
+    let probes = outcome.control.flows.iter().flat_map(|flow| &flow.probes);
+    let trips = probes.filter(|(name, _)| *name == "round trip (ns)");
+    trips.flat_map(|(_, values)| values.clone()).collect()
+}
+
+/// A round trip is that of one packet, however many its ACK covers.
+#[test]
+fn the_round_trip_does_not_depend_on_how_many_packets_an_ack_covers() {
+    let by_one = round_trips(1);
+    assert!(by_one.len() == 10 && by_one[0] > 100, "{by_one:?}");
+    assert_eq!(round_trips(4), by_one);
+}
+
+/// What is notified to one mechanism is nothing to the other: with a second one that notifies of
+/// every mark and has nothing to choose, DCQCN is told once in 50 us and no more.
+#[test]
+fn each_mechanism_hears_of_its_own_notifications_only() {
+    let drb = || mechanism("drb", &[("threshold", Value::Integer(0))]).unwrap().when;
+    let alone = mechanism("dcqcn", &[]);
+    let both = mechanism("dcqcn", &[]).map(|of| Mechanisms { which: drb(), ..of });
+    let [alone, both] = [alone, both].map(|of| everybody(Transport::Rc, 20, of, 13));
+    assert!(both.totals.becns > 2 * alone.totals.becns, "{:?}", both.totals);
+    let [few, many] = [&alone, &both].map(|outcome| shares(outcome).iter().sum::<f64>());
+    near(many, few, 0.1);
+}
+
 /// One program after the other.
 struct Then(Greedy, Greedy);
 
@@ -237,13 +285,13 @@ impl RankProgram for Then {
     }
 }
 
-/// Two flows of a torus whose dimension-order paths share a link, each of 3,000 messages, and from
-/// 8 ms on a trickle of a message every 100 us.
+/// Two flows of a torus whose dimension-order paths share a link, each of 3,000 packets in messages
+/// of so many, and from 8 ms on a trickle of messages every 100 us.
 fn path_hot_spot(
     which: Option<&str>,
     set: &[(&str, Value)],
+    packets: u64,
     trickle: u64,
-    seed: u64,
     width: u32,
 ) -> Outcome {
     let fabric = build("torus:4x4");
@@ -256,7 +304,8 @@ fn path_hot_spot(
             0 | 1 => {
                 let to = greedy(6 + 4 * rank);
                 let late = Greedy { start: 8_000_000_000, gap: 100_000_000, ..greedy(to.to) };
-                let many = Greedy { messages: 3000, gap: 2_074_000, ..to };
+                let (bytes, gap) = (packets * 2048, packets * 2_074_000);
+                let many = Greedy { messages: 3000 / packets, bytes, gap, ..to };
                 Box::new(Then(many, Greedy { messages: trickle, ..late }))
             }
             _ => idle(),
@@ -265,7 +314,7 @@ fn path_hot_spot(
     // A window of 16 packets a connection fills no half buffer.
     let set = [&[("threshold", Value::Integer(14))], set].concat();
     let built = |name| mechanism(name, &set).and_then(|mechanisms| mechanisms.when);
-    let control = which.map(|name| Mechanisms { when: None, which: built(name), seed });
+    let control = which.map(|name| Mechanisms { when: None, which: built(name), seed: 1 });
     let case = Case {
         fabric: &fabric,
         subnet: &subnet,
@@ -285,8 +334,8 @@ fn open_paths(outcome: &Outcome) -> Vec<Vec<u64>> {
 
 #[test]
 fn balancing_opens_paths_where_the_default_ones_share_a_link() {
-    let none = path_hot_spot(None, &[], 0, 1, 13);
-    let drb = path_hot_spot(Some("drb"), &[], 0, 1, 13);
+    let none = path_hot_spot(None, &[], 1, 0, 13);
+    let drb = path_hot_spot(Some("drb"), &[], 1, 0, 13);
     for outcome in [&none, &drb] {
         assert_eq!(outcome.totals.messages_delivered, 6000);
         assert_eq!(outcome.ending, Ending::Drained);
@@ -303,7 +352,7 @@ fn balancing_opens_paths_where_the_default_ones_share_a_link() {
 #[test]
 fn balancing_closes_the_paths_of_flows_that_have_become_quiet() {
     for trickle in [0, 50] {
-        let open = open_paths(&path_hot_spot(Some("drb"), &[], trickle, 1, 13));
+        let open = open_paths(&path_hot_spot(Some("drb"), &[], 1, trickle, 13));
         assert!(open.len() > 2 && open.iter().flatten().any(|paths| *paths > 1), "{open:?}");
         for line in &open {
             assert_eq!(line[4..], [1; 6], "{open:?}");
@@ -312,11 +361,22 @@ fn balancing_closes_the_paths_of_flows_that_have_become_quiet() {
     }
 }
 
+/// Three packets divided over two paths are four, each with its header.
+#[test]
+fn offered_bytes_are_those_of_the_stripes() {
+    let set = [("unit", Value::Word("stripe"))];
+    let drb = path_hot_spot(Some("drb"), &set, 3, 0, 13);
+    assert_eq!(drb.ending, Ending::Drained);
+    let sum = |of: fn(&GroupSlice) -> u64| drb.groups[0].iter().map(of).sum::<u64>();
+    assert!(drb.totals.packets_delivered > 6000, "{:?}", drb.totals);
+    assert_eq!(sum(|slice| slice.offered_wire_bytes), sum(|slice| slice.delivered_wire_bytes));
+}
+
 #[test]
 fn balancing_gives_the_same_bytes_in_any_width_of_the_queue() {
-    let first = path_hot_spot(Some("drb"), &[], 0, 1, 13);
+    let first = path_hot_spot(Some("drb"), &[], 1, 0, 13);
     for width in [8, 18] {
-        let other = path_hot_spot(Some("drb"), &[], 0, 1, width);
+        let other = path_hot_spot(Some("drb"), &[], 1, 0, width);
         assert_eq!((other.totals, other.control), (first.totals, first.control.clone()));
     }
 }

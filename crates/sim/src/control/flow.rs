@@ -3,7 +3,7 @@
 
 use super::Mechanisms;
 use super::record::{ControlRecord, Record};
-use crate::network::NIL;
+use crate::network::{BECN_WHEN, BECN_WHICH, NIL};
 use clearlane_congestion::{
     Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source,
     Stripes,
@@ -34,11 +34,10 @@ struct Seat {
 /// Both ends of a flow.
 struct Flow {
     key: FlowKey,
-    /// The reactor that decides when.
-    when: Option<Seat>,
-    /// The reactor that decides which path.
-    which: Option<Seat>,
-    notifiers: Vec<Box<dyn Notifier>>,
+    /// By half: the reactor.
+    seats: [Option<Seat>; 2],
+    /// Likewise, at the destination.
+    notifiers: [Option<Box<dyn Notifier>>; 2],
     /// Packets not yet acknowledged: when they left and their bytes.
     sent: VecDeque<(u64, u32)>,
     /// When its last packet left; 0 before the first.
@@ -115,13 +114,12 @@ impl Flows {
             return *flow;
         }
         let flow = self.flows.len() as u32;
-        let when = self.seat(Half::When, key);
-        let which = self.seat(Half::Which, key);
-        let notifiers = self.mechanisms.all().filter_map(|m| m.notifier()).collect();
+        let seats = Half::BOTH.map(|half| self.seat(half, key));
+        let notifiers = Half::BOTH.map(|half| self.mechanisms.of(half)?.notifier());
         let sent = VecDeque::new();
-        self.flows.push(Flow { key, when, which, notifiers, sent, injected_at: 0 });
+        self.flows.push(Flow { key, seats, notifiers, sent, injected_at: 0 });
         self.by_key.insert(key, flow);
-        for seat in [when, which].into_iter().flatten() {
+        for seat in seats.into_iter().flatten() {
             self.told(now, seat.reactor).flows.push(flow);
         }
         flow
@@ -143,11 +141,13 @@ impl Flows {
         let active = &self.reactors[reactor as usize];
         for number in &active.flows {
             let flow = &self.flows[*number as usize];
-            let when = flow.when.filter(|seat| seat.reactor != reactor);
-            let at = when.map_or(0, |seat| self.reactors[seat.reactor as usize].first.len());
-            let seats = [flow.when, flow.which].into_iter().flatten();
-            for seat in seats.filter(|seat| seat.reactor == reactor) {
-                active.reactor.probe(seat.pair, &mut |probe| self.probes.push(probe));
+            let mut at = 0;
+            for seat in flow.seats.iter().flatten() {
+                if seat.reactor == reactor {
+                    active.reactor.probe(seat.pair, &mut |probe| self.probes.push(probe));
+                    break;
+                }
+                at += self.reactors[seat.reactor as usize].first.len();
             }
             if !self.record.knows(*number) && self.probes != active.first {
                 self.record.begin(*number, flow.key, first(&self.reactors, flow));
@@ -161,10 +161,7 @@ impl Flows {
 
     /// The seat of a flow with the reactor of one of the mechanisms.
     fn seat(&mut self, half: Half, key: FlowKey) -> Option<Seat> {
-        let mechanism = match half {
-            Half::When => self.mechanisms.when.as_deref()?,
-            Half::Which => self.mechanisms.which.as_deref()?,
-        };
+        let mechanism = self.mechanisms.of(half)?;
         let scope = mechanism.scope();
         let found = half.scope(scope, key);
         let reactor = match self.by_scope.get(&found) {
@@ -199,8 +196,8 @@ impl Flows {
 
     /// The earliest time at which the next packet of a flow may leave.
     pub(crate) fn next_injection(&self, flow: u32) -> u64 {
-        let seat = self.flows[flow as usize].when;
-        seat.map_or(0, |seat| {
+        let [when, _] = self.flows[flow as usize].seats;
+        when.map_or(0, |seat| {
             self.reactors[seat.reactor as usize].reactor.next_injection(seat.pair).0
         })
     }
@@ -211,55 +208,57 @@ impl Flows {
         if reliable {
             flow.sent.push_back((now, bytes.into()));
         }
-        let (when, which) = (flow.when, flow.which);
-        for seat in [when, which].into_iter().flatten() {
+        for seat in flow.seats.into_iter().flatten() {
             let sent = Sent { pair: seat.pair, bytes: bytes.into(), busy: Picoseconds(busy) };
             self.told(now, seat.reactor).reactor.on_sent(Picoseconds(now), &sent);
             self.set_timer(now, seat.reactor);
         }
     }
 
-    /// What the destination of a flow sends back.
-    pub(crate) fn arrived(&mut self, now: u64, flow: u32, packet: &Arrived) -> Notification {
-        let mut answer = Notification::None;
-        for notifier in &mut self.flows[flow as usize].notifiers {
-            // One word is enough for both mechanisms; a CNP says it without delay.
-            match notifier.on_arrived(Picoseconds(now), packet) {
-                Notification::None => {}
-                Notification::Cnp => answer = Notification::Cnp,
-                Notification::BecnOnAck if answer == Notification::None => {
-                    answer = Notification::BecnOnAck;
-                }
-                Notification::BecnOnAck => {}
-            }
-        }
-        answer
+    /// What the destination of a flow sends back: the answer of each half, with its BECN flag.
+    pub(crate) fn arrived(
+        &mut self,
+        now: u64,
+        flow: u32,
+        packet: &Arrived,
+    ) -> [(u8, Notification); 2] {
+        let notifiers = &mut self.flows[flow as usize].notifiers;
+        Half::BOTH.map(|half| {
+            let answer = match &mut notifiers[half as usize] {
+                Some(notifier) => notifier.on_arrived(Picoseconds(now), packet),
+                None => Notification::None,
+            };
+            (half.becn(), answer)
+        })
     }
 
-    pub(crate) fn becn(&mut self, now: u64, flow: u32) {
+    /// BECN has arrived for a flow, for the halves with a flag among `flags`.
+    pub(crate) fn becn(&mut self, now: u64, flow: u32, flags: u8) {
         if !self.record.knows(flow) {
             let of = &self.flows[flow as usize];
             self.record.begin(flow, of.key, first(&self.reactors, of));
         }
         self.record.becn(now, flow);
-        self.feed(now, flow, Feedback::Becn);
+        for half in Half::BOTH.into_iter().filter(|half| flags & half.becn() != 0) {
+            self.feed(now, flow, half, Feedback::Becn);
+        }
     }
 
     pub(crate) fn acknowledged(&mut self, now: u64, flow: u32, packets: u32) {
         let sent = &mut self.flows[flow as usize].sent;
-        let (mut last, mut sum) = (now, 0);
+        let (mut last, mut acknowledged) = (None, 0);
         for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
-            (last, sum) = (time, sum + bytes);
+            (last, acknowledged) = (Some((time, bytes)), acknowledged + u64::from(bytes));
         }
-        if sum > 0 {
-            let latency = Picoseconds(now - last);
-            self.feed(now, flow, Feedback::Ack { latency, bytes: sum });
+        if let Some((time, bytes)) = last {
+            let latency = Picoseconds(now - time);
+            let ack = Feedback::Ack { latency, bytes, acknowledged };
+            Half::BOTH.iter().for_each(|half| self.feed(now, flow, *half, ack));
         }
     }
 
-    fn feed(&mut self, now: u64, flow: u32, feedback: Feedback) {
-        let flow = &self.flows[flow as usize];
-        for seat in [flow.when, flow.which].into_iter().flatten() {
+    fn feed(&mut self, now: u64, flow: u32, half: Half, feedback: Feedback) {
+        if let Some(seat) = self.flows[flow as usize].seats[half as usize] {
             let active = self.told(now, seat.reactor);
             active.reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
             self.set_timer(now, seat.reactor);
@@ -360,7 +359,8 @@ impl Flows {
     /// A stripe has been acknowledged whole.
     pub(crate) fn completed(&mut self, now: u64, flow: u32, bytes: u64, born: u64) {
         let posted_at = Picoseconds(born);
-        self.feed(now, flow, Feedback::Completion { bytes: Bytes(bytes), posted_at });
+        let completion = Feedback::Completion { bytes: Bytes(bytes), posted_at };
+        Half::BOTH.iter().for_each(|half| self.feed(now, flow, *half, completion));
     }
 
     /// What the mechanisms did.
@@ -374,18 +374,29 @@ impl Flows {
 
 /// What the reactors of a flow showed before they had heard of anything.
 fn first<'a>(reactors: &'a [Active], flow: &'a Flow) -> impl Iterator<Item = Probe> + 'a {
-    let seats = [flow.when, flow.which].into_iter().flatten();
+    let seats = flow.seats.iter().flatten();
     seats.flat_map(|seat| reactors[seat.reactor as usize].first.iter().copied())
 }
 
 /// Which of the two mechanisms.
-#[derive(Clone, Copy)]
-enum Half {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Half {
     When,
     Which,
 }
 
 impl Half {
+    /// The one that decides when first.
+    pub(super) const BOTH: [Half; 2] = [Half::When, Half::Which];
+
+    /// The flag of packets that notify it.
+    fn becn(self) -> u8 {
+        match self {
+            Half::When => BECN_WHEN,
+            Half::Which => BECN_WHICH,
+        }
+    }
+
     /// What a flow's reactor is found by.
     fn scope(self, scope: Scope, key: FlowKey) -> Found {
         let group = u32::from(key.group);

@@ -12,13 +12,14 @@ mod record;
 use crate::adapter::{Message, Unacknowledged};
 use crate::engine::Engine;
 use crate::forward::Forwarder;
-use crate::network::{ACK, BECN, CNP, FECN, LAST, NIL, Network, Packet, RELIABLE, TOLD, UNROUTED};
+use crate::network::{ACK, CNP, FECN, LAST, NIL, Network, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::{Hosts, Parameters};
 use clearlane_congestion::{Arrived, Mechanism, Notification, Source, Stripe};
 use clearlane_ib::wire;
 use clearlane_workload::{Handle, Rank, Transport};
+use flow::Half;
 pub(crate) use flow::{FlowKey, Flows};
 use gate::Gates;
 use order::{Arrival, Order};
@@ -38,7 +39,14 @@ pub struct Mechanisms {
 
 impl Mechanisms {
     fn all(&self) -> impl Iterator<Item = &dyn Mechanism> {
-        self.when.iter().chain(&self.which).map(|mechanism| &**mechanism)
+        Half::BOTH.into_iter().filter_map(|half| self.of(half))
+    }
+
+    fn of(&self, half: Half) -> Option<&dyn Mechanism> {
+        match half {
+            Half::When => self.when.as_deref(),
+            Half::Which => self.which.as_deref(),
+        }
     }
 }
 
@@ -296,15 +304,23 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let Some(control) = self.control.get_mut() else { return };
         let reliable = packet.flags & RELIABLE != 0;
         let arrived = Arrived { fecn: packet.flags & FECN != 0, reliable };
-        match control.flows.arrived(now, flow, &arrived) {
-            Notification::None => {}
-            Notification::BecnOnAck if reliable => self.pairs[packet.queue_pair].becn = true,
-            Notification::BecnOnAck | Notification::Cnp => self.send_cnp(port, packet),
+        let mut in_cnp = 0;
+        for (becn, answer) in control.flows.arrived(now, flow, &arrived) {
+            match answer {
+                Notification::None => {}
+                Notification::BecnOnAck if reliable => {
+                    self.pairs[packet.queue_pair].becn |= becn;
+                }
+                Notification::BecnOnAck | Notification::Cnp => in_cnp |= becn,
+            }
+        }
+        if in_cnp != 0 {
+            self.send_cnp(port, packet, in_cnp);
         }
     }
 
     /// A congestion notification packet for the source of `packet` (IBA vol. 1, A10.3.2).
-    fn send_cnp(&mut self, port: u32, packet: &Packet) {
+    fn send_cnp(&mut self, port: u32, packet: &Packet, becn: u8) {
         let bytes = wire::CNP;
         let rank = self.ports[port].node;
         let cnp = Packet {
@@ -317,7 +333,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             bytes: bytes as u16,
             payload: 0,
             credits: wire::credits(bytes) as u16,
-            flags: CNP | BECN | packet.flags & RELIABLE,
+            flags: CNP | becn | packet.flags & RELIABLE,
             born: self.now,
             route: UNROUTED,
             hint: self.forwarder.hint(packet.slid),
@@ -330,15 +346,15 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// A CNP has arrived at the source of the marked packet.
     pub(crate) fn on_cnp(&mut self, port: u32, packet: &Packet) {
         let flow = self.flow_of(packet);
-        self.on_becn(port, flow);
+        self.on_becn(port, flow, packet.flags);
     }
 
-    /// BECN has arrived for a flow.
-    pub(crate) fn on_becn(&mut self, port: u32, flow: u32) {
+    /// BECN has arrived for a flow, in a packet with these flags.
+    pub(crate) fn on_becn(&mut self, port: u32, flow: u32, flags: u8) {
         let now = self.now;
         let Some(control) = self.control.get_mut() else { return };
         self.totals.becns += 1;
-        control.flows.becn(now, flow);
+        control.flows.becn(now, flow, flags);
         self.dirty.push(port);
     }
 
