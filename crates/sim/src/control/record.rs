@@ -125,3 +125,33 @@ impl Record {
         ControlRecord { flows, dropped: self.dropped }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(destination: u32) -> FlowKey {
+        FlowKey { source: 0, destination, group: 0, path: 0, sl: 0 }
+    }
+
+    #[test]
+    fn flows_are_kept_as_long_as_their_slices_fit() {
+        let rate = Probe { name: "rate", value: 7 };
+        // Ten slices of BECNs and of one number: 120 bytes a flow.
+        for (bytes, kept) in [(360, 3), (359, 0)] {
+            let mut record = Record::new(100, 10, bytes);
+            for flow in 0..3 {
+                record.begin(flow, key(9 - flow), [rate].into_iter());
+                record.becn(199, flow);
+            }
+            record.shown(0, 4..6, 0, &[Probe { value: 1, ..rate }]);
+            let ControlRecord { flows, dropped } = record.finish();
+            assert_eq!((flows.len(), dropped), (kept, kept == 0));
+            if let Some(last) = flows.last() {
+                assert_eq!(last.destination, Rank(9));
+                assert_eq!(last.becns, [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+                assert_eq!(last.probes, [("rate", vec![7, 7, 7, 7, 1, 1, 7, 7, 7, 7])]);
+            }
+        }
+    }
+}
