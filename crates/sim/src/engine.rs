@@ -52,6 +52,7 @@ pub(crate) const fn key(port: u32, kind: u32, lane: u8) -> u32 {
 pub(crate) trait Run: Send {
     fn run_until(&mut self, until: u64) -> Status;
     fn totals(&self) -> Totals;
+    fn messages_kept(&self) -> u64;
     fn finish(self: Box<Self>) -> Outcome;
 }
 
@@ -498,6 +499,10 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Run
 
     fn totals(&self) -> Totals {
         self.totals
+    }
+
+    fn messages_kept(&self) -> u64 {
+        (self.messages.len() - self.free_messages.len()) as u64
     }
 
     fn finish(mut self: Box<Self>) -> Outcome {

@@ -178,6 +178,12 @@ impl Simulation {
         self.run.totals()
     }
 
+    /// Messages that take memory: those posted and not yet done with. Where a mechanism divides
+    /// messages, each part counts.
+    pub fn messages_kept(&self) -> u64 {
+        self.run.messages_kept()
+    }
+
     /// Checks every invariant (credits and packets conserved, no link above its rate) and hands out
     /// what was found. Panics with the place if an invariant does not hold: that is a fault of this
     /// program, never of its input.
