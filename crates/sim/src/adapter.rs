@@ -318,8 +318,8 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         }
     }
 
-    /// Queues at the front of a ring may have to wait by now, because a packet of another queue that
-    /// shares their limit has left: they make way.
+    /// Queues at the front of a ring may have to wait by now, because a packet of another queue
+    /// that shares their limit has left: they make way.
     fn make_way(&mut self, rank: u32) {
         let mut lanes = self.adapters[rank].busy_lanes;
         while lanes != 0 {

@@ -215,6 +215,18 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         }
     }
 
+    /// A packet that waited for one (port, lane) waits for another.
+    #[inline(always)]
+    pub(crate) fn note_moved(&mut self, from: (u32, u8), to: (u32, u8), id: u32) {
+        let now = self.now;
+        let gate = |(port, lane): (u32, u8)| port * V as u32 + u32::from(lane);
+        if let Some(control) = self.control.get_mut().filter(|_| from != to) {
+            let bytes = self.packets[id].bytes;
+            control.gates.left(now, gate(from), bytes);
+            control.gates.queued(now, gate(to), bytes);
+        }
+    }
+
     /// The lane of an output has a packet and no credits for it.
     #[inline(always)]
     pub(crate) fn note_starved(&mut self, port: u32, lane: u8) {
