@@ -195,7 +195,7 @@ impl Bench {
             ..(parameters.parameters)()
         };
         let (groups, programs) = self.traffic(&hosts, &parameters, span)?;
-        let slices = Recording { slice: span, slices: 1, flows_max: 0 };
+        let slices = Recording { slice: span, slices: 1, flow_bytes_max: 0 };
         let forwarding = match (&self.grid, &self.subnet) {
             (Some(grid), _) => Forwarding::DimensionOrder(grid),
             (None, Some(subnet)) => Forwarding::Tables(subnet),

@@ -7,7 +7,8 @@ use clearlane_ib::{Bytes, Picoseconds};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputQueue {
     /// Bytes that wait for the output and lane, over all inputs of the switch, without the packet
-    /// in service.
+    /// in service. Where the switch has yet to choose a packet's output, it waits for that of the
+    /// forwarding table.
     pub queued: Bytes,
     /// Whether the lane had a packet and no credits for it at any time since the last departure.
     pub starved: bool,

@@ -27,12 +27,14 @@ pub struct Sent {
 /// What the network says about a queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feedback {
-    /// A packet was acknowledged.
+    /// A packet was acknowledged, and all before it.
     Ack {
         /// From the acknowledged packet's injection to the ACK's arrival.
         latency: Picoseconds,
         /// Its bytes on the wire.
         bytes: u32,
+        /// Bytes on the wire of all packets that no earlier ACK has acknowledged, this one included.
+        acknowledged: u64,
     },
     /// BECN, on an ACK or in a CNP.
     Becn,

@@ -135,7 +135,8 @@ impl Driven<'_> {
             Happening::Becn => self.reactor.on_feedback(now, pair, Feedback::Becn),
             Happening::Ack(latency) => {
                 let latency = Picoseconds(latency);
-                self.reactor.on_feedback(now, pair, Feedback::Ack { latency, bytes: 2074 });
+                let ack = Feedback::Ack { latency, bytes: 2074, acknowledged: 4148 };
+                self.reactor.on_feedback(now, pair, ack);
             }
             Happening::Completion => {
                 let completion = Feedback::Completion { bytes: Bytes(9_000), posted_at: now };

@@ -353,6 +353,13 @@ fn remarks(run: &SeedResult) -> Vec<String> {
     if run.figures.flows_dropped {
         all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
     }
+    if run.history.as_ref().is_some_and(|history| history.control.dropped) {
+        all.push(
+            "congestion control acted on more flows than are recorded one by one; no table and no \
+             charts of what it did to each"
+                .into(),
+        );
+    }
     all
 }
 

@@ -201,6 +201,18 @@ fn a_port_has_settings_of_its_own() {
 }
 
 #[test]
+fn more_flows_than_are_recorded_are_said() {
+    let text = LOT.replace("\"40 ms\"", "\"1 ms\"").replace("20 ms", "500 us");
+    let mut result = result(&text);
+    let said = |result: &RunResult| {
+        result.oddities().iter().any(|oddity| oddity.contains("acted on more flows than"))
+    };
+    assert!(!said(&result));
+    result.variants[0].runs[0].history.as_mut().unwrap().control.dropped = true;
+    assert!(said(&result));
+}
+
+#[test]
 fn one_path_leaves_nothing_to_choose() {
     let text = LOT.replace(
         "name = \"off\"\ncontrol = { when = \"none\" }",

@@ -103,8 +103,8 @@ pub(crate) struct QueuePair {
     pub(crate) early: Vec<u32>,
     /// Flow of the mechanisms; `NIL` without.
     pub(crate) flow: u32,
-    /// At the destination: the next ACK carries BECN.
-    pub(crate) becn: bool,
+    /// At the destination: the BECN flags of the next ACK.
+    pub(crate) becn: u8,
     /// Messages the sender waits for, by the PSN after their last packet.
     pub(crate) waiting: VecDeque<(u32, Unacknowledged)>,
 }
@@ -204,7 +204,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             unacknowledged: 0,
             early: Vec::new(),
             flow,
-            becn: false,
+            becn: 0,
             waiting: VecDeque::new(),
         });
         self.pair_of.insert(key, pair);
@@ -270,6 +270,9 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if free_at > self.now {
             return self.wake(port, free_at);
         }
+        if C::ON {
+            self.make_way(rank);
+        }
         let (mut eligible, mut earliest, mut short) = (0u16, NEVER, false);
         let mut lanes = self.adapters[rank].busy_lanes;
         while lanes != 0 {
@@ -312,6 +315,45 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if self.adapters[rank].busy_lanes != 0 {
             let free_at = self.ports[port].free_at;
             self.wake(port, free_at);
+        }
+    }
+
+    /// Queues at the front of a ring may have to wait by now, because a packet of another queue
+    /// that shares their limit has left: they make way.
+    fn make_way(&mut self, rank: u32) {
+        let mut lanes = self.adapters[rank].busy_lanes;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as u8;
+            lanes &= lanes - 1;
+            let at = usize::from(lane) % V;
+            loop {
+                let queue = self.adapters[rank].rings[at].head;
+                if queue == NIL {
+                    break;
+                }
+                // A queue in a ring has a message.
+                let flow = self.messages[self.queues[queue].messages.head].flow;
+                if !self.pauses(rank, queue, flow) {
+                    break;
+                }
+                self.adapters[rank].rings[at].pop_front(&mut self.queues);
+                self.free_engine(rank);
+            }
+            self.adapters[rank].settle_lane(lane);
+        }
+    }
+
+    /// An engine is free: the first queue in the line that may send has it.
+    fn free_engine(&mut self, rank: u32) {
+        self.adapters[rank].engines -= 1;
+        let engines = self.adapters[rank].engines;
+        while let Some(next) = self.adapters[rank].line.pop_front(&mut self.queues) {
+            self.queues[next].active = false;
+            self.activate(rank, next);
+            // Without mechanisms a queue in the line may always send.
+            if !C::ON || self.adapters[rank].engines > engines {
+                return;
+            }
         }
     }
 
@@ -425,11 +467,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             return;
         }
         self.queues[queue].active = false;
-        adapter.engines -= 1;
-        if let Some(next) = adapter.line.pop_front(&mut self.queues) {
-            self.queues[next].active = false;
-            self.activate(rank, next);
-        }
+        self.free_engine(rank);
         if head == NIL {
             let key = self.queues[queue].key;
             self.queue_of.remove(&key);
@@ -584,7 +622,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             return;
         }
         pair.unacknowledged = 0;
-        let becn = if std::mem::take(&mut pair.becn) { BECN } else { 0 };
+        let becn = std::mem::take(&mut pair.becn);
         let bytes = wire::RC_ACK;
         let ack = Packet {
             next: NIL,
@@ -618,7 +656,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     fn acknowledged(&mut self, port: u32, packet: &Packet) {
         let rank = self.ports[port].node;
         if C::ON && packet.flags & BECN != 0 {
-            self.on_becn(port, self.pairs[packet.queue_pair].flow);
+            self.on_becn(port, self.pairs[packet.queue_pair].flow, packet.flags);
         }
         let pair = &mut self.pairs[packet.queue_pair];
         let acknowledged = packet.psn.wrapping_add(1);

@@ -52,6 +52,7 @@ pub(crate) const fn key(port: u32, kind: u32, lane: u8) -> u32 {
 pub(crate) trait Run: Send {
     fn run_until(&mut self, until: u64) -> Status;
     fn totals(&self) -> Totals;
+    fn messages_kept(&self) -> u64;
     fn finish(self: Box<Self>) -> Outcome;
 }
 
@@ -250,7 +251,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             let class = u32::from(self.ports[port].class);
             self.packets[id].tail = self.now + self.classes[class].rate.serialisation(bytes);
         }
-        if C::ON && !F::ADAPTIVE {
+        if C::ON && !(F::ADAPTIVE && F::VOQ) {
             self.foresee(port, lane, id);
         }
         if F::VOQ {
@@ -267,6 +268,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     }
 
     /// Markers count a packet for its output from its arrival on, wherever in its buffer it is.
+    /// Where the switch has yet to choose, that is the output of its table.
     fn foresee(&mut self, port: u32, lane: u8, id: u32) {
         let (record, packet) = (&self.ports[port], &self.packets[id]);
         let route = match packet.route {
@@ -301,8 +303,16 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     #[inline(always)]
     pub(crate) fn settle(&mut self, port: u32, lane: u8, id: u32, route: (u8, u8)) {
         if C::ON && F::ADAPTIVE {
-            let to = self.ports[port].base(port) + u32::from(route.0);
-            self.note_queued(to, route.1, id);
+            let record = &self.ports[port];
+            let to = record.base(port) + u32::from(route.0);
+            if F::VOQ {
+                self.note_queued(to, route.1, id);
+            } else {
+                let packet = &self.packets[id];
+                let table = self.forwarder.route(record.node, record.local, lane, packet);
+                let from = record.base(port) + u32::from(table.0);
+                self.note_moved((from, table.1), (to, route.1), id);
+            }
         }
         if F::VOQ {
             return self.settle_voq(port, lane, id, route);
@@ -498,6 +508,10 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Run
 
     fn totals(&self) -> Totals {
         self.totals
+    }
+
+    fn messages_kept(&self) -> u64 {
+        (self.messages.len() - self.free_messages.len()) as u64
     }
 
     fn finish(mut self: Box<Self>) -> Outcome {

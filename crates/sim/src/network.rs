@@ -22,10 +22,15 @@ pub(crate) const TOLD: u8 = 4;
 pub(crate) const RELIABLE: u8 = 8;
 /// Forward explicit congestion notification: a switch has marked it (IBA vol. 1, A10).
 pub(crate) const FECN: u8 = 16;
-/// Backward explicit congestion notification: an ACK or a CNP tells the source.
-pub(crate) const BECN: u8 = 32;
+/// Backward explicit congestion notification: an ACK or a CNP tells the source, here the mechanism
+/// that decides when packets are injected.
+pub(crate) const BECN_WHEN: u8 = 32;
 /// A congestion notification packet.
 pub(crate) const CNP: u8 = 64;
+/// Backward explicit congestion notification for the mechanism that decides on paths.
+pub(crate) const BECN_WHICH: u8 = 128;
+/// Either of the two.
+pub(crate) const BECN: u8 = BECN_WHEN | BECN_WHICH;
 
 /// No route yet: port numbers end at 254, and outputs count from 0.
 pub(crate) const UNROUTED: (u8, u8) = (255, 0);
@@ -59,7 +64,7 @@ pub(crate) struct Packet {
     pub(crate) group: u16,
     /// Service level.
     pub(crate) sl: u8,
-    /// `ACK` to `CNP`.
+    /// `ACK` to `BECN_WHICH`.
     pub(crate) flags: u8,
     /// When its message was posted.
     pub(crate) born: u64,

@@ -19,15 +19,16 @@ pub struct Recording {
     pub slice: Picoseconds,
     /// How many slices; what happens later is not recorded.
     pub slices: u32,
-    /// Flows are recorded one by one as long as they are no more than this.
-    pub flows_max: u32,
+    /// Flows are recorded one by one as long as their slices take no more than this; what
+    /// mechanisms did, flow by flow, likewise.
+    pub flow_bytes_max: u64,
 }
 
 /// Hooks of the engine. All have a default that does nothing.
 pub(crate) trait Observer: Send {
     /// Whether the engine should bother to measure waiting.
     const ON: bool;
-    /// A message was posted at `now`.
+    /// A message, or a stripe of one, was posted at `now`.
     fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
     /// `port` transmits a packet of `bytes` during [now, now + busy).
     fn on_granted(&mut self, _now: u64, _port: u32, _bytes: u32, _busy: u64) {}
@@ -127,7 +128,9 @@ impl Recorder {
         if let Some(index) = self.flow_of.get(&key) {
             return Some(&mut self.flows[*index as usize]);
         }
-        if self.flows.len() >= self.what.flows_max as usize {
+        let slices = self.what.slices as usize;
+        let bytes = (self.flows.len() + 1) * slices * size_of::<u64>();
+        if bytes as u64 > self.what.flow_bytes_max {
             (self.flows_dropped, self.flows) = (true, Vec::new());
             self.flow_of = FxHashMap::default();
             return None;
@@ -137,7 +140,7 @@ impl Recorder {
             source: Rank(packet.source),
             destination: to,
             group: packet.group,
-            delivered_payload_bytes: vec![0; self.what.slices as usize],
+            delivered_payload_bytes: vec![0; slices],
         });
         self.flows.last_mut()
     }

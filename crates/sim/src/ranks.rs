@@ -220,11 +220,6 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let settings = self.groups[usize::from(group)];
         let bytes = bytes.max(1);
         self.totals.messages_posted += 1;
-        if O::ON {
-            let header = u64::from(self.parameters.header_bytes(settings.transport));
-            let packets = bytes.div_ceil(u64::from(self.parameters.mtu));
-            self.observer.on_posted(born, group, bytes + packets * header);
-        }
         let message = Message {
             next: NIL,
             source: rank,
@@ -257,6 +252,13 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     #[inline(always)]
     fn post_stripe(&mut self, mut message: Message) {
         let Message { source: rank, destination, group, path, sl, ready, .. } = message;
+        if O::ON {
+            let transport = self.groups[usize::from(group)].transport;
+            let header = u64::from(self.parameters.header_bytes(transport));
+            let packets = message.bytes.div_ceil(u64::from(self.parameters.mtu));
+            let wire_bytes = message.bytes + packets * header;
+            self.observer.on_posted(message.born, group, wire_bytes);
+        }
         message.lane = self.first_lane(sl).value();
         message.flow = self.flow(FlowKey { source: rank, destination, group, path, sl });
         let id = match self.free_messages.pop() {

@@ -178,6 +178,12 @@ impl Simulation {
         self.run.totals()
     }
 
+    /// Messages that take memory: those posted and not yet done with. Where a mechanism divides
+    /// messages, each part counts.
+    pub fn messages_kept(&self) -> u64 {
+        self.run.messages_kept()
+    }
+
     /// Checks every invariant (credits and packets conserved, no link above its rate) and hands out
     /// what was found. Panics with the place if an invariant does not hold: that is a fault of this
     /// program, never of its input.
@@ -289,9 +295,9 @@ fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
     mechanisms: Mechanisms,
 ) -> Built {
     let network = Network::<B, V>::new(&setup, &hosts);
-    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flows_max: 0 };
+    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flow_bytes_max: 0 };
     let recording = setup.recording.take().unwrap_or(nothing);
-    let record = Record::new(recording.slice.0, recording.slices, recording.flows_max);
+    let record = Record::new(recording.slice.0, recording.slices, recording.flow_bytes_max);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,
@@ -400,7 +406,9 @@ fn check_tables(
         let name = || fabric.node(end.node).name.clone();
         let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
         let offsets = if all_paths { lmc.lids() } else { 1 };
-        for lid in (0..offsets).filter_map(|offset| Lid::new(base.value() + offset)) {
+        for offset in 0..offsets {
+            let lid = base.value().checked_add(offset).and_then(Lid::new);
+            let lid = lid.ok_or_else(|| SetupError::NoLid(name()))?;
             walk += 1;
             check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
         }

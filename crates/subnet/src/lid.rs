@@ -42,6 +42,21 @@ pub enum LidError {
         /// Second port.
         second: String,
     },
+    /// A file gives a port LIDs beyond the unicast ones.
+    #[error(
+        "{port} has lid {base} and lmc {lmc}, which reaches lid {last}, and unicast LIDs end at \
+         49151; correct the file or drop its LIDs"
+    )]
+    Beyond {
+        /// The port.
+        port: String,
+        /// Its base LID.
+        base: usize,
+        /// Its LMC.
+        lmc: u8,
+        /// The last of its 2^LMC LIDs.
+        last: usize,
+    },
 }
 
 impl LidMap {
@@ -75,8 +90,8 @@ impl LidMap {
     }
 
     /// The LIDs the fabric's file carries. Nothing if no port has one; an error if two ports share
-    /// one, or if there are more switches than LIDs: a table for each would not fit into memory.
-    /// Ports without a LID stay without.
+    /// one, if one has LIDs beyond the unicast ones, or if there are more switches than LIDs: a table
+    /// for each would not fit into memory. Ports without a LID stay without.
     pub fn from_fabric(fabric: &Fabric) -> Result<Option<Self>, LidError> {
         let needed = fabric.ids(NodeKind::Switch).count();
         if needed > usize::from(Lid::MAX.value()) {
@@ -99,7 +114,7 @@ impl LidMap {
     }
 
     /// The LIDs of a list, such as the one a dump of forwarding tables carries. An error if two
-    /// ports share one.
+    /// ports share one or one has LIDs beyond the unicast ones.
     pub fn from_list(
         fabric: &Fabric,
         list: impl IntoIterator<Item = (Endpoint, Lid, Lmc)>,
@@ -123,6 +138,11 @@ impl LidMap {
         base: usize,
         lmc: Lmc,
     ) -> Result<(), LidError> {
+        let last = base + usize::from(lmc.lids()) - 1;
+        if last > usize::from(Lid::MAX.value()) {
+            let port = fabric.describe(end);
+            return Err(LidError::Beyond { port, base, lmc: lmc.value(), last });
+        }
         for offset in 0..lmc.lids() {
             let lid = base + usize::from(offset);
             if lid >= self.owners.len() {
@@ -245,5 +265,23 @@ mod tests {
         }
         let error = LidMap::from_fabric(&fabric).unwrap_err().to_string();
         assert!(error.contains("lid 7 belongs to both host0000[1] and host0001[1]"), "{error}");
+    }
+
+    #[test]
+    fn lids_beyond_the_unicast_ones_are_refused() {
+        let mut fabric = build("star:2").unwrap();
+        fabric.node_mut(NodeId(1)).ports[1].lid = Some(Lid::MAX);
+        let map = LidMap::from_fabric(&fabric).unwrap().unwrap();
+        assert_eq!(map.table_len(), 49_152);
+        fabric.node_mut(NodeId(1)).ports[1].lmc = Lmc::new(1).unwrap();
+        let error = LidMap::from_fabric(&fabric).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "host0000[1] has lid 49151 and lmc 1, which reaches lid 49152, and unicast LIDs end \
+             at 49151; correct the file or drop its LIDs"
+        );
+        let end = Endpoint { node: NodeId(1), port: PortNumber::new(1).unwrap() };
+        let list = [(end, Lid::new(49_151 - 126).unwrap(), Lmc::new(7).unwrap())];
+        assert!(matches!(LidMap::from_list(&fabric, list), Err(LidError::Beyond { .. })));
     }
 }

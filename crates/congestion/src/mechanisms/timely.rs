@@ -253,10 +253,10 @@ impl Reactor for RateComputation {
     }
 
     fn on_feedback(&mut self, _now: Picoseconds, _pair: Pair, feedback: Feedback) {
-        let Feedback::Ack { latency, bytes } = feedback else {
+        let Feedback::Ack { latency, bytes, acknowledged } = feedback else {
             return;
         };
-        self.state.acknowledged = self.state.acknowledged.saturating_add(u64::from(bytes));
+        self.state.acknowledged = self.state.acknowledged.saturating_add(acknowledged);
         if self.state.acknowledged >= self.settings.segment {
             self.state.acknowledged = 0;
             let serialisation = self.link.serialisation(u64::from(bytes));
@@ -309,7 +309,8 @@ mod tests {
     /// The rate in Mb/s after a segment with a round trip of that many microseconds.
     fn after(it: &mut dyn Reactor, us: u64) -> u64 {
         let latency = Picoseconds(us * US + BUSY);
-        it.on_feedback(Picoseconds(0), Pair(0), Feedback::Ack { latency, bytes: BYTES });
+        let ack = Feedback::Ack { latency, bytes: BYTES, acknowledged: BYTES.into() };
+        it.on_feedback(Picoseconds(0), Pair(0), ack);
         rate(it)
     }
 
@@ -363,10 +364,23 @@ mod tests {
         let mut it = computation(&[(&SEGMENT, Value::Size(Bytes(3_000)))]);
         let mut ack = |us: u64| {
             let latency = Picoseconds(us * US);
-            it.on_feedback(Picoseconds(0), Pair(0), Feedback::Ack { latency, bytes: 2_000 });
+            let ack = Feedback::Ack { latency, bytes: 2_000, acknowledged: 2_000 };
+            it.on_feedback(Picoseconds(0), Pair(0), ack);
             rate(&*it)
         };
         assert_eq!([ack(900), ack(11), ack(900), ack(900)], [32_000, 32_000, 32_000, 16_000]);
+    }
+
+    #[test]
+    fn an_ack_of_several_packets_fills_the_segment_and_is_timed_by_the_last_one() {
+        let mut it = computation(&[]);
+        // 2,000 B take 500 ns; all 16,000 B of the segment would take 4 us.
+        let latency = Picoseconds(20 * US + 500_000);
+        let ack = Feedback::Ack { latency, bytes: 2_000, acknowledged: 16_384 };
+        it.on_feedback(Picoseconds(0), Pair(0), ack);
+        let mut values = Vec::new();
+        it.probe(Pair(0), &mut |probe| values.push(probe.value));
+        assert_eq!(values, [32_000, 20_000]);
     }
 
     #[test]

@@ -41,12 +41,7 @@ impl History {
         let told = |flow: &FlowControl| {
             let becns: u64 = flow.becns.iter().map(|becns| u64::from(*becns)).sum();
             let changes = |values: &[u64]| values.windows(2).filter(|w| w[0] != w[1]).count();
-            // The first value is no change of mind.
-            let began = |values: &[u64]| values.iter().take_while(|value| **value == 0).count();
-            let probes = flow
-                .probes
-                .iter()
-                .map(|(_, values)| changes(values.get(began(values)..).unwrap_or_default()));
+            let probes = flow.probes.iter().map(|(_, values)| changes(values));
             (becns, probes.sum::<usize>())
         };
         let flows = self.control.flows.iter().enumerate();

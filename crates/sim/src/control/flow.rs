@@ -2,7 +2,8 @@
 //! queues whose next packet may not leave yet.
 
 use super::Mechanisms;
-use crate::network::NIL;
+use super::record::{ControlRecord, Record};
+use crate::network::{BECN_WHEN, BECN_WHICH, NIL};
 use clearlane_congestion::{
     Arrived, Feedback, Notification, Notifier, Pair, Path, Probe, Reactor, Scope, Sent, Source,
     Stripes,
@@ -33,13 +34,14 @@ struct Seat {
 /// Both ends of a flow.
 struct Flow {
     key: FlowKey,
-    /// The reactor that decides when.
-    when: Option<Seat>,
-    /// The reactor that decides which path.
-    which: Option<Seat>,
-    notifiers: Vec<Box<dyn Notifier>>,
+    /// By half: the reactor.
+    seats: [Option<Seat>; 2],
+    /// Likewise, at the destination.
+    notifiers: [Option<Box<dyn Notifier>>; 2],
     /// Packets not yet acknowledged: when they left and their bytes.
     sent: VecDeque<(u64, u32)>,
+    /// When its last packet left; 0 before the first.
+    injected_at: u64,
 }
 
 /// A reactor, whose it is, and the timer that is set for it.
@@ -49,6 +51,13 @@ struct Active {
     timer: Option<u64>,
     /// Flows it has seats for.
     pairs: u32,
+    /// Those of them that have had a message.
+    flows: Vec<u32>,
+    /// What it showed before it had heard of anything.
+    first: Vec<Probe>,
+    /// Slices of the record that tell what it showed at their end, and when the next one ends.
+    recorded: usize,
+    recorded_until: u64,
 }
 
 /// What an adapter has to do at a time.
@@ -56,8 +65,9 @@ struct Active {
 struct Due {
     /// Reactors that want a timer.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Send queues whose next packet may leave.
-    queues: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Send queues whose next packet may leave: when, when their last one left, and the queue. Of
+    /// those that share a limit, the one that has waited longest goes first.
+    queues: BinaryHeap<Reverse<(u64, u64, u32)>>,
 }
 
 /// What a reactor is found by: source and service level, queue pair, or source and destination.
@@ -72,13 +82,16 @@ pub(crate) struct Flows {
     reactors: Vec<Active>,
     by_scope: FxHashMap<Found, u32>,
     due: Vec<Due>,
+    record: Record,
+    /// What a reactor shows; empty between two looks.
+    probes: Vec<Probe>,
     plans: FxHashMap<(u32, u32, u16), Stream>,
     stripes: Stripes,
 }
 
 impl Flows {
     /// No flow yet. `sources` are those of the ranks.
-    pub(crate) fn new(mechanisms: Mechanisms, sources: Vec<Source>) -> Self {
+    pub(crate) fn new(mechanisms: Mechanisms, sources: Vec<Source>, record: Record) -> Self {
         let due = sources.iter().map(|_| Due::default()).collect();
         Flows {
             mechanisms,
@@ -88,39 +101,85 @@ impl Flows {
             reactors: Vec::new(),
             by_scope: FxHashMap::default(),
             due,
+            record,
+            probes: Vec::new(),
             plans: FxHashMap::default(),
             stripes: Stripes::default(),
         }
     }
 
-    /// The number of the flow with this key.
-    pub(crate) fn flow(&mut self, key: FlowKey) -> u32 {
+    /// The number of the flow with this key, which has a message at `now`.
+    pub(crate) fn flow(&mut self, now: u64, key: FlowKey) -> u32 {
         if let Some(flow) = self.by_key.get(&key) {
             return *flow;
         }
         let flow = self.flows.len() as u32;
-        let when = self.seat(Half::When, key);
-        let which = self.seat(Half::Which, key);
-        let notifiers = self.mechanisms.all().filter_map(|m| m.notifier()).collect();
-        self.flows.push(Flow { key, when, which, notifiers, sent: VecDeque::new() });
+        let seats = Half::BOTH.map(|half| self.seat(half, key));
+        let notifiers = Half::BOTH.map(|half| self.mechanisms.of(half)?.notifier());
+        let sent = VecDeque::new();
+        self.flows.push(Flow { key, seats, notifiers, sent, injected_at: 0 });
         self.by_key.insert(key, flow);
+        for seat in seats.into_iter().flatten() {
+            self.told(now, seat.reactor).flows.push(flow);
+        }
         flow
+    }
+
+    /// A reactor that is about to be told something at `now`. What it shows cannot have changed
+    /// since it was told something last: that is what it showed at the end of the slices since.
+    fn told(&mut self, now: u64, reactor: u32) -> &mut Active {
+        if self.reactors[reactor as usize].recorded_until <= now {
+            self.show(reactor, self.record.ended(now));
+        }
+        &mut self.reactors[reactor as usize]
+    }
+
+    /// Records what a reactor shows up to a slice.
+    fn show(&mut self, reactor: u32, upto: usize) {
+        let active = &mut self.reactors[reactor as usize];
+        let slices = std::mem::replace(&mut active.recorded, upto)..upto;
+        let active = &self.reactors[reactor as usize];
+        for number in &active.flows {
+            let flow = &self.flows[*number as usize];
+            let mut at = 0;
+            for seat in flow.seats.iter().flatten() {
+                if seat.reactor == reactor {
+                    active.reactor.probe(seat.pair, &mut |probe| self.probes.push(probe));
+                    break;
+                }
+                at += self.reactors[seat.reactor as usize].first.len();
+            }
+            if !self.record.knows(*number) && self.probes != active.first {
+                self.record.begin(*number, flow.key, first(&self.reactors, flow));
+            }
+            self.record.shown(*number, slices.clone(), at, &self.probes);
+            self.probes.clear();
+        }
+        let until = self.record.end(upto);
+        self.reactors[reactor as usize].recorded_until = until;
     }
 
     /// The seat of a flow with the reactor of one of the mechanisms.
     fn seat(&mut self, half: Half, key: FlowKey) -> Option<Seat> {
-        let mechanism = match half {
-            Half::When => self.mechanisms.when.as_deref()?,
-            Half::Which => self.mechanisms.which.as_deref()?,
-        };
+        let mechanism = self.mechanisms.of(half)?;
         let scope = mechanism.scope();
         let found = half.scope(scope, key);
         let reactor = match self.by_scope.get(&found) {
             Some(reactor) => *reactor,
             None => {
                 let reactor = mechanism.reactor(&self.sources[key.source as usize])?;
-                let rank = key.source;
-                self.reactors.push(Active { reactor, rank, timer: None, pairs: 0 });
+                let mut first = Vec::new();
+                reactor.probe(Pair(0), &mut |probe| first.push(probe));
+                self.reactors.push(Active {
+                    reactor,
+                    rank: key.source,
+                    timer: None,
+                    pairs: 0,
+                    flows: Vec::new(),
+                    first,
+                    recorded: 0,
+                    recorded_until: self.record.end(0),
+                });
                 let reactor = self.reactors.len() as u32 - 1;
                 self.by_scope.insert(found, reactor);
                 reactor
@@ -137,64 +196,71 @@ impl Flows {
 
     /// The earliest time at which the next packet of a flow may leave.
     pub(crate) fn next_injection(&self, flow: u32) -> u64 {
-        let seat = self.flows[flow as usize].when;
-        seat.map_or(0, |seat| {
+        let [when, _] = self.flows[flow as usize].seats;
+        when.map_or(0, |seat| {
             self.reactors[seat.reactor as usize].reactor.next_injection(seat.pair).0
         })
     }
 
     pub(crate) fn injected(&mut self, now: u64, flow: u32, bytes: u16, busy: u64, reliable: bool) {
         let flow = &mut self.flows[flow as usize];
+        flow.injected_at = now;
         if reliable {
             flow.sent.push_back((now, bytes.into()));
         }
-        let (when, which) = (flow.when, flow.which);
-        for seat in [when, which].into_iter().flatten() {
+        for seat in flow.seats.into_iter().flatten() {
             let sent = Sent { pair: seat.pair, bytes: bytes.into(), busy: Picoseconds(busy) };
-            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
-            reactor.on_sent(Picoseconds(now), &sent);
+            self.told(now, seat.reactor).reactor.on_sent(Picoseconds(now), &sent);
             self.set_timer(now, seat.reactor);
         }
     }
 
-    /// What the destination of a flow sends back.
-    pub(crate) fn arrived(&mut self, now: u64, flow: u32, packet: &Arrived) -> Notification {
-        let mut answer = Notification::None;
-        for notifier in &mut self.flows[flow as usize].notifiers {
-            // One word is enough for both mechanisms; a CNP says it without delay.
-            match notifier.on_arrived(Picoseconds(now), packet) {
-                Notification::None => {}
-                Notification::Cnp => answer = Notification::Cnp,
-                Notification::BecnOnAck if answer == Notification::None => {
-                    answer = Notification::BecnOnAck;
-                }
-                Notification::BecnOnAck => {}
-            }
-        }
-        answer
+    /// What the destination of a flow sends back: the answer of each half, with its BECN flag.
+    pub(crate) fn arrived(
+        &mut self,
+        now: u64,
+        flow: u32,
+        packet: &Arrived,
+    ) -> [(u8, Notification); 2] {
+        let notifiers = &mut self.flows[flow as usize].notifiers;
+        Half::BOTH.map(|half| {
+            let answer = match &mut notifiers[half as usize] {
+                Some(notifier) => notifier.on_arrived(Picoseconds(now), packet),
+                None => Notification::None,
+            };
+            (half.becn(), answer)
+        })
     }
 
-    pub(crate) fn becn(&mut self, now: u64, flow: u32) {
-        self.feed(now, flow, Feedback::Becn);
+    /// BECN has arrived for a flow, for the halves with a flag among `flags`.
+    pub(crate) fn becn(&mut self, now: u64, flow: u32, flags: u8) {
+        if !self.record.knows(flow) {
+            let of = &self.flows[flow as usize];
+            self.record.begin(flow, of.key, first(&self.reactors, of));
+        }
+        self.record.becn(now, flow);
+        for half in Half::BOTH.into_iter().filter(|half| flags & half.becn() != 0) {
+            self.feed(now, flow, half, Feedback::Becn);
+        }
     }
 
     pub(crate) fn acknowledged(&mut self, now: u64, flow: u32, packets: u32) {
         let sent = &mut self.flows[flow as usize].sent;
-        let (mut last, mut sum) = (now, 0);
+        let (mut last, mut acknowledged) = (None, 0);
         for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
-            (last, sum) = (time, sum + bytes);
+            (last, acknowledged) = (Some((time, bytes)), acknowledged + u64::from(bytes));
         }
-        if sum > 0 {
-            let latency = Picoseconds(now - last);
-            self.feed(now, flow, Feedback::Ack { latency, bytes: sum });
+        if let Some((time, bytes)) = last {
+            let latency = Picoseconds(now - time);
+            let ack = Feedback::Ack { latency, bytes, acknowledged };
+            Half::BOTH.iter().for_each(|half| self.feed(now, flow, *half, ack));
         }
     }
 
-    fn feed(&mut self, now: u64, flow: u32, feedback: Feedback) {
-        let flow = &self.flows[flow as usize];
-        for seat in [flow.when, flow.which].into_iter().flatten() {
-            let reactor = &mut self.reactors[seat.reactor as usize].reactor;
-            reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
+    fn feed(&mut self, now: u64, flow: u32, half: Half, feedback: Feedback) {
+        if let Some(seat) = self.flows[flow as usize].seats[half as usize] {
+            let active = self.told(now, seat.reactor);
+            active.reactor.on_feedback(Picoseconds(now), seat.pair, feedback);
             self.set_timer(now, seat.reactor);
         }
     }
@@ -218,9 +284,9 @@ impl Flows {
                 break;
             }
             self.due[rank as usize].timers.pop();
-            let active = &mut self.reactors[reactor as usize];
             // Another timer may have been asked for since.
-            if active.timer == Some(time) {
+            if self.reactors[reactor as usize].timer == Some(time) {
+                let active = self.told(time, reactor);
                 active.timer = None;
                 active.reactor.on_timer(Picoseconds(time));
                 self.set_timer(now, reactor);
@@ -228,14 +294,16 @@ impl Flows {
         }
     }
 
-    pub(crate) fn pause(&mut self, rank: u32, queue: u32, time: u64) {
-        self.due[rank as usize].queues.push(Reverse((time, queue)));
+    /// Has a send queue, whose head is of `flow`, wait until `time`.
+    pub(crate) fn pause(&mut self, rank: u32, queue: u32, flow: u32, time: u64) {
+        let injected_at = self.flows[flow as usize].injected_at;
+        self.due[rank as usize].queues.push(Reverse((time, injected_at, queue)));
     }
 
     /// A send queue whose next packet may leave.
     pub(crate) fn released(&mut self, now: u64, rank: u32) -> Option<u32> {
         let queues = &mut self.due[rank as usize].queues;
-        let Reverse((time, queue)) = *queues.peek()?;
+        let Reverse((time, _, queue)) = *queues.peek()?;
         (time <= now).then(|| {
             queues.pop();
             queue
@@ -245,8 +313,9 @@ impl Flows {
     /// When the adapter has to look again.
     pub(crate) fn next_due(&self, rank: u32) -> Option<u64> {
         let due = &self.due[rank as usize];
-        let times = [due.timers.peek(), due.queues.peek()];
-        times.into_iter().flatten().map(|Reverse((time, _))| *time).min()
+        let timer = due.timers.peek().map(|Reverse((time, _))| *time);
+        let queue = due.queues.peek().map(|Reverse((time, ..))| *time);
+        timer.into_iter().chain(queue).min()
     }
 
     /// Whether a mechanism chooses paths.
@@ -279,8 +348,10 @@ impl Flows {
             Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
         });
         let draw = stream.bits();
-        let active = &mut self.reactors[reactor as usize];
-        active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut self.stripes);
+        let mut stripes = std::mem::take(&mut self.stripes);
+        let active = self.told(now, reactor);
+        active.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut stripes);
+        self.stripes = stripes;
         self.set_timer(now, reactor);
         Some(&self.stripes)
     }
@@ -288,31 +359,44 @@ impl Flows {
     /// A stripe has been acknowledged whole.
     pub(crate) fn completed(&mut self, now: u64, flow: u32, bytes: u64, born: u64) {
         let posted_at = Picoseconds(born);
-        self.feed(now, flow, Feedback::Completion { bytes: Bytes(bytes), posted_at });
+        let completion = Feedback::Completion { bytes: Bytes(bytes), posted_at };
+        Half::BOTH.iter().for_each(|half| self.feed(now, flow, *half, completion));
     }
 
-    /// Source, destination and group of a flow.
-    pub(crate) fn key(&self, flow: u32) -> FlowKey {
-        self.flows[flow as usize].key
-    }
-
-    /// What the reactors of a flow show.
-    pub(crate) fn probe(&self, flow: u32, show: &mut dyn FnMut(Probe)) {
-        let flow = &self.flows[flow as usize];
-        for seat in [flow.when, flow.which].into_iter().flatten() {
-            self.reactors[seat.reactor as usize].reactor.probe(seat.pair, show);
+    /// What the mechanisms did.
+    pub(crate) fn finish(&mut self) -> ControlRecord {
+        for reactor in 0..self.reactors.len() as u32 {
+            self.show(reactor, self.record.ended(u64::MAX));
         }
+        self.record.finish()
     }
 }
 
+/// What the reactors of a flow showed before they had heard of anything.
+fn first<'a>(reactors: &'a [Active], flow: &'a Flow) -> impl Iterator<Item = Probe> + 'a {
+    let seats = flow.seats.iter().flatten();
+    seats.flat_map(|seat| reactors[seat.reactor as usize].first.iter().copied())
+}
+
 /// Which of the two mechanisms.
-#[derive(Clone, Copy)]
-enum Half {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Half {
     When,
     Which,
 }
 
 impl Half {
+    /// The one that decides when first.
+    pub(super) const BOTH: [Half; 2] = [Half::When, Half::Which];
+
+    /// The flag of packets that notify it.
+    fn becn(self) -> u8 {
+        match self {
+            Half::When => BECN_WHEN,
+            Half::Which => BECN_WHICH,
+        }
+    }
+
     /// What a flow's reactor is found by.
     fn scope(self, scope: Scope, key: FlowKey) -> Found {
         let group = u32::from(key.group);

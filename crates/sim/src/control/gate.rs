@@ -56,6 +56,15 @@ impl Gates {
         }
     }
 
+    /// A packet waits elsewhere from now on.
+    pub(crate) fn left(&mut self, now: u64, gate: u32, bytes: u16) {
+        let gate = &mut self.0[gate as usize];
+        gate.queue.queued.0 -= u64::from(bytes);
+        for marker in &mut gate.markers {
+            marker.on_changed(Picoseconds(now), &gate.queue);
+        }
+    }
+
     pub(crate) fn starved(&mut self, gate: u32) {
         self.0[gate as usize].queue.starved = true;
     }

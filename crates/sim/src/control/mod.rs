@@ -12,13 +12,14 @@ mod record;
 use crate::adapter::{Message, Unacknowledged};
 use crate::engine::Engine;
 use crate::forward::Forwarder;
-use crate::network::{ACK, BECN, CNP, FECN, LAST, NIL, Network, Packet, RELIABLE, TOLD, UNROUTED};
+use crate::network::{ACK, CNP, FECN, LAST, NIL, Network, Packet, RELIABLE, TOLD, UNROUTED};
 use crate::observe::Observer;
 use crate::port_set::PortSet;
 use crate::{Hosts, Parameters};
 use clearlane_congestion::{Arrived, Mechanism, Notification, Source, Stripe};
 use clearlane_ib::wire;
 use clearlane_workload::{Handle, Rank, Transport};
+use flow::Half;
 pub(crate) use flow::{FlowKey, Flows};
 use gate::Gates;
 use order::{Arrival, Order};
@@ -38,7 +39,14 @@ pub struct Mechanisms {
 
 impl Mechanisms {
     fn all(&self) -> impl Iterator<Item = &dyn Mechanism> {
-        self.when.iter().chain(&self.which).map(|mechanism| &**mechanism)
+        Half::BOTH.into_iter().filter_map(|half| self.of(half))
+    }
+
+    fn of(&self, half: Half) -> Option<&dyn Mechanism> {
+        match half {
+            Half::When => self.when.as_deref(),
+            Half::Which => self.which.as_deref(),
+        }
     }
 }
 
@@ -80,7 +88,6 @@ pub(crate) struct Controlled {
     pub(crate) gates: Gates,
     pub(crate) flows: Flows,
     pub(crate) order: Order,
-    pub(crate) record: Record,
 }
 
 impl Controlled {
@@ -99,12 +106,8 @@ impl Controlled {
         let link = |rank| hosts.rate(Rank(rank), parameters);
         let source = |rank| Source { link: link(rank), packet_max, paths };
         let sources = (0..hosts.count() as u32).map(source).collect();
-        Controlled {
-            gates,
-            flows: Flows::new(mechanisms, sources),
-            order: Order::default(),
-            record,
-        }
+        let flows = Flows::new(mechanisms, sources, record);
+        Controlled { gates, flows, order: Order::default() }
     }
 }
 
@@ -122,7 +125,7 @@ impl Control for Controlled {
     }
 
     fn finish(&mut self) -> ControlRecord {
-        self.record.finish()
+        self.flows.finish()
     }
 }
 
@@ -199,7 +202,8 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// The number of a flow; `NIL` without mechanisms.
     #[inline(always)]
     pub(crate) fn flow(&mut self, key: FlowKey) -> u32 {
-        self.control.get_mut().map_or(NIL, |control| control.flows.flow(key))
+        let now = self.now;
+        self.control.get_mut().map_or(NIL, |control| control.flows.flow(now, key))
     }
 
     /// A packet waits for (port, lane) from now on.
@@ -208,6 +212,18 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let now = self.now;
         if let Some(control) = self.control.get_mut() {
             control.gates.queued(now, port * V as u32 + u32::from(lane), self.packets[id].bytes);
+        }
+    }
+
+    /// A packet that waited for one (port, lane) waits for another.
+    #[inline(always)]
+    pub(crate) fn note_moved(&mut self, from: (u32, u8), to: (u32, u8), id: u32) {
+        let now = self.now;
+        let gate = |(port, lane): (u32, u8)| port * V as u32 + u32::from(lane);
+        if let Some(control) = self.control.get_mut().filter(|_| from != to) {
+            let bytes = self.packets[id].bytes;
+            control.gates.left(now, gate(from), bytes);
+            control.gates.queued(now, gate(to), bytes);
         }
     }
 
@@ -243,7 +259,6 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             let busy = self.classes[class].rate.serialisation(u64::from(packet.bytes));
             let reliable = packet.flags & RELIABLE != 0;
             control.flows.injected(now, flow, packet.bytes, busy, reliable);
-            control.record.shown(now, flow, &control.flows);
         }
     }
 
@@ -271,7 +286,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         if time <= now {
             return false;
         }
-        control.flows.pause(rank, queue, time);
+        control.flows.pause(rank, queue, flow, time);
         self.queues[queue].active = true;
         self.wake(self.hosts_at + rank, time);
         true
@@ -301,15 +316,23 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
         let Some(control) = self.control.get_mut() else { return };
         let reliable = packet.flags & RELIABLE != 0;
         let arrived = Arrived { fecn: packet.flags & FECN != 0, reliable };
-        match control.flows.arrived(now, flow, &arrived) {
-            Notification::None => {}
-            Notification::BecnOnAck if reliable => self.pairs[packet.queue_pair].becn = true,
-            Notification::BecnOnAck | Notification::Cnp => self.send_cnp(port, packet),
+        let mut in_cnp = 0;
+        for (becn, answer) in control.flows.arrived(now, flow, &arrived) {
+            match answer {
+                Notification::None => {}
+                Notification::BecnOnAck if reliable => {
+                    self.pairs[packet.queue_pair].becn |= becn;
+                }
+                Notification::BecnOnAck | Notification::Cnp => in_cnp |= becn,
+            }
+        }
+        if in_cnp != 0 {
+            self.send_cnp(port, packet, in_cnp);
         }
     }
 
     /// A congestion notification packet for the source of `packet` (IBA vol. 1, A10.3.2).
-    fn send_cnp(&mut self, port: u32, packet: &Packet) {
+    fn send_cnp(&mut self, port: u32, packet: &Packet, becn: u8) {
         let bytes = wire::CNP;
         let rank = self.ports[port].node;
         let cnp = Packet {
@@ -322,7 +345,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             bytes: bytes as u16,
             payload: 0,
             credits: wire::credits(bytes) as u16,
-            flags: CNP | BECN | packet.flags & RELIABLE,
+            flags: CNP | becn | packet.flags & RELIABLE,
             born: self.now,
             route: UNROUTED,
             hint: self.forwarder.hint(packet.slid),
@@ -335,17 +358,15 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
     /// A CNP has arrived at the source of the marked packet.
     pub(crate) fn on_cnp(&mut self, port: u32, packet: &Packet) {
         let flow = self.flow_of(packet);
-        self.on_becn(port, flow);
+        self.on_becn(port, flow, packet.flags);
     }
 
-    /// BECN has arrived for a flow.
-    pub(crate) fn on_becn(&mut self, port: u32, flow: u32) {
+    /// BECN has arrived for a flow, in a packet with these flags.
+    pub(crate) fn on_becn(&mut self, port: u32, flow: u32, flags: u8) {
         let now = self.now;
         let Some(control) = self.control.get_mut() else { return };
         self.totals.becns += 1;
-        control.record.becn(now, flow, &control.flows);
-        control.flows.becn(now, flow);
-        control.record.shown(now, flow, &control.flows);
+        control.flows.becn(now, flow, flags);
         self.dirty.push(port);
     }
 

@@ -1,7 +1,9 @@
 //! What mechanisms did, by flow and slice of time.
 
-use super::flow::Flows;
+use super::flow::FlowKey;
+use clearlane_congestion::Probe;
 use clearlane_workload::Rank;
+use std::ops::Range;
 
 /// One flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,12 +18,12 @@ pub struct FlowControl {
     pub path: u8,
     /// BECNs that reached the source, on ACKs and in CNPs, by slice.
     pub becns: Vec<u32>,
-    /// What the reactors show, by name: the last value in each slice, or the one before where none
-    /// was shown.
+    /// What the reactors show, by name: the value at the end of each slice; before the flow's first
+    /// message that of a reactor that has heard of nothing.
     pub probes: Vec<(&'static str, Vec<u64>)>,
 }
 
-/// All flows that had something to tell.
+/// All flows that had something to tell: a BECN, or a reactor that changed its mind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ControlRecord {
     /// By (group, source, destination, path). Empty if there were more than the recorder keeps.
@@ -30,93 +32,126 @@ pub struct ControlRecord {
     pub dropped: bool,
 }
 
-/// Nothing was shown in this slice.
-const UNSHOWN: u64 = u64::MAX;
-
 /// The record in the making.
 pub(crate) struct Record {
     slice: u64,
     slices: usize,
-    flows_max: usize,
-    flows: Vec<Option<FlowControl>>,
-    kept: usize,
+    /// What further flows may take.
+    bytes_left: u64,
+    /// By number of the flow; nothing where there is nothing to tell.
+    flows: Vec<Option<Box<FlowControl>>>,
     dropped: bool,
 }
 
 impl Record {
-    pub(crate) fn new(slice: u64, slices: u32, flows_max: u32) -> Self {
-        Record {
-            slice,
-            slices: slices as usize,
-            flows_max: flows_max as usize,
-            flows: Vec::new(),
-            kept: 0,
-            dropped: false,
+    /// An empty one of so many slices, whose flows take `bytes_max` at most.
+    pub(crate) fn new(slice: u64, slices: u32, bytes_max: u64) -> Self {
+        let slices = slices as usize;
+        Record { slice, slices, bytes_left: bytes_max, flows: Vec::new(), dropped: false }
+    }
+
+    /// How many slices have ended by `now`.
+    pub(super) fn ended(&self, now: u64) -> usize {
+        ((now / self.slice) as usize).min(self.slices)
+    }
+
+    /// When a slice ends; never if nothing is recorded in it.
+    pub(super) fn end(&self, slice: usize) -> u64 {
+        match self.dropped || slice >= self.slices {
+            true => u64::MAX,
+            false => (slice as u64 + 1).saturating_mul(self.slice),
         }
     }
 
-    fn at(&mut self, now: u64, flow: u32, flows: &Flows) -> Option<(usize, &mut FlowControl)> {
-        let slice = (now / self.slice) as usize;
-        if slice >= self.slices || self.dropped {
-            return None;
+    /// Whether there is something to tell of a flow.
+    pub(super) fn knows(&self, flow: u32) -> bool {
+        self.flows.get(flow as usize).is_some_and(Option::is_some)
+    }
+
+    /// Begins with a flow whose reactors have shown these numbers so far.
+    pub(super) fn begin(&mut self, flow: u32, key: FlowKey, first: impl Iterator<Item = Probe>) {
+        if self.dropped {
+            return;
+        }
+        let probes: Vec<_> =
+            first.map(|probe| (probe.name, vec![probe.value; self.slices])).collect();
+        let bytes = size_of::<u32>() + probes.len() * size_of::<u64>();
+        match self.bytes_left.checked_sub((self.slices * bytes) as u64) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                (self.dropped, self.flows) = (true, Vec::new());
+                return;
+            }
         }
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, None);
         }
-        if self.flows[flow as usize].is_none() {
-            if self.kept >= self.flows_max {
-                self.dropped = true;
-                self.flows.clear();
-                return None;
-            }
-            self.kept += 1;
-            let key = flows.key(flow);
-            let mut probes = Vec::new();
-            flows.probe(flow, &mut |probe| probes.push((probe.name, vec![UNSHOWN; self.slices])));
-            self.flows[flow as usize] = Some(FlowControl {
-                source: Rank(key.source),
-                destination: Rank(key.destination),
-                group: key.group,
-                path: key.path,
-                becns: vec![0; self.slices],
-                probes,
-            });
-        }
-        self.flows[flow as usize].as_mut().map(|record| (slice, record))
+        self.flows[flow as usize] = Some(Box::new(FlowControl {
+            source: Rank(key.source),
+            destination: Rank(key.destination),
+            group: key.group,
+            path: key.path,
+            becns: vec![0; self.slices],
+            probes,
+        }));
+    }
+
+    fn of(&mut self, flow: u32) -> Option<&mut FlowControl> {
+        self.flows.get_mut(flow as usize)?.as_deref_mut()
     }
 
     /// BECN has arrived.
-    pub(crate) fn becn(&mut self, now: u64, flow: u32, flows: &Flows) {
-        if let Some((slice, record)) = self.at(now, flow, flows) {
-            record.becns[slice] += 1;
+    pub(super) fn becn(&mut self, now: u64, flow: u32) {
+        let slice = self.ended(now);
+        let becns = self.of(flow).and_then(|record| record.becns.get_mut(slice));
+        if let Some(becns) = becns {
+            *becns += 1;
         }
     }
 
-    /// A reactor's numbers may have changed.
-    pub(crate) fn shown(&mut self, now: u64, flow: u32, flows: &Flows) {
-        if let Some((slice, record)) = self.at(now, flow, flows) {
-            let mut shown = record.probes.iter_mut();
-            flows.probe(flow, &mut |probe| {
-                if let Some((_, values)) = shown.next() {
-                    values[slice] = probe.value;
-                }
-            });
+    /// A reactor has shown these numbers at the end of `slices`; they are those of the flow's from
+    /// number `at` on.
+    pub(super) fn shown(&mut self, flow: u32, slices: Range<usize>, at: usize, probes: &[Probe]) {
+        let Some(record) = self.of(flow) else { return };
+        for ((_, values), probe) in record.probes.iter_mut().skip(at).zip(probes) {
+            values[slices.clone()].fill(probe.value);
         }
     }
 
-    pub(crate) fn finish(&mut self) -> ControlRecord {
-        let mut flows: Vec<FlowControl> =
-            std::mem::take(&mut self.flows).into_iter().flatten().collect();
-        for (_, values) in flows.iter_mut().flat_map(|flow| &mut flow.probes) {
-            let mut last = 0;
-            for value in values {
-                match *value {
-                    UNSHOWN => *value = last,
-                    shown => last = shown,
-                }
-            }
-        }
+    pub(super) fn finish(&mut self) -> ControlRecord {
+        let flows = std::mem::take(&mut self.flows).into_iter().flatten();
+        let mut flows: Vec<FlowControl> = flows.map(|flow| *flow).collect();
         flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination, flow.path));
         ControlRecord { flows, dropped: self.dropped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(destination: u32) -> FlowKey {
+        FlowKey { source: 0, destination, group: 0, path: 0, sl: 0 }
+    }
+
+    #[test]
+    fn flows_are_kept_as_long_as_their_slices_fit() {
+        let rate = Probe { name: "rate", value: 7 };
+        // Ten slices of BECNs and of one number: 120 bytes a flow.
+        for (bytes, kept) in [(360, 3), (359, 0)] {
+            let mut record = Record::new(100, 10, bytes);
+            for flow in 0..3 {
+                record.begin(flow, key(9 - flow), [rate].into_iter());
+                record.becn(199, flow);
+            }
+            record.shown(0, 4..6, 0, &[Probe { value: 1, ..rate }]);
+            let ControlRecord { flows, dropped } = record.finish();
+            assert_eq!((flows.len(), dropped), (kept, kept == 0));
+            if let Some(last) = flows.last() {
+                assert_eq!(last.destination, Rank(9));
+                assert_eq!(last.becns, [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+                assert_eq!(last.probes, [("rate", vec![7, 7, 7, 7, 1, 1, 7, 7, 7, 7])]);
+            }
+        }
     }
 }

@@ -178,7 +178,7 @@ impl Case<'_> {
             recording: Some(Recording {
                 slice: Picoseconds(self.until.0 / 10),
                 slices: 10,
-                flows_max: 1000,
+                flow_bytes_max: 80_000,
             }),
             control,
             queue_width_log2: self.width,
