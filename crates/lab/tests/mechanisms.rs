@@ -264,7 +264,8 @@ impl RankProgram for Receiver {
             }
             Event::Completed(_) => {
                 // One that is there is had in an instant: an operation takes 1 ps.
-                let waited = self.taken % STRIDE != 0 && now.0 > self.posted.0 + 2;
+                let first = self.taken.is_multiple_of(STRIDE);
+                let waited = !first && now.0 > self.posted.0 + 2;
                 self.late.fetch_add(waited.into(), Ordering::Relaxed);
                 self.taken += 1;
             }
