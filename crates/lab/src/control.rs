@@ -1,10 +1,10 @@
 //! The mechanisms of a variant: the ports they name found in its fabric, built anew for every run.
 
 use crate::experiment::{ControlSpec, MechanismSpec, PortSpec};
+use crate::port;
 use crate::prepare::{Fact, Routed};
 use clearlane_congestion::{Decides, Mechanism, ParameterError};
-use clearlane_fabric::{Endpoint, Fabric, damage};
-use clearlane_ib::PortNumber;
+use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_sim::{Hosts, Mechanisms};
 
 /// The mechanisms of a variant and, by mechanism, the ports with settings of their own.
@@ -102,22 +102,13 @@ impl Control {
 }
 
 /// The port of this name in the fabric.
-fn found(spec: &MechanismSpec, port: &PortSpec, fabric: &Fabric) -> Result<Endpoint, String> {
+fn found(spec: &MechanismSpec, named: &PortSpec, fabric: &Fabric) -> Result<Endpoint, String> {
     let fault = |problem: String| {
-        format!("{}: control.{}.port = {}: {problem}", port.place, spec.entry.name, port.port)
+        format!("{}: control.{}.port = {}: {problem}", named.place, spec.entry.name, named.port)
     };
-    let parts = port.port.strip_suffix(']').and_then(|text| text.rsplit_once('['));
-    let number = parts.and_then(|(_, number)| PortNumber::new(number.parse().ok()?));
-    let (Some((node, _)), Some(number)) = (parts, number) else {
-        return Err(fault("is no port; write the switch and the port, as in S1[3]".into()));
-    };
-    let node = damage::node(fabric, node).map_err(|error| fault(error.to_string()))?;
-    let end = Endpoint { node, port: number };
-    if !fabric.node(node).is_switch() {
+    let end = port::named(fabric, &named.port).map_err(fault)?;
+    if !fabric.node(end.node).is_switch() {
         return Err(fault("is a port of a channel adapter; only switches have settings".into()));
     }
-    match fabric.peer(end) {
-        Some(_) => Ok(end),
-        None => Err(fault("has no cable; name one that has".into())),
-    }
+    Ok(end)
 }

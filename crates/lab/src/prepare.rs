@@ -7,13 +7,14 @@ use crate::experiment::{
     FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
     in_words, read_text,
 };
+use crate::routes::DefaultRoutes;
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
 use clearlane_ib::ServiceLevel;
 use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidMap, Subnet, check};
-use clearlane_workload::{Arrivals, Class, FlowGroup, Transport};
+use clearlane_workload::{Arrivals, Class, FlowGroup, Rank, Routes, Transport};
 use std::path::PathBuf;
 
 /// Most bytes of a fabric, table or matrix file: a subnet's largest LFT dump is below.
@@ -63,6 +64,11 @@ impl Prepared {
         check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         let hosts = Hosts::of(&fabric);
         let ranks = hosts.ranks();
+        let routes = match &routed {
+            Routed::Tables(subnet) => Some(DefaultRoutes::of(&fabric, subnet, &hosts)),
+            Routed::Rule(_) => None,
+        };
+        let routes = routes.as_ref().map(|routes| routes as &dyn Routes);
         let mut groups = Vec::new();
         let mut stand_ins = Vec::new();
         for spec in &variant.traffic {
@@ -71,7 +77,8 @@ impl Prepared {
                 stand_ins.extend(spec.stand_in(&ranks));
             }
             let matrix = spec.matrix().map(|path| read_text(path, INPUT_BYTES_MAX)).transpose()?;
-            groups.push(spec.group(&ranks, matrix, plan.duration).map_err(|e| fault(&e))?);
+            let group = spec.group(&ranks, routes, matrix, plan.duration);
+            groups.push(group.map_err(|e| fault(&e))?);
         }
         traffic_facts(&groups, &mut facts);
         device_facts(variant, &mut facts);
@@ -338,7 +345,8 @@ fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
 
 fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
     for group in groups {
-        let count = group.senders.len();
+        let sends = |rank: &&Rank| group.destinations.weight(**rank) > 0.0;
+        let count = group.senders.iter().filter(sends).count();
         let senders = if count == 1 { "sender" } else { "senders" };
         let sl = group.sl.map_or(String::new(), |sl| format!(", SL {sl}"));
         let value = format!(
@@ -358,6 +366,9 @@ fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
             exact_time(group.stop),
         );
         fact(facts, &format!("traffic {}", group.name), value);
+        if let Some(note) = group.destinations.note() {
+            fact(facts, &format!("pairs of {}", group.name), LabError::one_line(note));
+        }
     }
 }
 

@@ -321,3 +321,50 @@ fn switches_choose_and_queue_as_the_file_says() {
     let queues = all("engine = \"fat-tree\"", queues);
     assert!(queues < 1.1, "{queues}");
 }
+
+/// The pattern asks the tables of the run: the link its note names is the one that is full, and
+/// what it cannot have is refused before anything runs.
+#[test]
+fn a_path_hot_spot_fills_the_link_it_names_and_no_host() {
+    let hot = |more: &str| {
+        format!(
+            "[[traffic]]\nname = \"hot\"\nclass = \"hot\"\nload = 0.5\nsize = \"2 KiB\"\n\
+             pattern = {{ kind = \"path-hot-spot\", pairs = 4 }}\n{more}"
+        )
+    };
+    let (torus, dor) = ("build = \"torus:8x8\"", "engine = \"dor\"\nlanes = 2");
+    let result = result(&text(torus, dor, &hot("")), Path::new("."));
+    let summary: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    let facts = summary["variants"][0]["facts"].as_array().unwrap();
+    let fact = |label: &str| {
+        let found = facts.iter().find(|fact| fact["label"] == label).unwrap();
+        found["value"].as_str().unwrap().to_owned()
+    };
+    assert!(fact("traffic hot").contains("4 senders"), "{}", fact("traffic hot"));
+    let link = fact("pairs of hot");
+    let figures = &result.variants[0].runs[0].figures;
+    let fabric = clearlane_fabric::topologies::build("torus:8x8").unwrap();
+    let name = |channel: &clearlane_lab::measure::ChannelFigures| {
+        format!("{}[{}] → ", fabric.nodes()[channel.node as usize].name, channel.port)
+    };
+    // Half a link each from four senders: one link is full, the hosts' are a quarter.
+    let worst = figures.channels.iter().max_by(|a, b| a.load.total_cmp(&b.load)).unwrap();
+    assert!(worst.load > 0.98 && link.starts_with(&name(worst)), "{} {link}", worst.load);
+    let to_host = |channel: &&clearlane_lab::measure::ChannelFigures| channel.port == 5;
+    let hosts = figures.channels.iter().filter(to_host).map(|channel| channel.load);
+    assert!(hosts.fold(0.0, f64::max) < 0.5);
+    assert_eq!(figures.all.senders, 4);
+
+    let refused = |subnet: &str, traffic: &str| {
+        let text = text(torus, subnet, traffic);
+        let experiment = Experiment::parse(&text, Path::new("features.toml")).unwrap();
+        let options = RunOptions::new(1, "");
+        run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string()
+    };
+    let error = refused(dor, &hot("senders = { every = 2 }"));
+    assert!(error.contains("traffic.hot: pattern `path-hot-spot` chooses its senders"), "{error}");
+    let error = refused("forwarding = \"dimension-order\"", &hot(""));
+    assert!(error.contains("needs the routes of tables") && error.contains("\"dor\""), "{error}");
+    let error = refused(dor, &hot("").replace("pairs = 4", "pairs = 5"));
+    assert!(error.contains("features.toml:") && error.contains("more than 4 pairs"), "{error}");
+}

@@ -7,6 +7,7 @@ pub mod patterns;
 mod ping_pong;
 mod program;
 mod ranks;
+mod routes;
 mod sizes;
 
 pub use flow_group::{Arrivals, Class, FlowGroup, Transport};
@@ -15,4 +16,5 @@ pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
 pub use ping_pong::PingPong;
 pub use program::{Event, Handle, Op, Rank, RankProgram};
 pub use ranks::{HostRef, Ranks};
+pub use routes::{Channel, Routes};
 pub use sizes::{SizeDistribution, SizeError};

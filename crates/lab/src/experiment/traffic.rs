@@ -8,7 +8,7 @@ use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
 use clearlane_workload::patterns::PatternSpec;
-use clearlane_workload::{Arrivals, Class, FlowGroup, HostRef, Rank, Ranks};
+use clearlane_workload::{Arrivals, Class, FlowGroup, HostRef, Rank, Ranks, Routes};
 use clearlane_workload::{SizeDistribution, Transport};
 use std::path::{Path, PathBuf};
 
@@ -206,11 +206,12 @@ impl TrafficSpec {
         missing.iter().enumerate().map(said).collect()
     }
 
-    /// The group in a fabric with these hosts. `matrix` is the text of [`TrafficSpec::matrix`]'s
-    /// file; `end` is when traffic without a stop stops.
+    /// The group in a fabric with these hosts, and these routes if it has tables. `matrix` is the
+    /// text of [`TrafficSpec::matrix`]'s file; `end` is when traffic without a stop stops.
     pub(crate) fn group(
         &self,
         ranks: &Ranks,
+        routes: Option<&dyn Routes>,
         matrix: Option<String>,
         end: Picoseconds,
     ) -> Result<FlowGroup, String> {
@@ -219,7 +220,12 @@ impl TrafficSpec {
         if let PatternSpec::Matrix(params) = &mut pattern {
             params.text = matrix;
         }
-        let destinations = pattern.build(ranks).map_err(|error| place(error.to_string()))?;
+        if matches!(pattern, PatternSpec::PathHotSpot(_)) && self.senders != Senders::All {
+            let name = pattern.name();
+            return Err(place(format!("pattern `{name}` chooses its senders; drop senders")));
+        }
+        let built = pattern.build(ranks, routes);
+        let destinations = built.map_err(|error| place(error.to_string()))?;
         let senders = self.senders.ranks(ranks).map_err(place)?;
         if !senders.iter().any(|rank| destinations.weight(*rank) > 0.0) {
             return Err(place("none of its senders has a destination; widen senders".into()));

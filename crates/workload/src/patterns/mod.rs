@@ -1,6 +1,6 @@
 //! Who sends to whom. One pattern a file; adding one is its file and one line in `patterns!`.
 
-use crate::{Rank, Ranks};
+use crate::{Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::fmt;
@@ -10,6 +10,7 @@ mod bits;
 mod hot_spot;
 mod incast;
 mod matrix;
+mod path_hot_spot;
 mod random_permutation;
 mod shift;
 mod tornado;
@@ -25,6 +26,11 @@ pub trait Destinations: fmt::Debug + Send + Sync {
 
     /// The share of the group's load this source offers: 0 for one that never sends, 1 as a rule.
     fn weight(&self, source: Rank) -> f64;
+
+    /// What was found out to build it and the experiment's file does not say, in one line.
+    fn note(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Why a pattern does not fit the hosts it was given.
@@ -51,7 +57,8 @@ pub struct Entry {
 }
 
 macro_rules! patterns {
-    ($($name:literal => $variant:ident($params:path) in $module:ident),* $(,)?) => {
+    ($($name:literal => $variant:ident($params:path) in $module:ident $(over $on:ident)?),*
+    $(,)?) => {
         /// A pattern with its parameters, as an experiment file writes it:
         /// `{ kind = "shift", by = 3 }`.
         #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -64,12 +71,28 @@ macro_rules! patterns {
         pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
 
         impl PatternSpec {
-            /// Resolves host names and checks that the pattern fits the number of ranks.
-            pub fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, PatternError> {
+            /// Resolves host names and checks that the pattern fits the number of ranks. `routes`
+            /// is asked by patterns that are made for the tables of a run, and by no other.
+            pub fn build(
+                &self,
+                ranks: &Ranks,
+                routes: Option<&dyn Routes>,
+            ) -> Result<Arc<dyn Destinations>, PatternError> {
+                let built = || -> Result<_, String> {
+                    match self {
+                        $(PatternSpec::$variant(params) => {
+                            params.build(ranks $(, $on(routes)?)?)
+                        })*
+                    }
+                };
+                let pattern = self.name();
+                built().map_err(|problem| PatternError { pattern, problem })
+            }
+
+            /// The name of its entry.
+            pub fn name(&self) -> &'static str {
                 match self {
-                    $(PatternSpec::$variant(params) => params.build(ranks).map_err(|problem| {
-                        PatternError { pattern: $name, problem }
-                    }),)*
+                    $(PatternSpec::$variant(_) => $name,)*
                 }
             }
         }
@@ -86,6 +109,16 @@ patterns! {
     "bit-permutation" => Bits(bits::Params) in bits,
     "random-permutation" => RandomPermutation(random_permutation::Params) in random_permutation,
     "matrix" => Matrix(matrix::Params) in matrix,
+    "path-hot-spot" => PathHotSpot(path_hot_spot::Params) in path_hot_spot over tables,
+}
+
+/// The routes of the tables there are.
+fn tables(routes: Option<&dyn Routes>) -> Result<&dyn Routes, String> {
+    routes.ok_or_else(|| {
+        "needs the routes of tables, and switches forward by rule; write engine = \"dor\" in \
+         [subnet] instead of forwarding"
+            .into()
+    })
 }
 
 /// A pattern that sends every message of a source to one destination.
@@ -122,7 +155,7 @@ mod tests {
 
     /// Partner of each rank by a spec in JSON-like TOML; itself where it sends nothing.
     fn partners(spec: PatternSpec, count: u32) -> Vec<u32> {
-        let built = spec.build(&ranks(count)).unwrap();
+        let built = spec.build(&ranks(count), None).unwrap();
         let mut stream = Stream::new(1, "test", 0);
         let to = |rank| built.draw(Rank(rank), &mut stream).map_or(rank, |to| to.0);
         (0..count).map(to).collect()
