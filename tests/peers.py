@@ -81,6 +81,8 @@ class OpenSm:
     (with QoS) and cache/guid2lid."""
     log: str
     """The log."""
+    printed: str
+    """What it said on stdout: there, and not in the log, is what it thinks of its configuration."""
 
     @property
     def engine(self) -> str:
@@ -148,16 +150,18 @@ class Ibsim:
         *,
         name: str = "opensm",
         guid2lid: str | None = None,
+        stanza: str = "",
         limit_s: float = 60,
         attach: str | None = None,
     ) -> OpenSm:
-        """Lets OpenSM discover, route and program the subnet once. `conf` is opensm.conf's keys;
-        `guid2lid` the LIDs it is to keep, as its cache file says it."""
+        """Lets OpenSM discover, route and program the subnet once. `conf` is opensm.conf's keys,
+        `stanza` a text below them; `guid2lid` the LIDs it is to keep, as its cache file says it."""
         folder = self.folder / name
         (folder / "cache").mkdir(parents=True)
         conf_file = folder / "opensm.conf"
         keys = {"force_log_flush": "TRUE"} | dict(conf)
-        conf_file.write_text("".join(f"{key} {value}\n" for key, value in keys.items()))
+        lines = "".join(f"{key} {value}\n" for key, value in keys.items())
+        conf_file.write_text(lines + stanza)
         if guid2lid is not None:
             (folder / "cache" / "guid2lid").write_text(guid2lid)
         env = self.env | {
@@ -168,13 +172,13 @@ class Ibsim:
         if attach is not None:
             env["SIM_HOST"] = attach
         log = folder / "osm.log"
-        # 0x43: errors, information and the routing dumps.
-        command = ["opensm", "-o", "-F", str(conf_file), "-e", "-f", str(log), "-D", "0x43"]
+        # 0x47: errors, information, what is sent and answered, and the routing dumps.
+        command = ["opensm", "-o", "-F", str(conf_file), "-e", "-f", str(log), "-D", "0x47"]
         done = run_bounded(command, limit_s=limit_s, env=env, cwd=folder)
         text = log.read_text(errors="replace") if log.exists() else ""
         if done.returncode != 0 or "SUBNET UP" not in text:
             raise PeerError(f"opensm ended with {done.returncode}:\n{text[-2000:]}{done.stderr}")
-        return OpenSm(folder, text)
+        return OpenSm(folder, text, done.stdout)
 
 
 @dataclass(frozen=True)

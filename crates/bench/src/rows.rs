@@ -221,7 +221,8 @@ impl Bench {
         span: Picoseconds,
     ) -> Result<Traffic, String> {
         let pattern = PatternSpec::Uniform(Default::default());
-        let destinations = pattern.build(&hosts.ranks()).map_err(|error| error.to_string())?;
+        let destinations =
+            pattern.build(&hosts.ranks(), None).map_err(|error| error.to_string())?;
         // Over several lanes: one flow group per service level.
         let lanes = match self.row.by {
             By::Engine("fat-tree", lanes) => lanes,

@@ -1,21 +1,6 @@
 //! Aligned columns, sentences and numbers for people.
 
-pub use clearlane_lab::{Align, Table};
-
-/// Breaks a sentence into lines of at most `columns`, a longer word alone on its line.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
+pub use clearlane_lab::{Align, Table, wrap};
 
 /// 1234567 as `1,234,567`.
 pub fn grouped(number: u64) -> String {
@@ -38,13 +23,6 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sentences_are_broken_between_words() {
-        assert_eq!(wrap("a bb ccc dddd", 4), ["a bb", "ccc", "dddd"]);
-        assert_eq!(wrap("enormous a", 4), ["enormous", "a"]);
-        assert_eq!(wrap(" ", 4), [] as [&str; 0]);
-    }
 
     #[test]
     fn large_numbers_are_grouped() {

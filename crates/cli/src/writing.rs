@@ -1,7 +1,9 @@
 //! Where a command may write: never over what it reads or what is read-only, and over what is there
 //! only if told so.
 
+use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::files;
 use clap::Args;
 use std::fs;
 use std::io::ErrorKind;
@@ -56,6 +58,32 @@ impl Writing {
         }
         Ok(())
     }
+}
+
+/// Whether a file name means stdout.
+pub fn is_stdout(output: &Path) -> bool {
+    output == Path::new("-")
+}
+
+/// Writes a text to what `-o` names, unless it is a dry run. Where that is stdout the text is the
+/// whole answer, and returned. Fails if JSON is to go there as well.
+pub fn deliver(
+    output: &Path,
+    dry: bool,
+    json: bool,
+    text: impl FnOnce() -> String,
+) -> Result<Option<Answer>, Failure> {
+    if !is_stdout(output) {
+        if !dry {
+            files::write(output, text().as_bytes())?;
+        }
+        return Ok(None);
+    }
+    if json {
+        let line = "-o - and --json both write to stdout; name a file or leave --json out";
+        return Err(Failure::Input(line.into()));
+    }
+    Ok((!dry).then(|| Answer::text(text())))
 }
 
 /// Fails if replacing a folder would take away one of the inputs or what is read-only.

@@ -1,18 +1,28 @@
-//! The vocabulary of InfiniBand and the sizes of its headers.
+//! The vocabulary of InfiniBand, and its headers: their sizes and, where it matters, their bytes.
 //!
 //! Every quantity that could be confused with another one is a type of its own. This crate
 //! does no I/O and knows nothing of fabrics, tables or events.
 
 mod address;
+mod bth;
+mod cnp;
+mod header;
 mod lane;
 mod link;
+mod lrh;
 mod nearest;
+mod opcode;
 mod quantity;
 pub mod random;
 pub mod wire;
 
 pub use address::{Guid, Lid, Lmc, PortNumber};
+pub use bth::{Bth, PadCount, Psn, QueuePairNumber, TransportVersion};
+pub use cnp::{Cnp, CnpRoute};
+pub use header::HeaderError;
 pub use lane::{ServiceLevel, VirtualLane};
 pub use link::{LinkRate, LinkSpeed, LinkWidth};
+pub use lrh::Lrh;
 pub use nearest::nearest;
+pub use opcode::Opcode;
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};

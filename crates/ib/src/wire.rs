@@ -20,7 +20,8 @@ pub const UD_DATA: u32 = LRH + BTH + DETH + CRCS;
 /// A whole RC acknowledgement: 30 bytes.
 pub const RC_ACK: u32 = LRH + BTH + AETH + CRCS;
 
-/// A congestion notification packet of InfiniBand, opcode 0x80: no payload (IBA vol. 1, A10.3.2).
+/// A congestion notification packet of InfiniBand, [`Cnp`](crate::Cnp): no payload
+/// (IBA vol. 1, A10.3.2).
 pub const CNP: u32 = LRH + BTH + CRCS;
 
 /// Flow control counts in units of 64 bytes (IBA vol. 1, 7.9.4).

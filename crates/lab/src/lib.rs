@@ -30,6 +30,7 @@ mod control;
 mod error;
 mod experiment;
 pub mod measure;
+mod opensm_conf;
 mod port;
 mod prepare;
 mod report;
@@ -46,6 +47,7 @@ pub use experiment::{
     Axis, ControlSpec, DevicesSpec, Experiment, FabricSource, FabricSpec, MechanismSpec, Plan,
     PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
+pub use opensm_conf::OpensmConf;
 pub use prepare::Fact;
 pub use report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
@@ -54,4 +56,4 @@ pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Statu
 pub use results::{Better, ControlTotals, RunFolder, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
-pub use table::{Align, Column, Table};
+pub use table::{Align, Column, Table, wrap};

@@ -135,7 +135,8 @@ fn fact(facts: &mut Vec<Fact>, label: &str, value: String) {
     facts.push(Fact { label: label.to_owned(), value });
 }
 
-fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fabric, LabError> {
+/// The fabric of a variant: read or built, cables cut.
+pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fabric, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
     let FabricSpec { source, cut, cut_random } = &variant.fabric;
     let mut fabric = match source {

@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod completions;
+mod control;
 mod docs;
 mod experiment;
 mod explain;
@@ -31,6 +32,8 @@ pub enum Command {
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
     Route(route::Arguments),
+    /// Write an experiment's congestion control as options of OpenSM
+    Control(control::Arguments),
     /// Show, build, anonymize or damage a fabric
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -58,6 +61,7 @@ pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
         Command::Sweep(arguments) => sweep::run(arguments, json),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
+        Command::Control(arguments) => control::run(arguments, json),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),
         Command::Completions(arguments) => completions::run(arguments),

@@ -240,13 +240,17 @@ impl MechanismSpec {
             let value = value_text(self.values.get(parameter));
             format!("{} {value} (default {})", parameter.name, value_text(&parameter.default))
         });
-        let of_port = |port: &PortSpec| {
+        of_fabric.chain(self.of_ports()).collect()
+    }
+
+    /// What ports have of their own, as `S1[3]: threshold 8`.
+    pub(crate) fn of_ports(&self) -> impl Iterator<Item = String> + '_ {
+        self.ports.iter().map(|port| {
             let own = self.set_at(port).map(|parameter| {
                 format!("{} {}", parameter.name, value_text(port.values.get(parameter)))
             });
             format!("{}: {}", port.port, own.collect::<Vec<_>>().join(", "))
-        };
-        of_fabric.chain(self.ports.iter().map(of_port)).collect()
+        })
     }
 
     /// Every parameter with its value and where that comes from.

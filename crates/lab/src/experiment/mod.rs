@@ -26,7 +26,7 @@ pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{Senders, TrafficSpec};
 
 pub(crate) use devices::exact_time;
-pub(crate) use keys::nearest;
+pub(crate) use keys::{nearest, short};
 pub(crate) use traffic::in_words;
 
 use crate::LabError;

@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::{self, Site};
 use crate::table::count;
-use crate::writing::Writing;
+use crate::writing::{self, Writing};
 use clap::Args;
 use clearlane_fabric::damage::{self, Choice};
 use clearlane_fabric::{Fabric, LinkId};
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = Site { fabric, oddities: Vec::new(), name };
     let (output, dry) = (&arguments.output, arguments.writing.dry_run);
     let answer = written::fabric(&site, output, &arguments.format, dry, json)?;
-    if json || (written::is_stdout(output) && !dry) {
+    if json || (writing::is_stdout(output) && !dry) {
         return Ok(answer);
     }
     let done = arguments.degrade.map_or("cut".into(), |(width, speed)| format!("{width} {speed}"));

@@ -3,8 +3,8 @@
 use super::show;
 use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::files;
 use crate::site::Site;
+use crate::writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, formats};
 use serde_json::json;
@@ -52,11 +52,6 @@ impl Format {
     }
 }
 
-/// Whether a file name means stdout.
-pub fn is_stdout(output: &Path) -> bool {
-    output == Path::new("-")
-}
-
 /// The format of this name, if it is written at all.
 fn written_format(name: &str) -> Result<formats::Entry, String> {
     let written = || formats::ALL.iter().filter(|entry| entry.write.is_some());
@@ -75,16 +70,8 @@ pub fn fabric(
     json: bool,
 ) -> Result<Answer, Failure> {
     let (name, write) = format.of(output)?;
-    if is_stdout(output) {
-        if json {
-            let line = "-o - and --json both write to stdout; name a file or leave --json out";
-            return Err(Failure::Input(line.into()));
-        }
-        if !dry {
-            return Ok(Answer::text(write(&site.fabric)));
-        }
-    } else if !dry {
-        files::write(output, write(&site.fabric).as_bytes())?;
+    if let Some(answer) = writing::deliver(output, dry, json, || write(&site.fabric))? {
+        return Ok(answer);
     }
     if json {
         let mut fields = show::fields(site);

@@ -39,6 +39,11 @@ impl CongestionControlTable {
         self.entries.len()
     }
 
+    /// The entries of CCTI 0 to `limit`, or all there are.
+    pub(super) fn up_to(&self, limit: u8) -> &[(u8, u16)] {
+        &self.entries[..self.len().min(usize::from(limit) + 1)]
+    }
+
     /// The injection rate delay after a packet that occupies the link for `busy`.
     pub(super) fn delay(&self, ccti: u8, busy: Picoseconds) -> Picoseconds {
         let (shift, multiplier) = self.entries.get(usize::from(ccti)).copied().unwrap_or_default();

@@ -22,10 +22,24 @@ pub(in crate::mechanisms) struct MarkerSettings {
 
 /// Which ports mark while they are victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Victims {
+pub enum Victims {
+    /// None.
     None,
+    /// Those that lead to channel adapters.
     FacingAdapters,
+    /// All.
     All,
+}
+
+impl Victims {
+    /// Those of a parameter victim_mask.
+    pub(super) fn of(values: &Values) -> Self {
+        match values.word(&VICTIM_MASK) {
+            "none" => Victims::None,
+            "all" => Victims::All,
+            _ => Victims::FacingAdapters,
+        }
+    }
 }
 
 impl MarkerSettings {
@@ -36,16 +50,11 @@ impl MarkerSettings {
         threshold: &Parameter,
         marking_rate: &Parameter,
     ) -> Self {
-        let victims = match values.word(&VICTIM_MASK) {
-            "none" => Victims::None,
-            "all" => Victims::All,
-            _ => Victims::FacingAdapters,
-        };
         MarkerSettings {
             threshold: values.integer(threshold) as u8,
             marking_rate: values.integer(marking_rate) as u16,
             packet_size: values.integer(&PACKET_SIZE) as u8,
-            victims,
+            victims: Victims::of(values),
         }
     }
 

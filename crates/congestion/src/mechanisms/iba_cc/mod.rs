@@ -13,10 +13,14 @@
 //! port_control, cct, cct_entries, ccti_increase, ccti_limit, ccti_min, ccti_timer, timer,
 //! trigger_threshold.
 
+mod attributes;
 mod congestion_control_table;
 mod fecn_marker;
 mod fecn_notifier;
 mod throttle;
+
+pub use attributes::Attributes;
+pub use fecn_marker::Victims;
 
 pub(super) use fecn_marker::MarkerSettings;
 pub(super) use fecn_notifier::FecnNotifier;
