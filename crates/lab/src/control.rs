@@ -3,9 +3,11 @@
 use crate::experiment::{ControlSpec, MechanismSpec, PortSpec};
 use crate::port;
 use crate::prepare::{Fact, Routed};
+use crate::table::significant;
 use clearlane_congestion::{Decides, Mechanism, ParameterError};
 use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_sim::{Hosts, Mechanisms};
+use clearlane_subnet::check;
 
 /// The mechanisms of a variant and, by mechanism, the ports with settings of their own.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ impl Control {
             ports.map(|(spec, port)| found(spec, port, fabric)).collect()
         };
         let (when, which) = (ports(&spec.when)?, ports(&spec.which)?);
+        once(&spec.when, &when)?;
+        once(&spec.which, &which)?;
         let control = Control { spec: spec.clone(), when, which };
         // What is built for every run can be built.
         control.mechanisms(0).map_err(|error| format!("control: {error}"))?;
@@ -85,20 +89,51 @@ impl Control {
     }
 
     /// What they cannot do in this subnet.
-    pub(crate) fn remarks(&self, routed: &Routed, hosts: &Hosts) -> Vec<String> {
-        let paths = match routed {
-            Routed::Tables(subnet) => hosts.paths(subnet),
-            Routed::Rule(_) => 1,
+    pub(crate) fn remarks(&self, fabric: &Fabric, routed: &Routed, hosts: &Hosts) -> Vec<String> {
+        let Some(spec) = &self.spec.which else { return Vec::new() };
+        let name = spec.entry.name;
+        let subnet = match routed {
+            Routed::Tables(subnet) if hosts.paths(subnet) > 1 => subnet,
+            _ => {
+                return vec![format!(
+                    "{name} has nothing to choose: there is one path only between two hosts; raise \
+                     subnet.lmc"
+                )];
+            }
         };
-        let idle = self.spec.which.iter().filter(|_| paths == 1).map(|spec| {
-            format!(
-                "{} has nothing to choose: there is one path only between two hosts; raise \
-                 subnet.lmc",
-                spec.entry.name
-            )
+        let found = check::disjointness(fabric, subnet);
+        // Hosts of one switch have no two paths anywhere.
+        let far = found.classes.iter().filter(|class| class.shortest > 0.0);
+        let (pairs, paths) = far.fold((0.0, 0.0), |(pairs, paths), class| {
+            (pairs + class.pairs as f64, paths + class.pairs as f64 * class.distinct)
         });
-        idle.collect()
+        if pairs == 0.0 || paths / pairs >= DIFFERENT_MIN {
+            return Vec::new();
+        }
+        vec![format!(
+            "{name} chooses among LIDs that mostly take the same links: {} different paths to the {} \
+             LIDs of a host, in the mean; engine multipath lays out different ones",
+            significant(paths / pairs),
+            found.offsets
+        )]
     }
+}
+
+/// Fewer different paths than this, in the mean over pairs, are hardly a choice.
+const DIFFERENT_MIN: f64 = 1.5;
+
+/// Fails if a port has settings under two names.
+fn once(spec: &Option<MechanismSpec>, found: &[Endpoint]) -> Result<(), String> {
+    let Some(spec) = spec else { return Ok(()) };
+    for (index, (end, port)) in found.iter().zip(&spec.ports).enumerate() {
+        if let Some(first) = found[..index].iter().position(|known| known == end) {
+            return Err(format!(
+                "{}: control.{}.port = {}: has a table as {} too; write its settings in one",
+                port.place, spec.entry.name, port.port, spec.ports[first].port
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The port of this name in the fabric.

@@ -84,7 +84,7 @@ impl Prepared {
         device_facts(variant, &mut facts);
         let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
         facts.extend(control.facts());
-        oddities.extend(control.remarks(&routed, &hosts));
+        oddities.extend(control.remarks(&fabric, &routed, &hosts));
         let parameters = variant.devices.parameters.clone();
         Ok(Prepared {
             fabric,

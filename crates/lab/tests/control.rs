@@ -223,7 +223,21 @@ fn one_path_leaves_nothing_to_choose() {
                   subnet.lmc";
     assert!(result(&text).oddities().iter().any(|oddity| oddity == remark));
     let paths = text.replace("engine = \"min-hop\"", "engine = \"min-hop\", lmc = 1");
-    assert!(!result(&paths).oddities().iter().any(|oddity| oddity == remark));
+    let oddities = result(&paths).oddities();
+    assert!(!oddities.iter().any(|oddity| oddity == remark));
+    // There is one cable, whatever the LID.
+    let same = "drb chooses among LIDs that mostly take the same links: 1.00 different paths to the \
+                2 LIDs of a host, in the mean; engine multipath lays out different ones";
+    assert!(oddities.iter().any(|oddity| oddity == same), "{oddities:?}");
+}
+
+#[test]
+fn a_port_has_one_table_whatever_it_is_called() {
+    let twice = "threshold = 0\n[[control.iba-cc.port]]\nport = \"S2[2]\"\nthreshold = 15\n\
+                 [[control.iba-cc.port]]\nport = \"0x02c1ea9a51000002[2]\"\nmarking_rate = 7\n";
+    let error = refusal(&LOT.replace("threshold = 14\n", twice));
+    assert!(error.contains("lot.toml:16: control.iba-cc.port = 0x02c1ea9a51000002[2]"), "{error}");
+    assert!(error.ends_with("has a table as S2[2] too; write its settings in one"), "{error}");
 }
 
 #[test]
