@@ -38,8 +38,7 @@ impl Lrh {
         slid: Lid,
         packet_bytes: u32,
     ) -> Option<Self> {
-        const VCRC: u32 = 2;
-        let counted = packet_bytes.saturating_sub(VCRC);
+        let counted = packet_bytes.saturating_sub(wire::VCRC);
         if !counted.is_multiple_of(4) || counted / 4 > WORDS_MAX as u32 {
             return None;
         }
