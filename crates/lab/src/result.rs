@@ -118,6 +118,8 @@ pub struct PublishedRow {
     pub moved_by: Option<String>,
     /// Of a sweep: the point that was taken.
     pub point: Option<String>,
+    /// How many seeds were run and have no such figure.
+    pub seeds_without: usize,
 }
 
 /// What an experiment found out.
@@ -132,9 +134,16 @@ pub struct RunResult {
 }
 
 impl PublishedRow {
-    /// A row with what was obtained for it.
-    pub(crate) fn of(row: &Published, obtained: Option<Estimate>, point: Option<String>) -> Self {
+    /// A row with what was obtained for it in so many seeds.
+    pub(crate) fn of(
+        row: &Published,
+        obtained: Option<Estimate>,
+        point: Option<String>,
+        seeds: usize,
+    ) -> Self {
+        let with = obtained.map_or(seeds, |estimate| estimate.seeds);
         PublishedRow {
+            seeds_without: seeds.saturating_sub(with),
             name: row.name.clone(),
             published: row.published.clone(),
             obtained,
@@ -148,9 +157,14 @@ impl PublishedRow {
     /// Where it is published, which point of a sweep was taken, and what moves it.
     pub fn remarks(&self) -> String {
         let point = self.point.as_ref().map(|point| format!("at {point}"));
+        let without = match self.seeds_without {
+            0 => None,
+            1 => Some("1 seed has none".to_owned()),
+            some => Some(format!("{some} seeds have none")),
+        };
         let moved = self.moved_by.as_ref().map(|row| format!("moved by: {row}"));
         let note = (!self.note.is_empty()).then(|| self.note.clone());
-        point.into_iter().chain(note).chain(moved).collect::<Vec<_>>().join("; ")
+        point.into_iter().chain(without).chain(note).chain(moved).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -232,7 +246,8 @@ impl RunResult {
     /// The published numbers with what was obtained, but for those that only a sweep answers.
     pub fn published(&self) -> Vec<PublishedRow> {
         let rows = self.experiment.published.iter().filter(|row| row.take.is_none());
-        rows.map(|row| PublishedRow::of(row, self.obtained(row), None)).collect()
+        let seeds = self.experiment.plan.seeds as usize;
+        rows.map(|row| PublishedRow::of(row, self.obtained(row), None, seeds)).collect()
     }
 
     /// What the runs say to a row.

@@ -79,6 +79,7 @@ fn a_shared_link_is_relieved_once_paths_open() {
         |kind: &str| format!("{{ kind = \"{kind}\", from = \"200 us\", until = \"600 us\" }}");
     let mut text = SHARED.to_owned();
     let kinds = ["peak-load", "time-to-relief", "first-path-open", "last-path-open", "open-paths"];
+    let busiest = "{ kind = \"span-load\", from = \"200 us\", until = \"600 us\" }";
     for variant in ["one path", "drb"] {
         for kind in kinds {
             let name = format!("{kind}, {variant}");
@@ -93,6 +94,8 @@ fn a_shared_link_is_relieved_once_paths_open() {
     text += &row("before", before, "variant = \"drb\"");
     let overhead = "{ kind = \"notification-overhead\" }";
     text += &row("overhead", overhead, "variant = \"drb\"");
+    text += &row("busiest, one path", busiest, "variant = \"one path\"");
+    text += &row("busiest, drb", busiest, "variant = \"drb\"");
     let result = result(&text);
     let all = obtained(&result);
     let mean = |index: usize| all[index].map(|estimate| estimate.mean);
@@ -108,6 +111,9 @@ fn a_shared_link_is_relieved_once_paths_open() {
     assert_eq!(mean(12), Some(1.0));
     let overhead = mean(13).unwrap();
     assert!(overhead > 0.0 && overhead < 0.02, "{overhead}");
+    // The peak is no less than the mean, and further paths take load away.
+    let (one, drb) = (mean(14).unwrap(), mean(15).unwrap());
+    assert!(one > 0.9 && one <= mean(0).unwrap() && drb < 0.9 * one, "{one} {drb}");
 }
 
 #[test]

@@ -257,6 +257,7 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
 /// Measures of a span and of nothing else.
 fn timed_in_span(name: &str) -> Option<fn(Span) -> Timed> {
     match name {
+        "span-load" => Some(Timed::SpanLoad),
         "peak-load" => Some(Timed::PeakLoad),
         "time-to-relief" => Some(Timed::TimeToRelief),
         "first-path-open" => Some(Timed::FirstPathOpen),

@@ -55,7 +55,7 @@ macro_rules! quantities {
         pub const ALL: &[Entry] = &[
             $(Entry { name: $name, summary: $summary, unit: $unit, parameters: $parameters },)*
             FLOW_SHARE, SATURATION, RATIO, SPREAD,
-            timed::BECNS, timed::PEAK_LOAD, timed::TIME_TO_RELIEF, timed::FIRST_PATH_OPEN,
+            timed::BECNS, timed::SPAN_LOAD, timed::PEAK_LOAD, timed::TIME_TO_RELIEF, timed::FIRST_PATH_OPEN,
             timed::LAST_PATH_OPEN, timed::PATHS_OPEN, timed::OSCILLATION_PERIOD,
             timed::OSCILLATION_AMPLITUDE,
         ];

@@ -21,6 +21,8 @@ pub enum Timed {
         /// When.
         span: Span,
     },
+    /// The load of the busiest switch output.
+    SpanLoad(Span),
     /// The load of the busiest switch output in its busiest slice.
     PeakLoad(Span),
     /// Time until no switch output is busy all the time any more.
@@ -57,8 +59,6 @@ pub struct Flow {
 
 /// A switch output that is busy for more than this share of a slice is not relieved.
 const RELIEVED: f64 = 0.95;
-/// The least autocorrelation that counts as a period.
-const PERIODIC: f64 = 0.1;
 
 const SPAN: &str = "from = time, default 0 ps; until = time, default the run's end";
 const FLOW: &str = "from = host, to = host: names or ranks";
@@ -69,6 +69,12 @@ pub(super) const BECNS: Entry = Entry {
     unit: "",
     parameters: "source = host: a name or a rank; from = time, default 0 ps; until = time, \
                  default the run's end",
+};
+pub(super) const SPAN_LOAD: Entry = Entry {
+    name: "span-load",
+    summary: "busiest switch output over a span, share of time",
+    unit: "",
+    parameters: SPAN,
 };
 pub(super) const PEAK_LOAD: Entry = Entry {
     name: "peak-load",
@@ -106,8 +112,8 @@ pub(super) const PATHS_OPEN: Entry = Entry {
 };
 pub(super) const OSCILLATION_PERIOD: Entry = Entry {
     name: "oscillation-period",
-    summary: "period of a flow's throughput over the measured part: the lag at which its \
-              autocorrelation is largest beyond its first zero; nothing if that is below 0.1",
+    summary: "mean time between two upward crossings of its mean by a flow's throughput, over the \
+              measured part; two slices is the least that is seen",
     unit: "us",
     parameters: FLOW,
 };
@@ -124,6 +130,7 @@ impl Timed {
     pub fn entry(&self) -> &'static Entry {
         match self {
             Timed::Becns { .. } => &BECNS,
+            Timed::SpanLoad(_) => &SPAN_LOAD,
             Timed::PeakLoad(_) => &PEAK_LOAD,
             Timed::TimeToRelief(_) => &TIME_TO_RELIEF,
             Timed::FirstPathOpen(_) => &FIRST_PATH_OPEN,
@@ -138,6 +145,7 @@ impl Timed {
     pub fn span(&self) -> Option<Span> {
         match self {
             Timed::Becns { span, .. }
+            | Timed::SpanLoad(span)
             | Timed::PeakLoad(span)
             | Timed::TimeToRelief(span)
             | Timed::FirstPathOpen(span)
@@ -166,6 +174,14 @@ impl Timed {
                 let becns = flows.flat_map(|flow| within(&flow.becns, &slices));
                 Some(becns.map(|becns| u64::from(*becns)).sum::<u64>() as f64)
             }
+            Timed::SpanLoad(_) => {
+                let mean = |channel: &ChannelRecord| {
+                    let busy = within(&channel.busy_ps, &slices);
+                    let span = busy.len() as u64 * slice.0;
+                    (span > 0).then(|| busy.iter().sum::<u64>() as f64 / span as f64)
+                };
+                switch_channels(outcome, prepared).filter_map(mean).reduce(f64::max)
+            }
             Timed::PeakLoad(_) => loads(outcome, prepared, &slices).into_iter().reduce(f64::max),
             Timed::TimeToRelief(_) => {
                 let loads = loads(outcome, prepared, &slices);
@@ -191,7 +207,7 @@ impl Timed {
             }
             Timed::OscillationPeriod(flow) => {
                 let period = Oscillation::of(&flow.bytes(outcome, prepared, &slices)?)?.period?;
-                Some(period as f64 * slice.as_microseconds())
+                Some(period * slice.as_microseconds())
             }
             Timed::OscillationAmplitude(flow) => {
                 Some(Oscillation::of(&flow.bytes(outcome, prepared, &slices)?)?.amplitude)
@@ -269,14 +285,22 @@ pub(crate) fn opened_to(outcome: &Outcome) -> Vec<Rank> {
     ranks
 }
 
-/// By slice, the share of time the busiest switch output is busy.
-fn loads(outcome: &Outcome, prepared: &Prepared, slices: &Range<usize>) -> Vec<f64> {
+/// The channels that leave a switch.
+fn switch_channels<'a>(
+    outcome: &'a Outcome,
+    prepared: &'a Prepared,
+) -> impl Iterator<Item = &'a ChannelRecord> {
     let nodes = prepared.fabric.nodes();
-    let of_switch = |channel: &&ChannelRecord| {
+    let of_switch = move |channel: &&ChannelRecord| {
         nodes.get(channel.node as usize).is_some_and(|node| node.is_switch())
     };
+    outcome.channels.iter().filter(of_switch)
+}
+
+/// By slice, the share of time the busiest switch output is busy.
+fn loads(outcome: &Outcome, prepared: &Prepared, slices: &Range<usize>) -> Vec<f64> {
     let mut most: Vec<u64> = Vec::new();
-    for channel in outcome.channels.iter().filter(of_switch) {
+    for channel in switch_channels(outcome, prepared) {
         let busy = within(&channel.busy_ps, slices);
         most.resize(most.len().max(busy.len()), 0);
         most.iter_mut().zip(busy).for_each(|(most, busy)| *most = (*most).max(*busy));
@@ -286,8 +310,8 @@ fn loads(outcome: &Outcome, prepared: &Prepared, slices: &Range<usize>) -> Vec<f
 
 /// How a series goes up and down.
 struct Oscillation {
-    /// In slices; nothing if it has none.
-    period: Option<usize>,
+    /// In slices; nothing if it crosses its mean upwards once at most.
+    period: Option<f64>,
     /// Over the mean.
     amplitude: f64,
 }
@@ -295,27 +319,22 @@ struct Oscillation {
 impl Oscillation {
     /// Of a series with a mean above 0.
     fn of(series: &[u64]) -> Option<Self> {
-        let n = series.len();
-        let mean = series.iter().sum::<u64>() as f64 / n as f64;
-        if n < 4 || mean <= 0.0 {
+        let (n, sum) = (series.len() as u128, series.iter().map(|v| u128::from(*v)).sum::<u128>());
+        if sum == 0 {
             return None;
         }
-        let around: Vec<f64> = series.iter().map(|value| *value as f64 - mean).collect();
-        let variance = around.iter().map(|value| value * value).sum::<f64>() / n as f64;
-        let amplitude = (2.0 * variance).sqrt() / mean;
-        // The usual biased estimate, which does not favour the longest lags.
-        let correlation = |lag: usize| {
-            let pairs = around.iter().zip(&around[lag..]);
-            pairs.map(|(a, b)| a * b).sum::<f64>() / n as f64 / variance
+        let mean = sum as f64 / n as f64;
+        let square = |value: &u64| (*value as f64 - mean) * (*value as f64 - mean);
+        let variance = series.iter().map(square).sum::<f64>() / n as f64;
+        // Compared as integers: a level series has no crossings, whatever its mean rounds to.
+        let above = |value: u64| u128::from(value) * n > sum;
+        let crossings: Vec<usize> =
+            (1..series.len()).filter(|i| !above(series[i - 1]) && above(series[*i])).collect();
+        let period = match crossings.as_slice() {
+            [first, .., last] => Some((last - first) as f64 / (crossings.len() - 1) as f64),
+            _ => None,
         };
-        let zero = (1..n / 2).find(|lag| variance > 0.0 && correlation(*lag) < 0.0);
-        let beyond = zero.into_iter().flat_map(|zero| zero..n / 2);
-        let best = beyond.map(|lag| (lag, correlation(lag))).reduce(|a, b| match b.1 > a.1 {
-            true => b,
-            false => a,
-        });
-        let period = best.filter(|(_, correlation)| *correlation >= PERIODIC).map(|(lag, _)| lag);
-        Some(Oscillation { period, amplitude })
+        Some(Oscillation { period, amplitude: (2.0 * variance).sqrt() / mean })
     }
 }
 
@@ -328,17 +347,19 @@ mod tests {
         let wave = |i: usize| 1_000.0 + 300.0 * (i as f64 * std::f64::consts::TAU / 40.0).sin();
         let series: Vec<u64> = (0..400).map(|i| wave(i).round() as u64).collect();
         let found = Oscillation::of(&series).unwrap();
-        assert_eq!(found.period, Some(40));
+        assert_eq!(found.period, Some(40.0));
         assert!((found.amplitude - 0.3).abs() < 0.001, "{}", found.amplitude);
     }
 
     #[test]
-    fn what_is_level_or_drawn_by_chance_has_no_period() {
-        let level = Oscillation::of(&[7; 100]).unwrap();
-        assert_eq!((level.period, level.amplitude), (None, 0.0));
-        let mut stream = clearlane_ib::random::Stream::new(1, "noise", 0);
-        let noise: Vec<u64> = (0..2_000).map(|_| 1_000 + stream.below(100)).collect();
-        assert_eq!(Oscillation::of(&noise).unwrap().period, None);
+    fn what_is_level_has_no_period() {
+        for level in [7, 1 << 53] {
+            let found = Oscillation::of(&[level; 99]).unwrap();
+            assert_eq!((found.period, found.amplitude), (None, 0.0));
+        }
+        // Once up is no period yet.
+        assert_eq!(Oscillation::of(&[1, 1, 3, 3]).unwrap().period, None);
+        assert_eq!(Oscillation::of(&[1, 3, 1, 3, 1, 3]).unwrap().period, Some(2.0));
         assert!(Oscillation::of(&[0; 100]).is_none() && Oscillation::of(&[]).is_none());
     }
 

@@ -410,7 +410,8 @@ fn published(sweep: &Sweep, done: &[Option<Record>]) -> Vec<PublishedRow> {
             Take::Smallest => found.reduce(|a, b| if b.1.mean < a.1.mean { b } else { a }),
         };
         let place = taken.map(|(point, _)| place(&axes, &point.at).join(", "));
-        rows.push(PublishedRow::of(row, taken.map(|(_, estimate)| estimate), place));
+        let seeds = sweep.base.plan.seeds as usize;
+        rows.push(PublishedRow::of(row, taken.map(|(_, estimate)| estimate), place, seeds));
     }
     rows
 }
