@@ -59,7 +59,7 @@ fn run(traffic: &Traffic, width: u32, steps: u64) -> Outcome {
         name: "uniform".into(),
         class: Class::Background,
         senders: (0..hosts.count() as u32).map(Rank).collect(),
-        destinations: pattern.build(&hosts.ranks()).unwrap(),
+        destinations: pattern.build(&hosts.ranks(), None).unwrap(),
         sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(traffic.largest) },
         load: traffic.load,
         arrivals: Arrivals::Poisson,

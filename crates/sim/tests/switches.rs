@@ -29,7 +29,7 @@ fn uniform_throughput(parameters: &Parameters, ranks: u32) -> f64 {
         name: "uniform".into(),
         class: Class::Background,
         senders: (0..ranks).map(Rank).collect(),
-        destinations: PatternSpec::Uniform(Default::default()).build(&hosts.ranks()).unwrap(),
+        destinations: PatternSpec::Uniform(Default::default()).build(&hosts.ranks(), None).unwrap(),
         sizes: SizeDistribution::Fixed(Bytes(2048)),
         load: 1.2,
         arrivals: Arrivals::Poisson,
