@@ -397,14 +397,14 @@ fn published(sweep: &Sweep, done: &[Option<Record>]) -> Vec<PublishedRow> {
             _ => row.take,
         };
         let Some(take) = take else { continue };
-        let found = sweep.points.iter().zip(done).filter_map(|(point, record)| {
+        let mut found = sweep.points.iter().zip(done).filter_map(|(point, record)| {
             let record = record.as_ref()?;
             let estimate = *record.published.get(index)?;
             Some((point, estimate?)).filter(|_| record.provided.get(index) == Some(&true))
         });
         let taken = match take {
-            Take::First => found.into_iter().next(),
-            Take::Last => found.into_iter().last(),
+            Take::First => found.next(),
+            Take::Last => found.next_back(),
             // The first of equals.
             Take::Largest => found.reduce(|a, b| if b.1.mean > a.1.mean { b } else { a }),
             Take::Smallest => found.reduce(|a, b| if b.1.mean < a.1.mean { b } else { a }),
