@@ -33,7 +33,7 @@ pub enum Feedback {
         latency: Picoseconds,
         /// Its bytes on the wire.
         bytes: u32,
-        /// Bytes on the wire of all packets that no earlier ACK has acknowledged, this one included.
+        /// Bytes on the wire of all packets that no earlier ACK has acknowledged, with this one.
         acknowledged: u64,
     },
     /// BECN, on an ACK or in a CNP.

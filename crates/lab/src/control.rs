@@ -111,8 +111,8 @@ impl Control {
             return Vec::new();
         }
         vec![format!(
-            "{name} chooses among LIDs that mostly take the same links: {} different paths to the {} \
-             LIDs of a host, in the mean; engine multipath lays out different ones",
+            "{name} chooses among LIDs that mostly take the same links: {} different paths to the \
+             {} LIDs of a host, in the mean; engine multipath lays out different ones",
             significant(paths / pairs),
             found.offsets
         )]

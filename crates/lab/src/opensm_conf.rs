@@ -7,7 +7,7 @@
 
 use crate::LabError;
 use crate::control::Control;
-use crate::experiment::{Experiment, MechanismSpec, Variant, short};
+use crate::experiment::{Experiment, MechanismSpec, Variant, quote, short};
 use crate::prepare;
 use crate::table::wrap;
 use clearlane_congestion::mechanisms::iba_cc::{self, Attributes, Victims};
@@ -114,14 +114,20 @@ fn controlled(experiment: &Experiment) -> Result<(&Variant, &MechanismSpec), Lab
     let on: Vec<_> = on.filter_map(|v| v.control.when.as_ref().map(|spec| (v, spec))).collect();
     match on.as_slice() {
         [only] => Ok(*only),
-        [] => Err(LabError::Request(format!(
-            "no variant has congestion control; write when = \"{}\" in [control], or name \
-             another variant",
-            iba_cc::ENTRY.name
-        ))),
+        [] => {
+            let who = match experiment.variants.as_slice() {
+                [only] => format!("variant {} has no", quote(&only.name)),
+                _ => "no variant has".to_owned(),
+            };
+            Err(LabError::Request(format!(
+                "{who} congestion control; write when = \"{}\" in [control], or name another \
+                 variant",
+                iba_cc::ENTRY.name
+            )))
+        }
         several => {
             const SHOWN: usize = 8;
-            let names = several.iter().take(SHOWN).map(|(variant, _)| short(&variant.name));
+            let names = several.iter().take(SHOWN).map(|(v, _)| quote(&v.name));
             let more = if several.len() > SHOWN { ", …" } else { "" };
             Err(LabError::Request(format!(
                 "{} variants have congestion control, and a file is for one: name it with \

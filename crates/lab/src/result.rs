@@ -162,7 +162,8 @@ impl PublishedRow {
             1 => Some("1 seed has none".to_owned()),
             some => Some(format!("{some} seeds have none")),
         };
-        let moved = self.moved_by.as_ref().map(|row| format!("moved by: {row}"));
+        let moved = self.moved_by.as_ref();
+        let moved = moved.map(|row| format!("with a parameter changed: see row \"{row}\""));
         let note = (!self.note.is_empty()).then(|| self.note.clone());
         point.into_iter().chain(without).chain(note).chain(moved).collect::<Vec<_>>().join("; ")
     }
@@ -290,7 +291,7 @@ impl RunResult {
                 all.push(name(&format!("{missing} of its runs were not started or not finished")));
             }
             all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
-            all.extend(opened_in_vain(variant).into_iter().map(|remark| name(&remark)));
+            first.extend(opened_in_vain(variant).into_iter().map(|remark| name(&remark)));
             all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
         }
         first.extend(all);
@@ -412,8 +413,9 @@ fn opened_in_vain(variant: &VariantResult) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "further paths to {}{others} gain nothing: the host's own link is the bottleneck and no path \
-         leads around it; who waits for it stands on all of them, {} switch outputs are held back",
+        "further paths to {}{others} gain nothing: the host's own link is the bottleneck, no path \
+         leads around it, and who waits for it stands on all of them; {} switch outputs are held \
+         back for a tenth of the time or more",
         names.join(", "),
         significant(held_back.mean)
     ))

@@ -282,7 +282,19 @@ fn simulate(
             break;
         }
     }
-    let outcome: Outcome = simulation.finish();
+    let outcome = simulation.finish();
+    Ok(finished(prepared, job, outcome, interrupted, shared))
+}
+
+/// What a job hands back of a simulation that has ended or was stopped.
+fn finished(
+    prepared: &Prepared,
+    job: Job,
+    outcome: Outcome,
+    interrupted: bool,
+    shared: &Shared<'_>,
+) -> Option<Finished> {
+    let plan = shared.plan;
     let figures = figures(&outcome, plan, prepared);
     let first = job.seed == plan.seed;
     if job.alone {
@@ -290,11 +302,11 @@ fn simulate(
         let flows = if first { outcome.flows } else { Vec::new() };
         let payload = victims(&figures, prepared);
         let alone = (!deadlocked).then_some(AloneDelivered { payload, flows });
-        return Ok((!interrupted).then_some(Finished::Alone(alone)));
+        return (!interrupted).then_some(Finished::Alone(alone));
     }
     let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures.measured));
     let timed = shared.timed.iter().map(timed).collect();
-    Ok(Some(Finished::Run(Box::new(SeedResult {
+    Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
         ending: outcome.ending.clone(),
         interrupted,
@@ -309,7 +321,7 @@ fn simulate(
             None => Alone::NotNeeded,
             Some(_) => Alone::Missing,
         },
-    }))))
+    })))
 }
 
 fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u64) -> Setup<'a> {

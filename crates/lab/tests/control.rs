@@ -226,8 +226,8 @@ fn one_path_leaves_nothing_to_choose() {
     let oddities = result(&paths).oddities();
     assert!(!oddities.iter().any(|oddity| oddity == remark));
     // There is one cable, whatever the LID.
-    let same = "drb chooses among LIDs that mostly take the same links: 1.00 different paths to the \
-                2 LIDs of a host, in the mean; engine multipath lays out different ones";
+    let same = "drb chooses among LIDs that mostly take the same links: 1.00 different paths to \
+                the 2 LIDs of a host, in the mean; engine multipath lays out different ones";
     assert!(oddities.iter().any(|oddity| oddity == same), "{oddities:?}");
 }
 

@@ -1,5 +1,5 @@
-//! Where a published number and ours differ, a row of the same file has a parameter changed and shows
-//! that the figure moves by it. Here every such claim is run.
+//! Where a published number and ours differ, a row of the same file has a parameter changed and
+//! shows that the figure moves by it. Here every such claim is run.
 
 use clearlane_lab::measure::Estimate;
 use clearlane_lab::{

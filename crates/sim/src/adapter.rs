@@ -296,16 +296,7 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             return self.hold(port, short, earliest);
         }
         let (lane, table) = self.choose_lane(port, eligible);
-        let acks = &mut self.adapters[rank].acks[usize::from(lane) % V];
-        let id = match acks.pop_front(&mut self.packets) {
-            Some(answer) => {
-                let is_cnp = C::ON && self.packets[answer].flags & CNP != 0;
-                self.totals.acks_injected += u64::from(!is_cnp);
-                self.totals.cnps_injected += u64::from(is_cnp);
-                answer
-            }
-            None => self.next_data(rank, lane),
-        };
+        let id = self.next_packet(rank, lane);
         self.adapters[rank].settle_lane(lane);
         self.transmit(port, lane, id);
         if V > 1 && table != Table::Neither {
@@ -316,6 +307,19 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
             let free_at = self.ports[port].free_at;
             self.wake(port, free_at);
         }
+    }
+
+    /// The packet whose turn it is in a lane: answers before data.
+    #[inline(always)]
+    fn next_packet(&mut self, rank: u32, lane: u8) -> u32 {
+        let acks = &mut self.adapters[rank].acks[usize::from(lane) % V];
+        let Some(answer) = acks.pop_front(&mut self.packets) else {
+            return self.next_data(rank, lane);
+        };
+        let is_cnp = C::ON && self.packets[answer].flags & CNP != 0;
+        self.totals.acks_injected += u64::from(!is_cnp);
+        self.totals.cnps_injected += u64::from(is_cnp);
+        answer
     }
 
     /// Queues at the front of a ring may have to wait by now, because a packet of another queue

@@ -90,8 +90,8 @@ impl LidMap {
     }
 
     /// The LIDs the fabric's file carries. Nothing if no port has one; an error if two ports share
-    /// one, if one has LIDs beyond the unicast ones, or if there are more switches than LIDs: a table
-    /// for each would not fit into memory. Ports without a LID stay without.
+    /// one, if one has LIDs beyond the unicast ones, or if there are more switches than LIDs: a
+    /// table for each would not fit into memory. Ports without a LID stay without.
     pub fn from_fabric(fabric: &Fabric) -> Result<Option<Self>, LidError> {
         let needed = fabric.ids(NodeKind::Switch).count();
         if needed > usize::from(Lid::MAX.value()) {

@@ -70,9 +70,9 @@ fn a_variant_that_opensm_cannot_have_is_an_error() {
     assert_eq!(
         error(""),
         "2 variants have congestion control, and a file is for one: name it with --variant \
-         (on, rate)"
+         (`on`, `rate`)"
     );
-    assert!(error("--variant off").starts_with("no variant has congestion control; "));
+    assert!(error("--variant off").starts_with("variant `off` has no congestion control; "));
     assert!(error("--variant rate").contains("OpenSM sets iba-cc and no other mechanism"));
     assert!(error("--variant onn").starts_with("the experiment has no variant `onn`"));
     let input = "name another file";

@@ -26,13 +26,13 @@ pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{Senders, TrafficSpec};
 
 pub(crate) use devices::exact_time;
-pub(crate) use keys::{nearest, short};
+pub(crate) use keys::{nearest, quote, short};
 pub(crate) use traffic::in_words;
 
 use crate::LabError;
 use crate::measure::{Measure, Timed};
 use document::{Document, Node, Value};
-use keys::{Field, Keys, quote};
+use keys::{Field, Keys};
 use overlay::Overlay;
 use std::path::{Path, PathBuf};
 

@@ -55,8 +55,8 @@ macro_rules! quantities {
         pub const ALL: &[Entry] = &[
             $(Entry { name: $name, summary: $summary, unit: $unit, parameters: $parameters },)*
             FLOW_SHARE, SATURATION, RATIO, SPREAD,
-            timed::BECNS, timed::SPAN_LOAD, timed::PEAK_LOAD, timed::TIME_TO_RELIEF, timed::FIRST_PATH_OPEN,
-            timed::LAST_PATH_OPEN, timed::PATHS_OPEN, timed::OSCILLATION_PERIOD,
+            timed::BECNS, timed::SPAN_LOAD, timed::PEAK_LOAD, timed::TIME_TO_RELIEF,
+            timed::FIRST_PATH_OPEN, timed::LAST_PATH_OPEN, timed::PATHS_OPEN, timed::OSCILLATION_PERIOD,
             timed::OSCILLATION_AMPLITUDE,
         ];
     };
@@ -76,7 +76,8 @@ quantities! {
     LatencyP99, "latency-p99", "us", SCOPE, "post of a message to its last byte, 99th percentile";
     Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
     Slowdown, "slowdown", "", "none",
-        "payload the victims are delivered without the hot flows over that beside them";
+        "payload the victims are delivered without the hot flows, all else as in the variant, over that \
+         beside them";
     WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
     HeldBack, "held-back", "", "none",
         "largest share of time a switch output had data and no credits (PortXmitWait)";

@@ -120,8 +120,8 @@ impl Sweep {
     }
 }
 
-/// Fails if the parameter of a mechanism is varied and a variant does not have it: its rows would be
-/// the same at every point.
+/// Fails if the parameter of a mechanism is varied and a variant does not have it: its rows would
+/// be the same at every point.
 fn is_used(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
     let Some(mechanism) = axis.mechanism() else { return Ok(()) };
     let has = |variant: &&Variant| variant.control.all().any(|m| m.entry.name == mechanism);
