@@ -81,6 +81,12 @@ impl Prepared {
             groups.push(group.map_err(|e| fault(&e))?);
         }
         traffic_facts(&groups, &mut facts);
+        oddities.extend(groups.iter().filter(|group| group.load > 1.0).map(|group| {
+            format!(
+                "traffic {} offers {} of its senders' links, more than they carry",
+                group.name, group.load
+            )
+        }));
         device_facts(variant, &mut facts);
         let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
         facts.extend(control.facts());

@@ -277,26 +277,40 @@ impl RunResult {
     pub fn oddities(&self) -> Vec<String> {
         // What was changed about the question comes first, then what the runs showed: both bear on
         // how to read the results. What is odd in shared files comes last; either is said once.
-        let (mut first, mut all, mut given) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut first, mut given) = (Vec::new(), Vec::new());
+        let (mut vain, mut all) = (Vec::new(), Vec::new());
         for variant in &self.variants {
-            let several = self.variants.len() > 1;
-            let name = |text: &str| match several {
-                true => format!("{}: {text}", variant.name),
-                false => text.to_owned(),
-            };
             once(&mut first, &variant.prepared.stand_ins);
             once(&mut given, &variant.prepared.oddities);
+            let mut say = |remarks: Vec<String>| shared(&mut all, &variant.name, remarks);
             let missing = self.experiment.plan.seeds as usize - variant.runs.len();
             if missing > 0 {
-                all.push(name(&format!("{missing} of its runs were not started or not finished")));
+                say(vec![format!("{missing} of its runs were not started or not finished")]);
             }
-            all.extend(by_seed(variant).into_iter().map(|remark| name(&remark)));
-            first.extend(opened_in_vain(variant).into_iter().map(|remark| name(&remark)));
-            all.extend(saturated(variant).into_iter().map(|remark| name(&remark)));
+            say(by_seed(variant));
+            say(saturated(variant));
+            shared(&mut vain, &variant.name, opened_in_vain(variant).into_iter().collect());
         }
-        first.extend(all);
+        let several = self.variants.len() > 1;
+        first.extend(vain.into_iter().chain(all).map(|(remark, names)| match names.as_slice() {
+            _ if !several => remark,
+            [one] => format!("{one}: {remark}"),
+            [one, two] => format!("{one} and {two}: {remark}"),
+            [one, more @ ..] => format!("{one} and {} more variants: {remark}", more.len()),
+            [] => remark,
+        }));
         first.extend(given);
         first
+    }
+}
+
+/// Adds the remarks of a variant, each to those that have it already.
+fn shared<'a>(all: &mut Vec<(String, Vec<&'a str>)>, name: &'a str, remarks: Vec<String>) {
+    for remark in remarks {
+        match all.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, names)) => names.push(name),
+            None => all.push((remark, vec![name])),
+        }
     }
 }
 

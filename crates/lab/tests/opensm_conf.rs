@@ -145,7 +145,8 @@ fn only_iba_cc_is_written_and_only_that_of_one_variant() {
     let several = refusal(&experiment("star:4", "", &format!("{off}{two}")));
     assert_eq!(
         several,
-        "2 variants have congestion control, and a file is for one: name it with --variant (`a`, `b`)"
+        "2 variants have congestion control, and a file is for one: name it with --variant \
+         (`a`, `b`)"
     );
     let one = "[[variant]]\nname = \"a\"\n";
     let conf = OpensmConf::of(&experiment("star:4", "", &format!("{off}{one}"))).unwrap();

@@ -27,6 +27,12 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         found = all.iter().filter(|entry| entry.kind == Kind::Keys).filter(last).collect();
     }
     if found.is_empty() {
+        // A preset of a mechanism is explained with it.
+        let label = format!("preset {wanted}");
+        let has = |entry: &&Entry| entry.facts.iter().any(|(known, _)| *known == label);
+        found = all.iter().filter(|entry| entry.kind == Kind::Mechanisms).filter(has).collect();
+    }
+    if found.is_empty() {
         let remedy = catalogue::nearest(wanted)
             .map_or("see `clearlane list`".to_owned(), |name| format!("did you mean `{name}`?"));
         return Err(Failure::Input(format!("nothing is named `{wanted}`; {remedy}")));

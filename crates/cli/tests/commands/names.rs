@@ -27,6 +27,13 @@ fn every_name_that_is_listed_is_explained() {
 }
 
 #[test]
+fn a_preset_of_a_mechanism_is_explained_with_it() {
+    let scratch = Scratch::new("mechanism-preset");
+    let text = scratch.call("explain gran-2010").text().to_owned();
+    assert!(text.starts_with("iba-cc, congestion mechanism\n"), "{text}");
+}
+
+#[test]
 fn a_preset_is_explained_number_by_number() {
     let scratch = Scratch::new("preset");
     let called = scratch.call("explain qdr");

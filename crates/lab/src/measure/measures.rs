@@ -56,8 +56,8 @@ macro_rules! quantities {
             $(Entry { name: $name, summary: $summary, unit: $unit, parameters: $parameters },)*
             FLOW_SHARE, SATURATION, RATIO, SPREAD,
             timed::BECNS, timed::SPAN_LOAD, timed::PEAK_LOAD, timed::TIME_TO_RELIEF,
-            timed::FIRST_PATH_OPEN, timed::LAST_PATH_OPEN, timed::PATHS_OPEN, timed::OSCILLATION_PERIOD,
-            timed::OSCILLATION_AMPLITUDE,
+            timed::FIRST_PATH_OPEN, timed::LAST_PATH_OPEN, timed::PATHS_OPEN,
+            timed::OSCILLATION_PERIOD, timed::OSCILLATION_AMPLITUDE,
         ];
     };
 }
@@ -71,13 +71,19 @@ quantities! {
         "delivered payload over the rate of the senders' links";
     AcceptedGbps, "accepted-gbps", "Gb/s", SCOPE, "delivered payload";
     Served, "served", "", SCOPE, "delivered over posted bytes";
-    LatencyMean, "latency-mean", "us", SCOPE, "post of a message to its last byte, mean";
-    LatencyP50, "latency-p50", "us", SCOPE, "post of a message to its last byte, median";
-    LatencyP99, "latency-p99", "us", SCOPE, "post of a message to its last byte, 99th percentile";
+    LatencyMean, "latency-mean", "us", SCOPE,
+        "post of a message to its last byte, mean of those that arrived: who is starved \
+         counts little";
+    LatencyP50, "latency-p50", "us", SCOPE,
+        "post of a message to its last byte, median of those that arrived: who is starved \
+         counts little";
+    LatencyP99, "latency-p99", "us", SCOPE,
+        "post of a message to its last byte, 99th percentile of those that arrived: who is \
+         starved counts little";
     Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
     Slowdown, "slowdown", "", "none",
-        "payload the victims are delivered without the hot flows, all else as in the variant, over that \
-         beside them";
+        "payload the victims are delivered without the hot flows, all else as in the variant, over \
+         that beside them";
     WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
     HeldBack, "held-back", "", "none",
         "largest share of time a switch output had data and no credits (PortXmitWait)";

@@ -4,18 +4,19 @@ use crate::measure::{ChannelFigures, Estimate, Measure, Quantity, Scope};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::table::significant;
 use clearlane_workload::Class;
+use std::borrow::Cow;
 
 /// What the results say, in one sentence.
 pub(super) fn finding(result: &RunResult) -> String {
-    let deadlocked: Vec<&str> = result
+    let deadlocked: Vec<Cow<'_, str>> = result
         .variants
         .iter()
         .filter(|variant| variant.runs.iter().any(SeedResult::is_deadlock))
-        .map(|variant| variant.name.as_str())
+        .map(|variant| called(&variant.name))
         .collect();
     let all = result.variants.len();
     if !deadlocked.is_empty() {
-        let which = list(&deadlocked);
+        let which = list(&deadlocked.iter().map(|name| &**name).collect::<Vec<_>>());
         return match deadlocked.len() == all {
             true if all == 1 => "The network deadlocks.".into(),
             true => "The network deadlocks in every variant.".into(),
@@ -34,7 +35,10 @@ pub(super) fn finding(result: &RunResult) -> String {
             let load = significant(load.mean);
             match all {
                 1 => format!("The senders are delivered {load} of their links' rate."),
-                _ => format!("Most is delivered in {name}: {load} of the senders' links' rate."),
+                _ => {
+                    let name = called(name);
+                    format!("Most is delivered in {name}: {load} of the senders' links' rate.")
+                }
             }
         }
     }
@@ -61,8 +65,10 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
             format!("The hot flows slow the victims down {}{left}.", times(only))
         }
         few if few.len() <= 4 => {
-            let each: Vec<String> =
-                few.iter().map(|(name, slow)| format!("{} in {name}", times(slow))).collect();
+            let each: Vec<String> = few
+                .iter()
+                .map(|(name, slow)| format!("{} in {}", times(slow), called(name)))
+                .collect();
             let each: Vec<&str> = each.iter().map(String::as_str).collect();
             format!("The hot flows slow the victims down {}.", list(&each))
         }
@@ -73,11 +79,19 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
             format!(
                 "The hot flows slow the victims down {} in {}, and {} in {}.",
                 times(&worst.1),
-                worst.0,
+                called(&worst.0),
                 times(&best.1),
-                best.0
+                called(&best.0)
             )
         }
+    }
+}
+
+/// A name in a sentence: in quotes if it has a comma.
+fn called(name: &str) -> Cow<'_, str> {
+    match name.contains(',') {
+        true => format!("“{name}”").into(),
+        false => name.into(),
     }
 }
 
@@ -105,5 +119,18 @@ pub(super) fn why(variant: &VariantResult, channel: &ChannelFigures) -> String {
         format!("the busiest way to a host, {load:.0} % used")
     } else {
         format!("{load:.0} % used, {wait:.0} % held back")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_commas_stand_in_quotes() {
+        assert_eq!(
+            list(&[&called("none"), &called("four paths, drb")]),
+            "none and “four paths, drb”"
+        );
     }
 }
