@@ -106,7 +106,16 @@ pub fn run(
     let plan = &experiment.plan;
     let mut prepared = Vec::new();
     for variant in &experiment.variants {
-        prepared.push(Prepared::of(variant, plan)?);
+        let ready = Prepared::of(variant, plan)?;
+        // Of another site its own hosts are not asked.
+        if !variant.foreign_site {
+            let (ranks, first) = (ready.hosts.ranks(), prepared.is_empty());
+            let mut rows = experiment.published.iter().filter(|row| {
+                (first && row.variant.is_none()) || row.named().any(|name| name == variant.name)
+            });
+            rows.try_for_each(|row| row.check_hosts(&ranks))?;
+        }
+        prepared.push(ready);
     }
     let jobs = jobs(plan, &prepared);
     let at_once = options.jobs.clamp(1, jobs.len().max(1)) as u64;

@@ -165,6 +165,26 @@ fn variants_are_told_how_far_they_are_apart() {
 }
 
 #[test]
+fn hosts_that_rows_name_are_there() {
+    let flow = "from = \"host0001\", to = 99";
+    for (measure, says) in [
+        (
+            "{ kind = \"becns\", source = \"hots0001\" }".to_owned(),
+            "the nearest name is `host0001`",
+        ),
+        (format!("{{ kind = \"flow-share\", {flow} }}"), "there is no rank 99; ranks are 0 to 15"),
+        (format!("{{ kind = \"oscillation-period\", {flow} }}"), "there is no rank 99"),
+    ] {
+        let text = SHARED.to_owned() + &row("x", &measure, "");
+        let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
+        let error = run(&experiment, &RunOptions::new(1, ""), &Quiet, &AtomicBool::new(false));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("x.toml:") && error.contains("published.x: "), "{error}");
+        assert!(error.contains(says) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
 fn what_rows_ask_for_is_checked() {
     let peak = |span: &str| row("peak", &format!("{{ kind = \"peak-load\"{span} }}"), "");
     let load = "{ kind = \"accepted-load\" }";

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use crate::LabError;
 use crate::measure::{Flow, Measure, Quantity, Scope, Span, Timed, measures};
 use clearlane_ib::Picoseconds;
-use clearlane_workload::HostRef;
+use clearlane_workload::{HostRef, Ranks};
 
 /// A published number and what answers it.
 #[derive(Clone, Debug)]
@@ -135,6 +135,18 @@ impl Published {
         Ok(())
     }
 
+    /// Fails if it names a host that `ranks` lacks.
+    pub(crate) fn check_hosts(&self, ranks: &Ranks) -> Result<(), LabError> {
+        let mut hosts = self.measures().flat_map(Measure::hosts);
+        hosts.try_for_each(|host| match ranks.resolve(host) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let place = format!("{}: published.{}", self.place, self.name);
+                Err(LabError::Request(LabError::one_line(&format!("{place}: {error}"))))
+            }
+        })
+    }
+
     /// Everything it measures.
     pub(crate) fn measures(&self) -> impl Iterator<Item = &Measure> {
         [&self.measure].into_iter().chain(self.provided.as_ref().map(|p| &p.measure))
@@ -201,7 +213,7 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         "spread" => &["kind", "of", "variants"],
         "becns" => &["kind", "source", "from", "until"],
         "oscillation-period" | "oscillation-amplitude" => &["kind", "from", "to"],
-        _ if timed_in_span(name).is_some() => &["kind", "from", "until"],
+        _ if Timed::in_span(name).is_some() => &["kind", "from", "until"],
         _ if Quantity::by_name(name).is_some_and(Quantity::is_scoped) => {
             &["kind", "group", "class"]
         }
@@ -243,7 +255,7 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
                 _ => Timed::OscillationAmplitude(flow),
             })
         }
-        _ if let Some(timed) = timed_in_span(name) => Measure::Timed(timed(span(&keys)?)),
+        _ if let Some(timed) = Timed::in_span(name) => Measure::Timed(timed(span(&keys)?)),
         _ => {
             let quantity = Quantity::by_name(name)
                 .ok_or_else(|| kind.error("is registered and yet unknown; report this"))?;
@@ -252,19 +264,6 @@ fn measure(field: &Field<'_>, within: bool) -> Result<Measure, LabError> {
         }
     };
     Ok(measure)
-}
-
-/// Measures of a span and of nothing else.
-fn timed_in_span(name: &str) -> Option<fn(Span) -> Timed> {
-    match name {
-        "span-load" => Some(Timed::SpanLoad),
-        "peak-load" => Some(Timed::PeakLoad),
-        "time-to-relief" => Some(Timed::TimeToRelief),
-        "first-path-open" => Some(Timed::FirstPathOpen),
-        "last-path-open" => Some(Timed::LastPathOpen),
-        "open-paths" => Some(Timed::OpenPaths),
-        _ => None,
-    }
 }
 
 fn span(keys: &Keys<'_>) -> Result<Span, LabError> {

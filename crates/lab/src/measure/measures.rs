@@ -214,6 +214,16 @@ impl Measure {
         }
     }
 
+    /// The hosts it names.
+    pub(crate) fn hosts(&self) -> Vec<&HostRef> {
+        match self {
+            Measure::FlowShare { from, to } => vec![from, to],
+            Measure::Timed(timed) => timed.hosts(),
+            Measure::Ratio { of, .. } | Measure::Spread { of, .. } => of.hosts(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What it measures over time.
     pub(crate) fn timed(&self) -> Option<&Timed> {
         match self {

@@ -125,6 +125,9 @@ pub(super) const OSCILLATION_AMPLITUDE: Entry = Entry {
     parameters: FLOW,
 };
 
+/// What makes a measure of a span.
+pub(crate) type InSpan = fn(Span) -> Timed;
+
 impl Timed {
     /// Its entry.
     pub fn entry(&self) -> &'static Entry {
@@ -138,6 +141,30 @@ impl Timed {
             Timed::OpenPaths(_) => &PATHS_OPEN,
             Timed::OscillationPeriod(_) => &OSCILLATION_PERIOD,
             Timed::OscillationAmplitude(_) => &OSCILLATION_AMPLITUDE,
+        }
+    }
+
+    /// What is measured in a span under this name, if nothing but the span is asked for.
+    pub(crate) fn in_span(name: &str) -> Option<InSpan> {
+        const ALL: [(&Entry, InSpan); 6] = [
+            (&SPAN_LOAD, Timed::SpanLoad),
+            (&PEAK_LOAD, Timed::PeakLoad),
+            (&TIME_TO_RELIEF, Timed::TimeToRelief),
+            (&FIRST_PATH_OPEN, Timed::FirstPathOpen),
+            (&LAST_PATH_OPEN, Timed::LastPathOpen),
+            (&PATHS_OPEN, Timed::OpenPaths),
+        ];
+        ALL.into_iter().find(|(entry, _)| entry.name == name).map(|(_, timed)| timed)
+    }
+
+    /// The hosts it names.
+    pub(crate) fn hosts(&self) -> Vec<&HostRef> {
+        match self {
+            Timed::Becns { source, .. } => vec![source],
+            Timed::OscillationPeriod(flow) | Timed::OscillationAmplitude(flow) => {
+                vec![&flow.from, &flow.to]
+            }
+            _ => Vec::new(),
         }
     }
 
