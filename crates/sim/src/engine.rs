@@ -23,6 +23,7 @@ use clearlane_subnet::VlArbitration;
 use clearlane_workload::Rank;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The head of a packet is arbitrable at a switch.
 pub(crate) const ARRIVE: u32 = 0;
@@ -50,7 +51,8 @@ pub(crate) const fn key(port: u32, kind: u32, lane: u8) -> u32 {
 
 /// An engine behind its type parameters.
 pub(crate) trait Run: Send {
-    fn run_until(&mut self, until: u64) -> Status;
+    fn run_until(&mut self, until: u64, pause: &AtomicBool) -> Status;
+    fn now(&self) -> u64;
     fn totals(&self) -> Totals;
     fn messages_kept(&self) -> u64;
     fn finish(self: Box<Self>) -> Outcome;
@@ -460,7 +462,11 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F
 impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Run
     for Engine<F, O, C, B, V>
 {
-    fn run_until(&mut self, until: u64) -> Status {
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn run_until(&mut self, until: u64, pause: &AtomicBool) -> Status {
         if self.deadlock.is_some() {
             return Status::Deadlocked;
         }
@@ -469,6 +475,9 @@ impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Run
             let time = self.wheel.peek();
             if time >= stop {
                 if time == NEVER {
+                    if pause.load(Ordering::Relaxed) {
+                        return Status::Paused;
+                    }
                     if !self.wheel.advance() {
                         break;
                     }

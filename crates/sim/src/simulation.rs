@@ -15,6 +15,7 @@ use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{RankProgram, Transport};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::atomic::AtomicBool;
 
 /// How messages of a flow group travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,6 +131,8 @@ pub enum SetupError {
 pub enum Status {
     /// Simulated time has reached the point asked for.
     Running,
+    /// It stopped earlier because it was asked to pause; going on changes no result.
+    Paused,
     /// Nothing will ever happen again: all programs are done and all packets arrived.
     Drained,
     /// The network is deadlocked.
@@ -170,7 +173,18 @@ impl Simulation {
 
     /// Advances simulated time to `until` or to the end, whichever comes first.
     pub fn run_until(&mut self, until: Picoseconds) -> Status {
-        self.run.run_until(until.0.min(Picoseconds::MAX_RUN.0))
+        self.advance(until, &AtomicBool::new(false))
+    }
+
+    /// The same, but returns [`Status::Paused`] soon after `pause` is set: within microseconds of
+    /// simulated time. Whoever sets it, clears it.
+    pub fn advance(&mut self, until: Picoseconds, pause: &AtomicBool) -> Status {
+        self.run.run_until(until.0.min(Picoseconds::MAX_RUN.0), pause)
+    }
+
+    /// Simulated time reached.
+    pub fn now(&self) -> Picoseconds {
+        Picoseconds(self.run.now())
     }
 
     /// Totals so far.
