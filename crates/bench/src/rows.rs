@@ -210,6 +210,8 @@ impl Bench {
             recording: recorded.then_some(slices),
             control: self.row.control.map(mechanism).transpose()?,
             queue_width_log2: queue_width_log2(hosts.count()),
+            division: clearlane_sim::Division::WHOLE,
+            taps: Vec::new(),
         };
         Simulation::new(setup).map_err(|error| error.to_string())
     }

@@ -73,6 +73,12 @@ pub trait Mechanism: fmt::Debug + Send + Sync {
     /// A reactor that knows of nothing yet; nothing if sources do not react.
     fn reactor(&self, source: &Source) -> Option<Box<dyn Reactor>>;
 
+    /// Whether its reactors make anything of [`Feedback::Ack`](crate::Feedback::Ack). Where they do
+    /// not, nobody need remember when each packet left.
+    fn hears_acks(&self) -> bool {
+        true
+    }
+
     /// Gives the markers of one switch port settings of their own: those of
     /// [`Entry::port_parameters`] that `values` sets, all others as in the whole fabric. Fails if
     /// the mechanism knows none, or if they contradict each other.

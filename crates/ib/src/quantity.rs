@@ -33,8 +33,9 @@ impl std::error::Error for QuantityError {}
 pub struct Picoseconds(pub u64);
 
 impl Picoseconds {
-    /// The longest simulated time: credit records keep their time in 48 bits.
-    pub const MAX_RUN: Picoseconds = Picoseconds((1 << 48) - 1);
+    /// The longest simulated time: credits on their way back keep their time in 48 bits, and the
+    /// last of these times means "after the run".
+    pub const MAX_RUN: Picoseconds = Picoseconds((1 << 48) - 2);
 
     /// The same span in seconds, for people and ratios; never used to advance the clock.
     pub fn as_seconds(self) -> f64 {

@@ -356,5 +356,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         }),
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
+        division: clearlane_sim::Division::WHOLE,
+        taps: Vec::new(),
     }
 }

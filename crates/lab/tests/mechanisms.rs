@@ -320,6 +320,8 @@ fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
         recording: None,
         control: Some(Mechanisms { when, which, seed: 7 }),
         queue_width_log2: width,
+        division: clearlane_sim::Division::WHOLE,
+        taps: Vec::new(),
     })
     .unwrap();
     simulation.run_until(Picoseconds(1_000_000_000_000));

@@ -1,6 +1,8 @@
 //! VL arbitration (IBA vol. 1, 7.6.9): two weighted round-robin tables and a limit on how much the
 //! high one may send while the low one waits.
 
+use crate::port::PortIndex;
+use crate::records::Records;
 use clearlane_ib::wire::CREDIT_UNIT;
 use clearlane_subnet::VlArbitration;
 
@@ -115,6 +117,39 @@ impl Arbiter {
                 self.high_sent = 0;
             }
             Table::Neither => {}
+        }
+    }
+}
+
+/// VL arbitration of all ports of a partition.
+pub(crate) struct Arbitration {
+    tables: ArbiterTables,
+    /// None where there is one lane.
+    arbiters: Records<PortIndex, Arbiter>,
+}
+
+impl Arbitration {
+    /// Of so many ports with so many lanes each.
+    pub(crate) fn new(tables: &VlArbitration, ports: usize, lanes: usize) -> Self {
+        let arbiters = vec![Arbiter::default(); if lanes > 1 { ports } else { 0 }];
+        Arbitration { tables: ArbiterTables::new(tables), arbiters: arbiters.into() }
+    }
+
+    /// The lane that sends next among `eligible`, of a port with several lanes.
+    #[inline(always)]
+    pub(crate) fn choose(&mut self, port: PortIndex, eligible: u16) -> (u8, Table) {
+        // A lane that is alone needs no turn and is not charged for one.
+        if eligible.is_power_of_two() {
+            return (eligible.trailing_zeros() as u8, Table::Neither);
+        }
+        self.arbiters[port].choose(&self.tables, eligible)
+    }
+
+    /// The lane that was chosen sends a packet of `bytes`.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, port: PortIndex, table: Table, bytes: u16) {
+        if table != Table::Neither {
+            self.arbiters[port].charge(&self.tables, table, bytes.into());
         }
     }
 }

@@ -5,178 +5,236 @@
 //! IEEE ToC C-36(5), 1987, for why a cycle is what to look for). A head waits for the far buffer of
 //! its lane if the packet whose turn it is there lacks credits, itself or another: the turn holds
 //! the lane.
+//!
+//! Buffers are numbered by partition, port and lane, which is the order of switches and ports
+//! however they are divided.
 
-use crate::control::Control;
-use crate::engine::{ARRIVE, Engine};
-use crate::forward::Forwarder;
-use crate::network::{Kind, NEVER, NIL};
-use crate::observe::Observer;
+use crate::model::Model;
+use crate::network::HomeIndex;
 use crate::outcome::WaitingBuffer;
-use crate::port_set::PortSet;
+use crate::packet::{PacketIndex, UNROUTED};
+use crate::partition::Partition;
+use crate::port::{LinkKind, NEVER, PortIndex};
+use crate::queue::{Address, Kind};
 use crate::switch::Candidate;
 
-const UNSEEN: u32 = 0;
-const DONE: u32 = u32::MAX;
+/// No buffer.
+const NONE: u32 = u32::MAX;
 
-/// The cycle that begins with the smallest (port, lane), if there is any.
-pub(crate) fn find<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
+/// What a head wants: an output port, counted from 0, and a lane there; and the buffer it waits
+/// for, `NONE` if it does not.
+#[derive(Clone, Copy)]
+struct Wait {
+    output: u8,
+    output_vl: u8,
+    on: u32,
+}
+
+/// All partitions, and where the buffers of each begin.
+struct Buffers<'a, M: Model, const V: usize> {
+    partitions: &'a mut [Partition<M, V>],
+    first: Vec<u32>,
+}
+
+/// The cycle that begins with the smallest (port, lane), if there is any. Looks at the state at
+/// `now`, before which everything has happened. Only a network that holds packets need be asked.
+pub(crate) fn find<M: Model, const V: usize>(
+    partitions: &mut [Partition<M, V>],
+    now: u64,
 ) -> Option<Vec<WaitingBuffer>> {
-    if engine.in_flight() == 0 {
-        return None;
+    let mut first = vec![0];
+    for partition in partitions.iter_mut() {
+        partition.net.now = now;
+        let last = first[first.len() - 1];
+        first.push(last + (partition.net.ports.len() * V) as u32);
     }
-    if F::VOQ {
-        return find_among_voqs(engine);
+    let mut buffers = Buffers { partitions, first };
+    if M::VOQ { buffers.find_among_voqs() } else { buffers.find_among_fifos() }
+}
+
+impl<M: Model, const V: usize> Buffers<'_, M, V> {
+    fn count(&self) -> usize {
+        self.first[self.partitions.len()] as usize
     }
-    let buffers = engine.hosts_at as usize * V;
-    let mut colour = vec![UNSEEN; buffers];
-    for start in 0..buffers {
-        // Walk until a buffer that does not wait, one seen on an earlier walk, or our own trail.
-        let (mut at, trail) = (start, start as u32 + 1);
-        let end = loop {
-            if colour[at] != UNSEEN {
-                break at;
+
+    /// By buffer: what its head wants; nothing if it is empty.
+    fn find_among_fifos(&mut self) -> Option<Vec<WaitingBuffer>> {
+        let mut waits: Vec<Option<Wait>> = vec![None; self.count()];
+        self.each_input(|buffers, partition, port, at| {
+            let net = &buffers.partitions[partition].net;
+            let record = &net.ports[port];
+            if record.lanes[at].head == PacketIndex::NIL || record.output[at] == UNROUTED.0 {
+                return;
             }
-            colour[at] = trail;
-            match next(engine, at) {
-                Some(to) => at = to,
-                None => break at,
+            let (output, output_vl) = (record.output[at], record.wants[at]);
+            let on = buffers.far(partition, net.port(output.into()), output_vl);
+            let buffer = buffers.number(partition, port, at);
+            waits[buffer as usize] = Some(Wait { output, output_vl, on });
+        });
+        let next = |at: u32| waits[at as usize].map_or(NONE, |wait| wait.on);
+        let start = first_cycle(waits.len() as u32, next)?;
+        let mut cycle = vec![start];
+        let mut at = next(start);
+        while at != start {
+            cycle.push(at);
+            at = next(at);
+        }
+        let waits = |buffer: u32| waits[buffer as usize];
+        Some(self.describe(cycle, |buffer| waits(buffer).map(|w| (w.output, w.output_vl))))
+    }
+
+    /// With a queue per output a buffer is stuck only if all its queues are: first every buffer
+    /// that can free space is struck out, until none is left; in what remains every way leads into
+    /// a cycle.
+    fn find_among_voqs(&mut self) -> Option<Vec<WaitingBuffer>> {
+        let mut waits: Vec<Vec<Wait>> = vec![Vec::new(); self.count()];
+        self.each_input(|buffers, partition, port, at| {
+            let switches = &buffers.partitions[partition].switches;
+            let buffer = buffers.number(partition, port, at);
+            for output in 0..switches.radix as u8 {
+                let voq = switches.voqs[switches.voq::<V>(port, at, output)];
+                if voq.head != PacketIndex::NIL {
+                    let net = &buffers.partitions[partition].net;
+                    let on = buffers.far(partition, net.port(output.into()), voq.lane);
+                    waits[buffer as usize].push(Wait { output, output_vl: voq.lane, on });
+                }
+            }
+        });
+        let mut stuck: Vec<bool> = waits.iter().map(|queues| !queues.is_empty()).collect();
+        // A packet on its way to a buffer may find a queue there that moves, and so free its space.
+        for (number, partition) in self.partitions.iter().enumerate() {
+            let arrivals = partition.net.queue.remaining().filter(|it| it.kind == Kind::Arrive);
+            for event in arrivals {
+                let port = partition.net.port_at(event.address);
+                stuck[self.number(number, port, event.lane.into()) as usize] = false;
+            }
+        }
+        loop {
+            let blocked = |wait: &Wait| wait.on != NONE && stuck[wait.on as usize];
+            let free = |buffer: &usize| stuck[*buffer] && !waits[*buffer].iter().all(blocked);
+            let freed: Vec<usize> = (0..stuck.len()).filter(free).collect();
+            if freed.is_empty() {
+                break;
+            }
+            freed.into_iter().for_each(|buffer| stuck[buffer] = false);
+        }
+        let mut at = stuck.iter().position(|stuck| *stuck)? as u32;
+        let mut trail = Vec::new();
+        while !trail.contains(&at) {
+            trail.push(at);
+            // Stuck buffers have queues, and all of them wait for stuck buffers.
+            at = waits[at as usize][0].on;
+        }
+        let first = trail.iter().position(|known| *known == at)?;
+        let mut cycle = trail.split_off(first);
+        let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
+        cycle.rotate_left(smallest);
+        let wait = |buffer: u32| waits[buffer as usize].first();
+        Some(self.describe(cycle, |buffer| wait(buffer).map(|w| (w.output, w.output_vl))))
+    }
+
+    /// Calls `look` with every input buffer of a switch: partition, port, lane.
+    fn each_input(&mut self, mut look: impl FnMut(&Self, usize, PortIndex, usize)) {
+        for partition in 0..self.partitions.len() {
+            for home in 0..self.partitions[partition].net.homes.len() as u32 {
+                self.partitions[partition].net.enter(home);
+                let record = self.partitions[partition].net.homes[HomeIndex(home)];
+                for place in 0..u32::from(record.switch_ports) {
+                    (0..V).for_each(|at| look(self, partition, record.first.plus(place), at));
+                }
+            }
+        }
+    }
+
+    fn number(&self, partition: usize, port: PortIndex, lane: usize) -> u32 {
+        self.first[partition] + port.0 * V as u32 + lane as u32
+    }
+
+    /// The far buffer of a lane of an output of the home being looked at, if the packet whose turn
+    /// it is lacks credits and none that would do are under way; else `NONE`.
+    fn far(&self, partition: usize, output: PortIndex, lane: u8) -> u32 {
+        let Partition { net, switches, .. } = &self.partitions[partition];
+        if net.class(output).kind == LinkKind::Exit {
+            // A host drains whatever happens.
+            return NONE;
+        }
+        let Candidate::Ready { credits, .. } = switches.candidate(net, output, lane) else {
+            return NONE;
+        };
+        let record = &net.ports[output];
+        let enough = record.lane(lane).credits >= credits
+            || net.credits_at(output, lane, credits) != NEVER;
+        if enough || record.peer == Address::NIL {
+            return NONE;
+        }
+        let far = net.far_end(record.peer);
+        let (partition, address) = match far {
+            Some(far) => (far.partition as usize, far.address),
+            None => (partition, record.peer),
+        };
+        let port = self.partitions[partition].net.port_at(address);
+        self.number(partition, port, lane.into())
+    }
+
+    /// Buffers and what their heads want, in words.
+    fn describe(
+        &self,
+        cycle: Vec<u32>,
+        wants: impl Fn(u32) -> Option<(u8, u8)>,
+    ) -> Vec<WaitingBuffer> {
+        let name = |buffer: u32| {
+            let partition = self.first.partition_point(|first| *first <= buffer) - 1;
+            let number = buffer - self.first[partition];
+            let port = PortIndex(number / V as u32);
+            let places = &self.partitions[partition].places;
+            // Buffers in a cycle have heads.
+            let (output, output_vl) = wants(buffer).unwrap_or_default();
+            WaitingBuffer {
+                switch: places.name(port).to_string(),
+                port: places.end(port).port.value(),
+                vl: (number % V as u32) as u8,
+                output: output + 1,
+                output_vl,
             }
         };
-        if colour[end] == trail && next(engine, end).is_some() {
-            return Some(describe(engine, end));
-        }
+        cycle.into_iter().map(name).collect()
+    }
+}
+
+/// The smallest member of the first cycle found when starting from each of `count` in turn.
+fn first_cycle(count: u32, next: impl Fn(u32) -> u32) -> Option<u32> {
+    let mut seen = vec![NONE; count as usize];
+    for start in 0..count {
+        // Walk until what does not wait, was seen on an earlier walk, or is our own trail.
         let mut at = start;
-        while colour[at] == trail {
-            colour[at] = DONE;
-            match next(engine, at) {
-                Some(to) => at = to,
-                None => break,
+        while at != NONE && seen[at as usize] == NONE {
+            seen[at as usize] = start;
+            at = next(at);
+        }
+        if at != NONE && seen[at as usize] == start && next(at) != NONE {
+            let mut smallest = at;
+            let mut other = next(at);
+            while other != at {
+                smallest = smallest.min(other);
+                other = next(other);
             }
+            return Some(smallest);
         }
     }
     None
 }
 
-/// The buffer that the head of this one waits for.
-fn next<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
-    buffer: usize,
-) -> Option<usize> {
-    let (index, at) = ((buffer / V) as u32, buffer % V);
-    let input = &engine.ports[index];
-    if input.head[at] == NIL {
-        return None;
-    }
-    far(engine, input.base(index) + u32::from(input.output[at]), input.lane[at])
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The far buffer of a lane of an output, if the packet whose turn it is lacks credits and none
-/// that would do are under way.
-fn far<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
-    output: u32,
-    lane: u8,
-) -> Option<usize> {
-    let record = &engine.ports[output];
-    if engine.classes[u32::from(record.class)].kind == Kind::Exit {
-        // A host drains whatever happens.
-        return None;
+    #[test]
+    fn cycles_are_found_and_trails_into_earlier_walks_are_none() {
+        let find = |next: &[u32]| first_cycle(next.len() as u32, |at| next[at as usize]);
+        assert_eq!(find(&[1, 2, NONE]), None);
+        assert_eq!(find(&[NONE, 0, 1, 1]), None);
+        assert_eq!(find(&[3, NONE, 4, 4, 3]), Some(3));
+        assert_eq!(find(&[2, 2, 1]), Some(1));
+        assert_eq!(find(&[0]), Some(0));
     }
-    let Candidate::Ready { credits: need, .. } = engine.candidate(output, lane) else {
-        return None;
-    };
-    let enough =
-        record.credits[usize::from(lane)] >= need || engine.credits_at(output, lane, need) != NEVER;
-    (!enough).then(|| record.peer as usize * V + usize::from(lane))
-}
-
-/// With a queue per output a buffer is stuck only if all its queues are: first every buffer that
-/// can free space is struck out, until none is left; in what remains every way leads into a cycle.
-fn find_among_voqs<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
-) -> Option<Vec<WaitingBuffer>> {
-    let radix = engine.radix as usize;
-    let buffers = engine.hosts_at as usize * V;
-    // By buffer: the queues that hold packets, each with the buffer it waits for if it does.
-    let queues = |buffer: usize| {
-        let base = engine.ports[(buffer / V) as u32].base((buffer / V) as u32);
-        (0..radix).filter_map(move |output| {
-            let voq = &engine.voqs[(buffer * radix + output) as u32];
-            let waits = || far(engine, base + output as u32, voq.lane);
-            (voq.head != NIL).then(|| (output as u8, voq.lane, waits()))
-        })
-    };
-    let waits: Vec<Vec<(u8, u8, Option<usize>)>> =
-        (0..buffers).map(|buffer| queues(buffer).collect()).collect();
-    let mut stuck: Vec<bool> = waits.iter().map(|queues| !queues.is_empty()).collect();
-    // A packet on its way to a buffer may find a queue there that moves, and so free its space.
-    for event in engine.wheel.remaining().filter(|event| event.key >> 4 & 3 == ARRIVE) {
-        stuck[(event.key >> 6) as usize * V + (event.key & 15) as usize] = false;
-    }
-    loop {
-        let free = |buffer: &usize| {
-            let blocked = |to: &Option<usize>| to.is_some_and(|to| stuck[to]);
-            stuck[*buffer] && waits[*buffer].iter().any(|(_, _, to)| !blocked(to))
-        };
-        let freed: Vec<usize> = (0..buffers).filter(free).collect();
-        if freed.is_empty() {
-            break;
-        }
-        freed.into_iter().for_each(|buffer| stuck[buffer] = false);
-    }
-    let mut at = stuck.iter().position(|stuck| *stuck)?;
-    let mut trail = Vec::new();
-    while !trail.contains(&at) {
-        trail.push(at);
-        // Stuck buffers have queues, and all of them wait for stuck buffers.
-        at = waits[at][0].2?;
-    }
-    let first = trail.iter().position(|known| *known == at)?;
-    let mut cycle = trail.split_off(first);
-    let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
-    cycle.rotate_left(smallest);
-    let name =
-        |buffer: usize| waiting_buffer(engine, buffer, waits[buffer][0].0, waits[buffer][0].1);
-    Some(cycle.into_iter().map(name).collect())
-}
-
-/// A buffer and what its head wants, in words.
-fn waiting_buffer<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
-    buffer: usize,
-    output: u8,
-    output_vl: u8,
-) -> WaitingBuffer {
-    let index = (buffer / V) as u32;
-    WaitingBuffer {
-        switch: engine.places.name(index).to_string(),
-        port: engine.places.end(index).port.value(),
-        vl: (buffer % V) as u8,
-        output: output + 1,
-        output_vl,
-    }
-}
-
-/// The cycle through `buffer`, turned so that its smallest member comes first.
-fn describe<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize>(
-    engine: &Engine<F, O, C, B, V>,
-    buffer: usize,
-) -> Vec<WaitingBuffer> {
-    let mut cycle = vec![buffer];
-    let mut at = buffer;
-    while let Some(to) = next(engine, at) {
-        if to == buffer {
-            break;
-        }
-        cycle.push(to);
-        at = to;
-    }
-    let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
-    cycle.rotate_left(smallest);
-    let name = |buffer: usize| {
-        let (input, at) = (&engine.ports[(buffer / V) as u32], buffer % V);
-        waiting_buffer(engine, buffer, input.output[at], input.lane[at])
-    };
-    cycle.into_iter().map(name).collect()
 }

@@ -1,8 +1,9 @@
 //! How a switch chooses the output port and lane of a packet.
 
 use crate::SetupError;
-use crate::network::Packet;
-use crate::records::Records;
+use crate::model::Forwarder;
+use crate::packet::Packet;
+use crate::records::{Records, index};
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel};
@@ -18,41 +19,40 @@ pub enum Forwarding<'a> {
     DimensionOrder(&'a Grid),
 }
 
-/// The choice of output port and lane, monomorphised into the engine.
-pub(crate) trait Forwarder: Send {
-    /// Whether a switch may choose among several outputs.
-    const ADAPTIVE: bool = false;
-    /// Whether an input lane keeps a queue for each output (virtual output queues).
-    const VOQ: bool = false;
-
-    /// The output (port number − 1) and lane of `packet`, which came in by port `input`
-    /// (likewise)
-    /// on `lane` of the switch with this index.
-    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8);
-
-    /// What packets to `dlid` carry so that `route` need not look it up at every switch.
-    fn hint(&self, dlid: u32) -> u64;
-
-    /// The outputs among which the switch may choose for `packet`, none if `route` alone decides.
-    fn choices(&self, _switch: u32, _packet: &Packet) -> &[u8] {
-        &[]
-    }
-
-    /// The lane of `packet` at an output the switch chose.
-    fn lane(&self, _switch: u32, _input: u8, lane: u8, _output: u8, _packet: &Packet) -> u8 {
-        lane
-    }
-}
+index!(
+    /// A switch and a LID.
+    EntryIndex
+);
+index!(
+    /// A switch, as the fabric numbers them.
+    SwitchIndex
+);
+index!(
+    /// An input and an output of a switch.
+    PairIndex
+);
+index!(
+    /// A list of outputs.
+    GroupIndex
+);
+index!(
+    /// Two coordinates in one dimension.
+    StepIndex
+);
+index!(
+    /// A rank, where forwarding is by rule.
+    RankIndex
+);
 
 /// LFT and SL2VL.
 pub(crate) struct TableForwarder {
-    lft: Records<u8>,
+    lft: Records<EntryIndex, u8>,
     columns: u32,
     /// SL → lane where all switches agree and neither port matters.
     uniform: Option<[u8; 16]>,
-    sl_to_vl: Records<[u8; 16]>,
+    sl_to_vl: Records<PairIndex, [u8; 16]>,
     /// Per switch: where its rows begin in `sl_to_vl` and how many ports it has.
-    rows: Records<(u32, u32)>,
+    rows: Records<SwitchIndex, (u32, u32)>,
 }
 
 impl TableForwarder {
@@ -105,16 +105,16 @@ impl TableForwarder {
         if let Some(row) = &self.uniform {
             return row[sl];
         }
-        let (base, ports) = self.rows[switch];
+        let (base, ports) = self.rows[SwitchIndex(switch)];
         let row = base + u32::from(input) * ports + u32::from(output);
-        self.sl_to_vl[row][sl]
+        self.sl_to_vl[PairIndex(row)][sl]
     }
 }
 
 impl Forwarder for TableForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
-        let output = self.lft[switch * self.columns + packet.dlid];
+        let output = self.lft[EntryIndex(switch * self.columns + packet.dlid)];
         (output, self.sl_to_vl(switch, input, output, packet.sl))
     }
 
@@ -128,15 +128,14 @@ impl Forwarder for TableForwarder {
 pub(crate) struct AdaptiveForwarder {
     tables: TableForwarder,
     /// Index into `lists` by switch and LID.
-    group: Records<u32>,
+    group: Records<EntryIndex, GroupIndex>,
     /// Outputs, each list once a switch; the first list is empty.
-    lists: Records<Box<[u8]>>,
+    lists: Records<GroupIndex, Box<[u8]>>,
 }
 
 impl AdaptiveForwarder {
     /// The subnet's tables and `groups` in the form the hot loop reads.
-    pub(crate) fn new(fabric: &Fabric, subnet: &Subnet, groups: &AdaptiveGroups) -> Self {
-        let tables = TableForwarder::new(fabric, subnet);
+    pub(crate) fn new(tables: TableForwarder, subnet: &Subnet, groups: &AdaptiveGroups) -> Self {
         let (mut group, mut lists) = (Vec::new(), vec![Box::default()]);
         for row in 0..subnet.tables.switches().len() {
             let first = lists.len() as u32;
@@ -146,7 +145,7 @@ impl AdaptiveForwarder {
                 let lid = Lid::new(lid as u16)?;
                 groups.group(row, lid).map(|group| first + u32::from(group))
             };
-            group.extend((0..tables.columns).map(|lid| number(lid).unwrap_or(0)));
+            group.extend((0..tables.columns).map(|lid| GroupIndex(number(lid).unwrap_or(0))));
         }
         AdaptiveForwarder { tables, group: group.into(), lists: lists.into() }
     }
@@ -167,40 +166,12 @@ impl Forwarder for AdaptiveForwarder {
 
     #[inline(always)]
     fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
-        &self.lists[self.group[switch * self.tables.columns + packet.dlid]]
+        &self.lists[self.group[EntryIndex(switch * self.tables.columns + packet.dlid)]]
     }
 
     #[inline(always)]
     fn lane(&self, switch: u32, input: u8, _: u8, output: u8, packet: &Packet) -> u8 {
         self.tables.sl_to_vl(switch, input, output, packet.sl)
-    }
-}
-
-/// Any forwarder, in switches with virtual output queues.
-pub(crate) struct WithVoq<F>(pub(crate) F);
-
-impl<F: Forwarder> Forwarder for WithVoq<F> {
-    const ADAPTIVE: bool = F::ADAPTIVE;
-    const VOQ: bool = true;
-
-    #[inline(always)]
-    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
-        self.0.route(switch, input, lane, packet)
-    }
-
-    #[inline(always)]
-    fn hint(&self, dlid: u32) -> u64 {
-        self.0.hint(dlid)
-    }
-
-    #[inline(always)]
-    fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
-        self.0.choices(switch, packet)
-    }
-
-    #[inline(always)]
-    fn lane(&self, switch: u32, input: u8, lane: u8, output: u8, packet: &Packet) -> u8 {
-        self.0.lane(switch, input, lane, output, packet)
     }
 }
 
@@ -236,11 +207,11 @@ pub(crate) struct GridForwarder {
     rings: [Ring; 8],
     /// The step from coordinate a towards b, in each dimension: `MINUS` and `WRAPS_AT`, and from
     /// bit `OTHER_AT` on the same for half of the switches.
-    steps: Records<u8>,
+    steps: Records<StepIndex, u8>,
     /// Coordinates of each switch, one byte a dimension from the lowest byte on.
-    coords: Records<u64>,
+    coords: Records<SwitchIndex, u64>,
     /// Switch index and output of each rank.
-    hosts: Records<(u32, u8)>,
+    hosts: Records<RankIndex, (u32, u8)>,
 }
 
 impl GridForwarder {
@@ -306,14 +277,14 @@ fn check_cables(
 impl Forwarder for GridForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
-        let (here, there) = (self.coords[switch], packet.hint);
+        let (here, there) = (self.coords[SwitchIndex(switch)], packet.hint);
         if here == there {
-            return (self.hosts[packet.dlid].1, 0);
+            return (self.hosts[RankIndex(packet.dlid)].1, 0);
         }
         let dim = (here ^ there).trailing_zeros() / 8;
         let (a, b) = ((here >> (8 * dim)) as u8, (there >> (8 * dim)) as u8);
         let ring = &self.rings[dim as usize % 8];
-        let step = self.steps[ring.steps_at + u32::from(a) * ring.k + u32::from(b)];
+        let step = self.steps[StepIndex(ring.steps_at + u32::from(a) * ring.k + u32::from(b))];
         // A tie: half of the switches of every ring go each way.
         let way = step >> (OTHER_AT * ((switch ^ (switch >> 5)) & 1));
         let (minus, wrap) = (way & MINUS, way >> WRAPS_AT & 1);
@@ -324,6 +295,6 @@ impl Forwarder for GridForwarder {
 
     #[inline(always)]
     fn hint(&self, dlid: u32) -> u64 {
-        self.coords[self.hosts[dlid].0]
+        self.coords[SwitchIndex(self.hosts[RankIndex(dlid)].0)]
     }
 }

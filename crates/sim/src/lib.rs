@@ -4,37 +4,49 @@
 //! Entry point: [`Simulation::new`] with a [`Setup`], then [`Simulation::run_until`] as often as
 //! wanted, then [`Simulation::finish`].
 
-mod adapter;
-mod adaptive;
-mod arbiter;
-mod control;
-mod credits;
-mod deadlock;
-mod engine;
-mod forward;
-mod hosts;
-mod invariants;
-mod list;
-mod network;
-mod observe;
-mod outcome;
+// From the bottom up: each module imports from those above it in this list alone
+// (crates/cli/tests/tidy.rs).
+mod error;
 mod port_set;
 pub mod preset;
 pub mod ranges;
-mod ranks;
 mod records;
-mod simulation;
+mod list;
+mod hosts;
+mod packet;
+mod outcome;
+mod queue;
+mod port;
+mod mail;
+mod arbiter;
+mod model;
+mod recorder;
+mod network;
+mod forward;
+mod addressing;
 mod switch;
-mod voq;
-mod wheel;
+mod control;
+mod adapter;
+mod ranks;
+mod cabling;
+mod partition;
+mod deadlock;
+mod invariants;
+mod barrier;
+mod setup;
+mod windows;
+mod simulation;
 
-pub use control::{ControlRecord, FlowControl, Mechanisms};
+pub use adapter::GroupSettings;
+pub use control::Mechanisms;
+pub use error::SetupError;
 pub use forward::Forwarding;
 pub use hosts::Hosts;
-pub use observe::Recording;
 pub use outcome::{
-    ChannelRecord, Deadlock, Ending, FlowRecord, GroupSlice, Outcome, Totals, WaitingBuffer,
+    ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, Outcome,
+    PacketKind, Tapped, Totals, WaitingBuffer,
 };
 pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
-pub use simulation::{GroupSettings, Setup, SetupError, Simulation, Status, queue_width_log2};
-pub use voq::voq_bytes;
+pub use recorder::Recording;
+pub use setup::{Division, Setup, Status, queue_width_log2, voq_bytes};
+pub use simulation::Simulation;

@@ -1,56 +1,37 @@
 //! Lists threaded through records by a `next` field: a queue costs eight bytes and no allocation.
 
-use crate::adapter::{Message, SendQueue};
-use crate::network::{NIL, Packet};
-use crate::records::Records;
+use crate::records::{RecordIndex, Records};
 
 /// A record that can be in one list at a time.
-pub(crate) trait Linked {
+pub(crate) trait Linked<I> {
     /// The record after this one.
-    fn next(&mut self) -> &mut u32;
-}
-
-impl Linked for Packet {
-    #[inline(always)]
-    fn next(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-}
-
-impl Linked for Message {
-    #[inline(always)]
-    fn next(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-}
-
-impl Linked for SendQueue {
-    #[inline(always)]
-    fn next(&mut self) -> &mut u32 {
-        &mut self.next
-    }
+    fn next(&mut self) -> &mut I;
 }
 
 /// The first and the last record of a list; `tail` means nothing when it is empty.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct List {
-    pub(crate) head: u32,
-    tail: u32,
+pub(crate) struct List<I> {
+    pub(crate) head: I,
+    tail: I,
 }
 
-impl List {
-    pub(crate) const EMPTY: List = List { head: NIL, tail: NIL };
-
+impl<I: RecordIndex + From<u32> + PartialEq> List<I> {
+    /// A list without records.
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.head == NIL
+    pub(crate) fn empty() -> Self {
+        List { head: I::from(u32::MAX), tail: I::from(u32::MAX) }
     }
 
     #[inline(always)]
-    pub(crate) fn push_back<T: Linked>(&mut self, records: &mut Records<T>, id: u32) {
-        *records[id].next() = NIL;
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == I::from(u32::MAX)
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_back<T: Linked<I>>(&mut self, records: &mut Records<I, T>, id: I) {
+        *records[id].next() = I::from(u32::MAX);
         let last = std::mem::replace(&mut self.tail, id);
-        if self.head == NIL {
+        if self.is_empty() {
             self.head = id;
         } else {
             *records[last].next() = id;
@@ -58,21 +39,21 @@ impl List {
     }
 
     #[inline(always)]
-    pub(crate) fn push_front<T: Linked>(&mut self, records: &mut Records<T>, id: u32) {
+    pub(crate) fn push_front<T: Linked<I>>(&mut self, records: &mut Records<I, T>, id: I) {
         *records[id].next() = self.head;
-        if self.head == NIL {
+        if self.is_empty() {
             self.tail = id;
         }
         self.head = id;
     }
 
     #[inline(always)]
-    pub(crate) fn pop_front<T: Linked>(&mut self, records: &mut Records<T>) -> Option<u32> {
+    pub(crate) fn pop_front<T: Linked<I>>(&mut self, records: &mut Records<I, T>) -> Option<I> {
         let id = self.head;
-        if id == NIL {
+        if self.is_empty() {
             return None;
         }
-        self.head = std::mem::replace(records[id].next(), NIL);
+        self.head = std::mem::replace(records[id].next(), I::from(u32::MAX));
         Some(id)
     }
 }

@@ -1,335 +1,480 @@
-//! The state of links, buffers and packets: one record per port, all ports of a switch together.
+//! The room below all others: the time, links, buffers and credits of one partition, the packets
+//! in them, and what is still to happen.
 
+use crate::arbiter::Arbitration;
+use crate::mail::{FarEnd, Mail};
+use crate::model::{Model, Observer};
+use crate::outcome::Totals;
+use crate::packet::{Envelope, EnvelopeIndex, Packet, PacketIndex};
+use crate::port::{ClassNumber, LinkClass, NEVER, Port, PortIndex, Return};
 use crate::port_set::PortSet;
-use crate::simulation::Setup;
-use crate::{Hosts, Parameters};
-use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{LinkRate, PortNumber, wire};
-use clearlane_workload::Rank;
+use crate::queue::{Address, Event, Kind, Queue};
+use crate::records::{Records, Slab, index};
+use clearlane_ib::LinkRate;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
-/// No packet, no port.
-pub(crate) const NIL: u32 = u32::MAX;
-/// A time that never comes.
-pub(crate) const NEVER: u64 = u64::MAX;
+index!(
+    /// A home of this partition: a switch and the adapters plugged into it.
+    HomeIndex
+);
+index!(
+    /// A cut cable, seen from here.
+    CutIndex
+);
 
-/// An acknowledgement, not data.
-pub(crate) const ACK: u8 = 1;
-/// The last packet of its message.
-pub(crate) const LAST: u8 = 2;
-/// The destination's program is told when the message is complete.
-pub(crate) const TOLD: u8 = 4;
-/// The queue pair is a reliable connection.
-pub(crate) const RELIABLE: u8 = 8;
-/// Forward explicit congestion notification: a switch has marked it (IBA vol. 1, A10).
-pub(crate) const FECN: u8 = 16;
-/// Backward explicit congestion notification: an ACK or a CNP tells the source, here the mechanism
-/// that decides when packets are injected.
-pub(crate) const BECN_WHEN: u8 = 32;
-/// A congestion notification packet.
-pub(crate) const CNP: u8 = 64;
-/// Backward explicit congestion notification for the mechanism that decides on paths.
-pub(crate) const BECN_WHICH: u8 = 128;
-/// Either of the two.
-pub(crate) const BECN: u8 = BECN_WHEN | BECN_WHICH;
-
-/// No route yet: port numbers end at 254, and outputs count from 0.
-pub(crate) const UNROUTED: (u8, u8) = (255, 0);
-
-/// A packet under way, with what its headers carry (IBA vol. 1, 5.2).
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct Packet {
-    /// The next packet in the same buffer.
-    pub(crate) next: u32,
-    /// Destination LID; the destination's rank where forwarding is by rule.
-    pub(crate) dlid: u32,
-    /// Source LID, likewise.
-    pub(crate) slid: u32,
-    /// Rank that sent it.
-    pub(crate) source: u32,
-    /// Number of the queue pair, an ACK and a CNP carry that of the request; of a datagram the
-    /// flow, if there are mechanisms.
-    pub(crate) queue_pair: u32,
-    /// Packet sequence number of the queue pair; of an ACK, that of the packet acknowledged.
-    pub(crate) psn: u32,
-    /// Message it is part of.
-    pub(crate) message: u32,
-    /// Bytes on the wire.
-    pub(crate) bytes: u16,
-    /// Bytes of payload.
-    pub(crate) payload: u16,
-    /// Credits it takes in a buffer.
-    pub(crate) credits: u16,
-    /// Flow group.
-    pub(crate) group: u16,
-    /// Service level.
-    pub(crate) sl: u8,
-    /// `ACK` to `BECN_WHICH`.
-    pub(crate) flags: u8,
-    /// When its message was posted.
-    pub(crate) born: u64,
-    /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up.
-    pub(crate) route: (u8, u8),
-    /// The destination as the forwarder knows it.
-    pub(crate) hint: u64,
-    /// When its tail has arrived where it is; kept only where links differ in speed.
-    pub(crate) tail: u64,
+/// Where a home's ports and adapters are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Home {
+    /// Its first port: that of number 1 of the switch. Those of the adapters follow the switch's.
+    pub(crate) first: PortIndex,
+    /// The slot of its first adapter.
+    pub(crate) first_slot: u32,
+    /// Ports of the switch.
+    pub(crate) switch_ports: u16,
 }
 
-/// Returned credits that have not arrived yet fit in the record if they are no more than this.
-pub(crate) const RING: usize = 3;
-/// No return in this place of a ring.
-pub(crate) const NO_RETURN: u64 = u64::MAX;
-
-/// What a port's link leads to.
+/// Parameters of links and buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Switch to switch, or a switch port without a cable.
-    Inner,
-    /// Switch to host.
-    Exit,
-    /// Host to switch.
-    Host,
-}
-
-/// Links of one kind and rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct LinkClass {
-    /// What the link leads to.
-    pub(crate) kind: Kind,
-    /// Rate of the link.
-    pub(crate) rate: LinkRate,
-    /// From grant to the head being arbitrable at the peer, in ps.
+pub(crate) struct Links {
+    /// From the tail leaving one end to its being at the other, in ps.
+    pub(crate) cable_delay: u64,
+    /// Cable and credit announcement.
+    pub(crate) credit_delay: u64,
+    /// Rate of the crossbar in hundredths of the output's.
+    pub(crate) speedup: u32,
+    /// Credits of an empty buffer.
+    pub(crate) capacity: u16,
+    /// Whether the arrival of tails is followed: links of several rates, or a crossbar faster than
+    /// they are.
+    pub(crate) mixed: bool,
+    /// Whether credits of a lane return in the order of time: with one queue a lane they do.
+    pub(crate) in_order: bool,
+    /// The fastest link between switches; nothing if there is none.
+    pub(crate) fastest: Option<LinkRate>,
+    /// From a grant to the head being arbitrable at the next switch.
     pub(crate) flight: u64,
 }
 
-/// A port: its transmitter and its receive buffers. Of the order of fields only this matters: with
-/// two lanes and up to 16 ports a switch it is two cache lines, and what an arrival and a grant
-/// read comes first.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Port<B, const V: usize> {
-    /// When the transmitter has finished the packet it sends.
-    pub(crate) free_at: u64,
-    /// When it is to be looked at next; `NEVER` if nobody waits.
-    pub(crate) wake_at: u64,
-    /// Receiving, by lane: when the head may be forwarded: routed, and its predecessor gone.
-    pub(crate) ready: [u64; V],
-    /// Sending, by lane: input ports whose head wants this lane.
-    pub(crate) waiters: [B; V],
-    /// The port at the other end.
-    pub(crate) peer: u32,
-    /// Switch index, or rank of a host.
-    pub(crate) node: u32,
-    /// Lanes with waiters (a switch) or blocked for credits (a host).
-    pub(crate) waiting: u16,
-    /// Lanes of which further returns wait in the engine's overflow list.
-    pub(crate) overflow: u16,
-    /// Sending, by lane: credits in hand.
-    pub(crate) credits: [u16; V],
-    /// Receiving, by lane: credits the head takes.
-    pub(crate) need: [u16; V],
-    /// Receiving, by lane: output port the head wants, counted from 0.
-    pub(crate) output: [u8; V],
-    /// Receiving, by lane: lane it wants there.
-    pub(crate) lane: [u8; V],
-    /// Sending, by lane: the input port after the one served last.
-    pub(crate) turn: [u8; V],
-    /// Port number − 1.
-    pub(crate) local: u8,
-    /// Index of the link's class.
-    pub(crate) class: u8,
-    /// Sending, by lane: returned credits under way as `time << 16 | credits`, in the order of
-    /// time; `NO_RETURN` from the first free place on.
-    pub(crate) ring: [[u64; RING]; V],
-    /// Receiving, by lane: the packet at the head, `NIL` if empty.
-    pub(crate) head: [u32; V],
-    /// Receiving, by lane: the packet at the end.
-    pub(crate) tail: [u32; V],
-}
-
-impl<B, const V: usize> Port<B, V> {
-    /// The index of the first port of the node whose port `index` this is.
+impl Links {
+    /// How long a packet of `busy` ps on the link takes to leave its buffer through the crossbar.
     #[inline(always)]
-    pub(crate) fn base(&self, index: u32) -> u32 {
-        index - u32::from(self.local)
+    pub(crate) fn crossing(&self, busy: u64) -> u64 {
+        // Later than now, however fast: what a grant does is not seen at its own instant.
+        (busy * 100 / u64::from(self.speedup)).max(1)
+    }
+
+    /// The least time after which anything done at one home is seen at another, while no packet is
+    /// shorter than `shortest` bytes.
+    pub(crate) fn lookahead(&self, shortest: u32) -> u64 {
+        let Some(rate) = self.fastest else { return NEVER };
+        let left = self.crossing(rate.serialisation(u64::from(shortest)));
+        self.flight.min(left + self.credit_delay).max(1)
     }
 }
 
-/// Ports of all switches by switch and number, then one port per rank.
-pub(crate) struct Network<B, const V: usize> {
+/// The network of an instance.
+pub(crate) type NetworkOf<M, const V: usize> =
+    Network<<M as Model>::Ports, <M as Model>::Observer, V>;
+
+/// See the module.
+pub(crate) struct Network<B, O, const V: usize> {
+    pub(crate) now: u64,
+    /// The time every home has reached: where the window begins.
+    pub(crate) floor: u64,
+    /// The last time anything was done that a result shows.
+    pub(crate) last_effect: u64,
+    /// The home being served, and its first port.
+    home: u32,
+    base: PortIndex,
+    pub(crate) homes: Records<HomeIndex, Home>,
+    pub(crate) ports: Records<PortIndex, Port<B, V>>,
+    pub(crate) classes: Records<ClassNumber, LinkClass>,
+    pub(crate) links: Links,
+    pub(crate) arbitration: Arbitration,
+    pub(crate) packets: Slab<PacketIndex, Packet>,
+    /// When a packet's tail has arrived where it is; only where links are mixed.
+    pub(crate) tails: Records<PacketIndex, u64>,
+    pub(crate) envelopes: Slab<EnvelopeIndex, Envelope>,
+    pub(crate) queue: Queue,
+    pub(crate) observer: O,
+    pub(crate) totals: Totals,
+    /// Outputs and adapters of the home being served to arbitrate at this instant.
+    pub(crate) dirty: Vec<PortIndex>,
+    /// Bytes of the shortest packet so far.
+    pub(crate) shortest: u32,
+    /// Returned credits beyond a lane's ring.
+    pub(crate) overflow: FxHashMap<(PortIndex, u8), VecDeque<Return>>,
+    far_ends: Records<CutIndex, FarEnd>,
+    /// Mail of this window by partition.
+    pub(crate) outbox: Vec<Vec<Mail>>,
+}
+
+/// What a network is made of at first.
+pub(crate) struct Parts<B, const V: usize> {
+    pub(crate) homes: Vec<Home>,
     pub(crate) ports: Vec<Port<B, V>>,
     pub(crate) classes: Vec<LinkClass>,
-    pub(crate) places: Places,
-    /// Index of the first host port.
-    pub(crate) hosts_at: u32,
-    /// Whether links differ in rate, so that a packet's tail may hold up its head.
-    pub(crate) mixed: bool,
-    /// Credits of an empty buffer.
-    pub(crate) capacity: u16,
+    pub(crate) links: Links,
+    pub(crate) far_ends: Vec<FarEnd>,
+    pub(crate) partitions: usize,
 }
 
-/// Where the ports of a network are in the fabric.
-pub(crate) struct Places {
-    /// By switch index: its first port and its node.
-    switches: Vec<(u32, NodeId)>,
-    /// The names of all switches one after the other, and where each ends: reports of faults and
-    /// deadlocks need few of them, and a string each would be a tenth of all memory.
-    names: String,
-    name_ends: Vec<u32>,
-    /// By rank.
-    hosts: Vec<Endpoint>,
-    hosts_at: u32,
-}
-
-impl Places {
-    /// Node and number of the port with this index.
-    pub(crate) fn end(&self, port: u32) -> Endpoint {
-        if port >= self.hosts_at {
-            return self.hosts[(port - self.hosts_at) as usize];
+impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
+    /// The network at rest.
+    pub(crate) fn new(
+        parts: Parts<B, V>,
+        arbitration: Arbitration,
+        observer: O,
+        width_log2: u32,
+    ) -> Self {
+        let homes = parts.homes.len() as u32;
+        let lookahead = parts.links.lookahead(u32::MAX);
+        Network {
+            now: 0,
+            floor: 0,
+            last_effect: 0,
+            home: 0,
+            base: PortIndex(0),
+            homes: parts.homes.into(),
+            ports: parts.ports.into(),
+            classes: parts.classes.into(),
+            links: parts.links,
+            arbitration,
+            packets: Slab::default(),
+            tails: Records::default(),
+            envelopes: Slab::default(),
+            queue: Queue::new(width_log2, homes, lookahead),
+            observer,
+            totals: Totals::default(),
+            dirty: Vec::new(),
+            shortest: u32::MAX,
+            overflow: FxHashMap::default(),
+            far_ends: parts.far_ends.into(),
+            outbox: vec![Vec::new(); parts.partitions],
         }
-        let (first, node) = self.switches[self.switch(port)];
-        // A switch has at most 254 ports, so the number is one.
-        let number = PortNumber::new((port - first) as u8 + 1).unwrap_or(PortNumber::MANAGEMENT);
-        Endpoint { node, port: number }
     }
 
-    fn switch(&self, port: u32) -> usize {
-        self.switches.partition_point(|(first, _)| *first <= port) - 1
+    /// Turns to a home: from now on its ports may be woken and marked dirty.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, home: u32) {
+        self.home = home;
+        self.base = self.homes[HomeIndex(home)].first;
     }
 
-    /// Name of the switch the port belongs to; `host` for a host.
-    pub(crate) fn name(&self, port: u32) -> &str {
-        if port >= self.hosts_at {
-            return "host";
+    /// Number of the home being served.
+    #[inline(always)]
+    pub(crate) fn home(&self) -> u32 {
+        self.home
+    }
+
+    /// First port of the home being served.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> PortIndex {
+        self.base
+    }
+
+    /// The port at a place of the home being served.
+    #[inline(always)]
+    pub(crate) fn port(&self, place: u32) -> PortIndex {
+        self.base.plus(place)
+    }
+
+    /// The place of a port of the home being served.
+    #[inline(always)]
+    pub(crate) fn place(&self, port: PortIndex) -> u32 {
+        port.0 - self.base.0
+    }
+
+    #[inline(always)]
+    fn address(&self, port: PortIndex) -> Address {
+        Address::of(self.home, port.0 - self.base.0)
+    }
+
+    /// The port at an address of this partition.
+    #[inline(always)]
+    pub(crate) fn port_at(&self, address: Address) -> PortIndex {
+        self.homes[HomeIndex(address.home())].first.plus(address.place())
+    }
+
+    /// Asks for the record of a port that may be at the end of a cut cable.
+    #[inline(always)]
+    pub(crate) fn prefetch_peer(&self, address: Address) {
+        if self.is_here(address) {
+            self.ports.prefetch::<2>(self.port_at(address));
         }
-        let switch = self.switch(port);
-        let begin = switch.checked_sub(1).map_or(0, |before| self.name_ends[before]);
-        &self.names[begin as usize..self.name_ends[switch] as usize]
     }
-}
 
-impl<B: PortSet, const V: usize> Network<B, V> {
-    /// The network at rest: all buffers empty, all credits at the sender.
-    pub(crate) fn new(setup: &Setup<'_>, hosts: &Hosts) -> Self {
-        let (fabric, parameters) = (setup.fabric, &setup.parameters);
-        let capacity = (parameters.buffer.0 / u64::from(wire::CREDIT_UNIT)).min(65_535) as u16;
-        let mut network = Network {
-            ports: vec![],
-            classes: vec![],
-            places: Places {
-                switches: vec![],
-                names: String::new(),
-                name_ends: vec![],
-                hosts: hosts.ends().to_vec(),
-                hosts_at: 0,
-            },
-            hosts_at: 0,
-            mixed: false,
-            capacity,
-        };
-        let switches = || fabric.ids(NodeKind::Switch);
-        let ports: usize = switches().map(|s| usize::from(fabric.node(s).port_count())).sum();
-        network.ports.reserve_exact(ports + hosts.count());
-        let mut first_port = vec![NIL; fabric.nodes().len()];
-        for (index, switch) in switches().enumerate() {
-            let first = network.ports.len() as u32;
-            first_port[switch.index()] = first;
-            network.places.switches.push((first, switch));
-            network.places.names.push_str(&fabric.node(switch).name);
-            network.places.name_ends.push(network.places.names.len() as u32);
-            for local in 0..fabric.node(switch).port_count() {
-                network.ports.push(network.blank(index as u32, local));
+    #[inline(always)]
+    pub(crate) fn class(&self, port: PortIndex) -> &LinkClass {
+        &self.classes[self.ports[port].class]
+    }
+
+    /// Has a port of the home being served looked at in this instant's second phase.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, port: PortIndex) {
+        self.dirty.push(port);
+    }
+
+    /// Asks for a look at a port of the home being served at `time`, unless an earlier one is due.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, port: PortIndex, time: u64) {
+        let address = self.address(port);
+        self.wake_at(port, address, time);
+    }
+
+    #[inline(always)]
+    fn wake_at(&mut self, port: PortIndex, address: Address, time: u64) {
+        let wake_at = &mut self.ports[port].wake_at;
+        if time < *wake_at {
+            *wake_at = time;
+            let event = Event { time, address, kind: Kind::Wake, lane: 0, packet: 0 };
+            self.queue.push(event);
+        }
+    }
+
+    /// Has something happen at a port of the home being served.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, time: u64, port: PortIndex, kind: Kind, lane: u8, id: u32) {
+        let event = Event { time, address: self.address(port), kind, lane, packet: id };
+        self.queue.push(event);
+    }
+
+    /// The head of a packet will be arbitrable at `peer`.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, time: u64, peer: Address, lane: u8, id: PacketIndex) {
+        if self.is_here(peer) {
+            let event = Event { time, address: peer, kind: Kind::Arrive, lane, packet: id.0 };
+            self.queue.push(event);
+        } else {
+            self.post_packet(time, peer, lane, id);
+        }
+    }
+
+    #[inline(always)]
+    fn is_here(&self, address: Address) -> bool {
+        (address.home() as usize) < self.homes.len()
+    }
+
+    /// The other end of a cable that leads to another partition.
+    pub(crate) fn far_end(&self, address: Address) -> Option<FarEnd> {
+        let cut = address.home().checked_sub(self.homes.len() as u32)?;
+        Some(self.far_ends[CutIndex(cut)])
+    }
+
+    /// Puts mail for the port at the other end of a cut cable into the box of its partition.
+    #[inline(never)]
+    fn post_mail(&mut self, to: Address, mail: impl FnOnce(Address) -> Mail) {
+        if let Some(FarEnd { partition, address }) = self.far_end(to) {
+            self.outbox[partition as usize].push(mail(address));
+        }
+    }
+
+    #[inline(never)]
+    fn post_packet(&mut self, time: u64, peer: Address, lane: u8, id: PacketIndex) {
+        let mut packet = self.packets[id];
+        let envelope = self.take_envelope(&mut packet);
+        self.packets.remove(id);
+        self.post_mail(peer, |at| Mail::Packet { time, at, lane, packet, envelope });
+    }
+
+    fn take_envelope(&mut self, packet: &mut Packet) -> Option<Envelope> {
+        let index = std::mem::replace(&mut packet.envelope, EnvelopeIndex::NIL);
+        (index != EnvelopeIndex::NIL).then(|| {
+            self.envelopes.remove(index);
+            self.envelopes[index]
+        })
+    }
+
+    /// Takes in mail, between two windows.
+    pub(crate) fn take_in(&mut self, mail: &Mail) {
+        match *mail {
+            Mail::Packet { time, at, lane, mut packet, envelope } => {
+                if let Some(envelope) = envelope {
+                    packet.envelope = self.envelopes.insert(envelope);
+                }
+                let id = self.admit(packet);
+                self.send(time, at, lane, id);
+            }
+            Mail::Credits { time, at, lane, credits } => {
+                self.return_credits(time, at, lane, credits);
             }
         }
-        network.hosts_at = network.ports.len() as u32;
-        network.places.hosts_at = network.hosts_at;
-        for rank in 0..hosts.count() as u32 {
-            network.ports.push(network.blank(rank, 0));
-        }
-        network.connect(fabric, hosts, &first_port, parameters);
-        network
     }
 
-    fn blank(&self, node: u32, local: u8) -> Port<B, V> {
-        Port {
-            free_at: 0,
-            wake_at: NEVER,
-            ready: [0; V],
-            waiters: [B::EMPTY; V],
-            peer: NIL,
-            node,
-            waiting: 0,
-            overflow: 0,
-            credits: [self.capacity; V],
-            need: [0; V],
-            output: [0; V],
-            lane: [0; V],
-            turn: [0; V],
-            local,
-            class: 0,
-            ring: [[NO_RETURN; RING]; V],
-            head: [NIL; V],
-            tail: [NIL; V],
+    /// A packet record holding `packet`.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, packet: Packet) -> PacketIndex {
+        self.shortest = self.shortest.min(packet.bytes.into());
+        let id = self.packets.insert(packet);
+        if self.links.mixed && id.0 as usize >= self.tails.len() {
+            self.tails.push(0);
+        }
+        id
+    }
+
+    /// Credits for space freed in a buffer reach the port that fills it at `time`. Who waits for
+    /// them looks then.
+    #[inline(always)]
+    pub(crate) fn return_credits(&mut self, time: u64, to: Address, lane: u8, credits: u16) {
+        if !self.is_here(to) {
+            return self.post_mail(to, |at| Mail::Credits { time, at, lane, credits });
+        }
+        let port = self.port_at(to);
+        let entry = Return::new(time, credits);
+        let in_order = self.links.in_order;
+        let record = &mut self.ports[port];
+        let overflow = record.overflow;
+        let of = record.lane_mut(lane);
+        // The port's own time is not known here; that of all homes is.
+        if of.ring[2] != Return::NONE && of.ring[0].due() <= self.floor {
+            of.credits += take_first(&mut of.ring);
+        }
+        if !in_order || of.ring[2] != Return::NONE || overflow != 0 {
+            self.insert_return(port, lane, entry);
+        } else {
+            let place = usize::from(of.ring[0] != Return::NONE)
+                + usize::from(of.ring[1] != Return::NONE);
+            of.ring[place] = entry;
+        }
+        let record = &self.ports[port];
+        if record.waiting >> lane & 1 == 1 {
+            let when = time.max(record.free_at);
+            self.wake_at(port, to, when);
         }
     }
 
-    fn connect(&mut self, fabric: &Fabric, hosts: &Hosts, first: &[u32], parameters: &Parameters) {
-        let forced = parameters.link_rate.and_then(LinkRate::from_bits);
-        let at = |end: Endpoint| first[end.node.index()] + u32::from(end.port.value()) - 1;
-        let mut rates = std::collections::BTreeSet::new();
-        let flight = parameters.cable_delay.0 + parameters.switch_delay.0;
-        let class = |kind, rate| LinkClass { kind, rate, flight };
-        // The class of ports without a cable.
-        let slowest = LinkRate::of(clearlane_ib::LinkWidth::X1, clearlane_ib::LinkSpeed::Sdr);
-        self.class(class(Kind::Inner, slowest));
-        for link in fabric.links() {
-            let switches =
-                fabric.node(link.a.node).is_switch() && fabric.node(link.b.node).is_switch();
-            if switches {
-                let rate = forced.unwrap_or(link.rate());
-                rates.insert(rate);
-                let inner = self.class(class(Kind::Inner, rate));
-                self.join((at(link.a), inner), (at(link.b), inner));
+    /// A return for which the ring has no room, or one that need not come in the order of its
+    /// time, because packets leave one buffer side by side: it is put in order.
+    #[inline(never)]
+    fn insert_return(&mut self, port: PortIndex, lane: u8, mut entry: Return) {
+        if self.ports[port].overflow >> lane & 1 == 1 {
+            // What waits beyond the ring comes before it has room again.
+            self.refill(port, lane, self.floor);
+        }
+        for place in &mut self.ports[port].lane_mut(lane).ring {
+            if entry < *place {
+                std::mem::swap(place, &mut entry);
             }
         }
-        for rank in 0..hosts.count() as u32 {
-            // Hosts::of keeps only adapter ports cabled to a switch.
-            let Some(peer) = fabric.peer(hosts.end(Rank(rank))) else { continue };
-            let rate = hosts.rate(Rank(rank), parameters);
-            rates.insert(rate);
-            let host = self.class(class(Kind::Host, rate));
-            let exit = self.class(class(Kind::Exit, rate));
-            self.join((self.hosts_at + rank, host), (at(peer), exit));
+        if entry == Return::NONE {
+            return;
         }
-        self.mixed = rates.len() > 1;
+        self.ports[port].overflow |= 1 << lane;
+        let list = self.overflow.entry((port, lane)).or_default();
+        list.insert(list.partition_point(|known| *known <= entry), entry);
     }
 
-    /// The index of a class. There are at most three for each of the 45 rates of a cable.
-    fn class(&mut self, class: LinkClass) -> u8 {
-        let known = self.classes.iter().position(|known| *known == class);
-        known.unwrap_or_else(|| {
-            self.classes.push(class);
-            self.classes.len() - 1
-        }) as u8
+    /// Moves returns from the overflow list into the ring, the oldest first; those due by `now`
+    /// become credits.
+    #[inline(never)]
+    fn refill(&mut self, port: PortIndex, lane: u8, now: u64) {
+        let record = &mut self.ports[port];
+        let Some(list) = self.overflow.get_mut(&(port, lane)) else { return };
+        while let Some(entry) = list.front().copied() {
+            let of = record.lane_mut(lane);
+            match of.ring.iter().position(|entry| *entry == Return::NONE) {
+                Some(0) if entry.due() <= now => of.credits += entry.credits(),
+                Some(place) => of.ring[place] = entry,
+                None => return,
+            }
+            list.pop_front();
+        }
+        record.overflow &= !(1 << lane);
     }
 
-    fn join(&mut self, (a, a_class): (u32, u8), (b, b_class): (u32, u8)) {
-        for (port, peer, class) in [(a, b, a_class), (b, a, b_class)] {
-            let port = &mut self.ports[port as usize];
-            (port.peer, port.class) = (peer, class);
+    /// Takes in the returned credits that have arrived at a port of the home being served, and
+    /// says whether they suffice.
+    #[inline(always)]
+    pub(crate) fn has_credits(&mut self, port: PortIndex, lane: u8, need: u16) -> bool {
+        let now = self.now;
+        let record = &mut self.ports[port];
+        let overflow = record.overflow >> lane & 1 == 1;
+        let of = record.lane_mut(lane);
+        while of.ring[0].due() <= now {
+            of.credits += take_first(&mut of.ring);
         }
+        if overflow {
+            self.refill(port, lane, now);
+            return self.ports[port].lane(lane).credits >= need;
+        }
+        of.credits >= need
+    }
+
+    /// Credits a lane has at this instant.
+    pub(crate) fn credits_now(&self, port: PortIndex, lane: u8) -> u16 {
+        let record = &self.ports[port];
+        let of = record.lane(lane);
+        let arrived = |entry: &&Return| entry.due() <= self.now;
+        let returned = of.ring.iter().take_while(arrived).map(|entry| entry.credits());
+        let mut credits = of.credits + returned.sum::<u16>();
+        if record.overflow >> lane & 1 == 1 {
+            let list = self.overflow.get(&(port, lane)).into_iter().flatten();
+            credits += list.take_while(arrived).map(|entry| entry.credits()).sum::<u16>();
+        }
+        credits
+    }
+
+    /// When there will be `need` credits if no further one is returned; `NEVER` if there will not.
+    #[inline(always)]
+    pub(crate) fn credits_at(&self, port: PortIndex, lane: u8, need: u16) -> u64 {
+        let record = &self.ports[port];
+        let of = record.lane(lane);
+        let mut credits = of.credits;
+        for entry in of.ring {
+            if entry == Return::NONE {
+                break;
+            }
+            credits += entry.credits();
+            if credits >= need {
+                return entry.due();
+            }
+        }
+        if record.overflow >> lane & 1 == 1 {
+            for entry in self.overflow.get(&(port, lane)).into_iter().flatten() {
+                credits += entry.credits();
+                if credits >= need {
+                    return entry.due();
+                }
+            }
+        }
+        NEVER
+    }
+
+    /// Nothing can go: a port of the home being served is looked at again at `earliest`; `stalled`
+    /// if for want of credits.
+    pub(crate) fn hold(&mut self, port: PortIndex, stalled: bool, earliest: u64) {
+        if O::ON && stalled {
+            self.observer.on_credit_stalled(self.now, port);
+        }
+        if earliest != NEVER {
+            self.wake(port, earliest);
+        }
+    }
+
+    /// A data packet is in the memory of a host at `at`.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, to: clearlane_workload::Rank, id: PacketIndex, at: u64, last: bool) {
+        self.totals.packets_delivered += 1;
+        self.totals.messages_delivered += u64::from(last);
+        self.last_effect = self.last_effect.max(at);
+        if O::ON {
+            self.observer.on_delivered(at, &self.packets[id], to, last);
+        }
+        self.packets.remove(id);
+    }
+
+    /// The packets of a list from `head` on.
+    pub(crate) fn chain(&self, head: PacketIndex) -> impl Iterator<Item = PacketIndex> + '_ {
+        let some = |id: PacketIndex| (id != PacketIndex::NIL).then_some(id);
+        std::iter::successors(some(head), move |id| some(self.packets[*id].next))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_of_a_torus_is_two_cache_lines() {
-        assert_eq!(size_of::<Port<u16, 2>>(), 128);
-        assert_eq!(size_of::<Port<u64, 1>>(), 128);
-        assert_eq!(size_of::<Packet>(), 64);
-    }
+/// Takes the first return out of a ring.
+#[inline(always)]
+fn take_first(ring: &mut [Return; crate::port::RING]) -> u16 {
+    let [first, rest @ ..] = *ring;
+    *ring = [rest[0], rest[1], Return::NONE];
+    first.credits()
 }

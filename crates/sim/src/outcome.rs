@@ -1,6 +1,6 @@
 //! What a simulation found out, in integers: nothing here depends on the order of events.
 
-use crate::control::ControlRecord;
+use crate::packet::{ACK, BECN, CNP, FECN, RELIABLE, Packet};
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;
@@ -57,13 +57,14 @@ impl fmt::Display for Deadlock {
 }
 
 /// Totals of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     /// Grants at switch outputs of data packets, those to hosts included.
     pub packet_hops: u64,
     /// Grants at switch outputs of ACKs.
     pub ack_hops: u64,
-    /// Events taken from the queue.
+    /// Events taken from queues. No result: it differs with the number of partitions, and two
+    /// totals that differ in nothing else are equal.
     pub events: u64,
     /// Data packets that entered the network.
     pub packets_injected: u64,
@@ -88,6 +89,62 @@ pub struct Totals {
     /// Messages whose last packet has arrived.
     pub messages_delivered: u64,
 }
+
+impl Totals {
+    /// Adds those of another partition.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        let Totals {
+            packet_hops,
+            ack_hops,
+            events,
+            packets_injected,
+            packets_delivered,
+            acks_injected,
+            acks_delivered,
+            cnp_hops,
+            cnps_injected,
+            cnps_delivered,
+            packets_marked,
+            becns,
+            messages_posted,
+            messages_delivered,
+        } = other;
+        for (sum, part) in [
+            (&mut self.packet_hops, packet_hops),
+            (&mut self.ack_hops, ack_hops),
+            (&mut self.events, events),
+            (&mut self.packets_injected, packets_injected),
+            (&mut self.packets_delivered, packets_delivered),
+            (&mut self.acks_injected, acks_injected),
+            (&mut self.acks_delivered, acks_delivered),
+            (&mut self.cnp_hops, cnp_hops),
+            (&mut self.cnps_injected, cnps_injected),
+            (&mut self.cnps_delivered, cnps_delivered),
+            (&mut self.packets_marked, packets_marked),
+            (&mut self.becns, becns),
+            (&mut self.messages_posted, messages_posted),
+            (&mut self.messages_delivered, messages_delivered),
+        ] {
+            *sum += part;
+        }
+    }
+
+    /// Data packets, ACKs and CNPs in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let injected = self.packets_injected + self.acks_injected + self.cnps_injected;
+        injected - self.packets_delivered - self.acks_delivered - self.cnps_delivered
+    }
+}
+
+/// Totals are the same whatever their number of events: that follows how the run was divided.
+impl PartialEq for Totals {
+    fn eq(&self, other: &Self) -> bool {
+        let essence = |totals: &Totals| format!("{:?}", Totals { events: 0, ..*totals });
+        essence(self) == essence(other)
+    }
+}
+
+impl Eq for Totals {}
 
 /// One slice of time of a flow group.
 #[derive(Clone, Debug)]
@@ -148,7 +205,9 @@ pub struct ChannelRecord {
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
-    /// Simulated time.
+    /// Simulated time: as far as was asked for, or, of a run that came to its end before, when the
+    /// last thing happened: a packet complete in a host's memory, a step of a program, a timer of a
+    /// mechanism, a grant.
     pub duration: Picoseconds,
     /// Length of a slice of time; the last may be cut short by the end.
     pub slice: Picoseconds,
@@ -164,4 +223,119 @@ pub struct Outcome {
     pub channels: Vec<ChannelRecord>,
     /// What mechanisms did; empty without.
     pub control: ControlRecord,
+}
+
+/// All flows that had something to tell: a BECN, or a reactor that changed its mind.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ControlRecord {
+    /// By (group, source, destination, path). Empty if there were more than the recorder keeps.
+    pub flows: Vec<FlowControl>,
+    /// True if there were more.
+    pub dropped: bool,
+    /// What the flows take in the recorder.
+    pub(crate) bytes: u64,
+}
+
+/// One flow under mechanisms.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowControl {
+    /// Source.
+    pub source: Rank,
+    /// Destination.
+    pub destination: Rank,
+    /// Index of the flow group.
+    pub group: u16,
+    /// Path: LID offset.
+    pub path: u8,
+    /// BECNs that reached the source, on ACKs and in CNPs, by slice.
+    pub becns: Vec<u32>,
+    /// What the reactors show, by name: the value at the end of each slice; before the flow's first
+    /// message that of a reactor that has heard of nothing.
+    pub probes: Vec<(&'static str, Vec<u64>)>,
+}
+
+/// What a tap saw: the head of a packet coming in by a port, or a packet beginning to leave by it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Tapped {
+    /// When.
+    pub time: Picoseconds,
+    /// The port: index of its node in the fabric, and number.
+    pub node: u32,
+    /// Number of the port.
+    pub port: u8,
+    /// Lane.
+    pub vl: u8,
+    /// True of a packet that leaves, false of one that comes in.
+    pub granted: bool,
+    /// Source LID; where forwarding is by rule, the rank.
+    pub slid: u32,
+    /// Destination LID, likewise.
+    pub dlid: u32,
+    /// Service level.
+    pub sl: u8,
+    /// Bytes on the wire, from the LRH to the VCRC.
+    pub bytes: u16,
+    /// Bytes of payload.
+    pub payload: u16,
+    /// Packet sequence number; of an ACK that of the packet acknowledged, of a CNP 0.
+    pub psn: u32,
+    /// What kind of packet it is.
+    pub kind: PacketKind,
+    /// Forward explicit congestion notification.
+    pub fecn: bool,
+    /// Backward explicit congestion notification.
+    pub becn: bool,
+}
+
+/// What a packet is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PacketKind {
+    /// Data on a reliable connection.
+    RcData,
+    /// A datagram.
+    UdData,
+    /// Acknowledgement of a reliable connection.
+    Ack,
+    /// Congestion notification packet.
+    Cnp,
+}
+
+impl Tapped {
+    /// A packet at a port whose place in the fabric is filled in later.
+    pub(crate) fn new(now: u64, lane: u8, granted: bool, packet: &Packet) -> Self {
+        let kind = match packet.flags {
+            flags if flags & CNP != 0 => PacketKind::Cnp,
+            flags if flags & ACK != 0 => PacketKind::Ack,
+            flags if flags & RELIABLE != 0 => PacketKind::RcData,
+            _ => PacketKind::UdData,
+        };
+        Tapped {
+            time: Picoseconds(now),
+            node: 0,
+            port: 0,
+            vl: lane,
+            granted,
+            slid: packet.slid,
+            dlid: packet.dlid,
+            sl: packet.sl,
+            bytes: packet.bytes,
+            payload: packet.payload,
+            psn: packet.psn,
+            kind,
+            fecn: packet.flags & FECN != 0,
+            becn: packet.flags & BECN != 0,
+        }
+    }
+}
+
+/// What an observer of a partition hands out at the end.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub(crate) groups: Vec<Vec<GroupSlice>>,
+    pub(crate) flows: Vec<FlowRecord>,
+    /// What the flows take in the recorder.
+    pub(crate) flow_bytes: u64,
+    pub(crate) flows_dropped: bool,
+    /// By port of the partition.
+    pub(crate) channels: Vec<ChannelRecord>,
 }

@@ -1,18 +1,21 @@
-//! Programs in motion: they are stepped, their messages posted, their receives matched.
+//! Programs in motion: they are stepped, their messages posted, their receives matched. A rank has
+//! one CPU: what an operation costs it, no other operation has (the o of LogGP, Alexandrov et al.,
+//! SPAA 1995).
 
-use crate::adapter::Message;
-use crate::control::Control;
-use crate::control::FlowKey;
-use crate::engine::{Engine, STEP, key};
-use crate::forward::{Forwarder, Forwarding};
-use crate::network::NIL;
-use crate::observe::Observer;
+use crate::adapter::{Adapters, Post, Told};
+use crate::model::{Model, Observer};
+use crate::network::{Network, NetworkOf};
+use crate::port::PortIndex;
 use crate::port_set::PortSet;
-use crate::{Hosts, wheel};
-use clearlane_fabric::Fabric;
-use clearlane_ib::{Picoseconds, ServiceLevel, VirtualLane};
-use clearlane_subnet::PathSl;
-use clearlane_workload::{Event, Handle, Op, Rank, RankProgram};
+use crate::queue::Kind;
+use crate::records::{Records, index};
+use clearlane_ib::Picoseconds;
+use clearlane_workload::{Event, Handle, Op, RankProgram};
+
+index!(
+    /// A rank's place among those of the partition: its adapter's slot.
+    LocalRank
+);
 
 /// Operations a program may do at one event before its own clock is waited for.
 const BURST: u32 = 4096;
@@ -29,9 +32,9 @@ enum Waiting {
 }
 
 /// One rank.
-pub(crate) struct RankState {
+struct RankState {
     program: Box<dyn RankProgram>,
-    /// Never behind the engine's; every operation advances it by 1 ps.
+    /// When its CPU is free; every operation takes it for at least 1 ps.
     clock: u64,
     waiting: Waiting,
     next_handle: u32,
@@ -48,281 +51,275 @@ struct Matching {
     receives: Vec<(u32, u32, Handle)>,
     /// Messages that came before their receive.
     unexpected: Vec<(u32, u32)>,
+    /// Receives that have met their message and cost the CPU their overhead when waited for.
+    received: Vec<Handle>,
 }
 
 impl RankState {
-    pub(crate) fn new(program: Box<dyn RankProgram>) -> Self {
-        RankState {
+    fn matching(&mut self) -> &mut Matching {
+        self.matching.get_or_insert_default()
+    }
+
+    fn handle(&mut self) -> Handle {
+        self.next_handle = self.next_handle.wrapping_add(1);
+        Handle(self.next_handle)
+    }
+
+    /// Whether an operation is a receive, which costs the CPU when it is waited for.
+    fn takes_received(&mut self, handle: Handle) -> bool {
+        let received = &mut self.matching().received;
+        let found = received.iter().position(|known| *known == handle);
+        found.map(|index| received.swap_remove(index)).is_some()
+    }
+}
+
+/// The ranks of a partition, by the slot of their adapter.
+pub(crate) struct Ranks {
+    ranks: Records<LocalRank, RankState>,
+    send_overhead: u64,
+    receive_overhead: u64,
+}
+
+impl Ranks {
+    /// Ranks that have not begun.
+    pub(crate) fn new(
+        programs: Vec<Box<dyn RankProgram>>,
+        send_overhead: Picoseconds,
+        receive_overhead: Picoseconds,
+    ) -> Self {
+        let state = |program| RankState {
             program,
             clock: 0,
             waiting: Waiting::Step(Event::Start),
             next_handle: 0,
             matching: None,
+        };
+        Ranks {
+            ranks: programs.into_iter().map(state).collect::<Vec<_>>().into(),
+            send_overhead: send_overhead.0,
+            receive_overhead: receive_overhead.0,
         }
     }
 
-    fn matching(&mut self) -> &mut Matching {
-        self.matching.get_or_insert_default()
-    }
-}
-
-/// LIDs and service levels of ranks.
-pub(crate) struct Addressing {
-    lids: Vec<u32>,
-    /// Rows of the path SL table; empty where every path has the same.
-    rows: Vec<u32>,
-    path_sl: PathSl,
-    adapter_lanes: [VirtualLane; 16],
-}
-
-impl Addressing {
-    pub(crate) fn new(fabric: &Fabric, hosts: &Hosts, forwarding: Forwarding<'_>) -> Self {
-        let ranks = 0..hosts.count() as u32;
-        match forwarding {
-            Forwarding::Tables(subnet) => {
-                let lid = |rank| subnet.lids.base(hosts.end(Rank(rank)));
-                let row = |rank| {
-                    let peer = fabric.peer(hosts.end(Rank(rank)))?;
-                    subnet.tables.row_of(peer.node)
-                };
-                Addressing {
-                    // `check_tables` has seen a LID for every host and a switch at its port.
-                    lids: ranks
-                        .clone()
-                        .map(|r| lid(r).map_or(0, |(lid, _)| lid.value().into()))
-                        .collect(),
-                    rows: ranks.map(|rank| row(rank).unwrap_or(0) as u32).collect(),
-                    path_sl: subnet.path_sl.clone(),
-                    adapter_lanes: subnet.sl_to_vl.adapter,
-                }
-            }
-            Forwarding::DimensionOrder(_) => Addressing {
-                lids: ranks.clone().collect(),
-                rows: Vec::new(),
-                path_sl: PathSl::Uniform(ServiceLevel::default()),
-                adapter_lanes: [VirtualLane::default(); 16],
-            },
-        }
-    }
-
-    /// LID of a rank; its number where forwarding is by rule.
+    /// Ranks whose records may be of use soon.
     #[inline(always)]
-    pub(crate) fn lid(&self, rank: u32) -> u32 {
-        self.lids[rank as usize]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        self.ranks.prefetch::<1>(LocalRank(slot));
     }
 
-    /// Lane of a service level on the link from adapter to switch.
-    #[inline(always)]
-    pub(crate) fn lane(&self, sl: u8) -> VirtualLane {
-        self.adapter_lanes[usize::from(sl & 15)]
-    }
-
-    /// Service level of a path.
-    pub(crate) fn sl(&self, source: u32, destination: u32, path: u8) -> u8 {
-        let row = |rank: u32| self.rows.get(rank as usize).map_or(0, |row| *row as usize);
-        self.path_sl.level_at(row(source), row(destination), path.into()).value()
-    }
-}
-
-impl<F: Forwarder, O: Observer, C: Control, B: PortSet, const V: usize> Engine<F, O, C, B, V> {
     /// Steps a program until it has to wait.
-    pub(crate) fn step_rank(&mut self, rank: u32) {
-        let Waiting::Step(mut event) = self.ranks[rank as usize].waiting else { return };
-        let state = &mut self.ranks[rank as usize];
-        state.clock = state.clock.max(self.now);
+    pub(crate) fn step<M: Model, const V: usize>(
+        &mut self,
+        adapters: &mut Adapters<M, V>,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+    ) {
+        let state = &mut self.ranks[LocalRank(slot)];
+        let Waiting::Step(mut event) = state.waiting else { return };
+        net.last_effect = net.now.max(net.last_effect);
+        state.clock = state.clock.max(net.now);
         for _ in 0..BURST {
-            let state = &mut self.ranks[rank as usize];
+            let state = &mut self.ranks[LocalRank(slot)];
             let clock = state.clock;
             let op = state.program.step(Picoseconds(clock), event);
             state.clock += 1;
-            match op {
-                Op::Put { dst, bytes, group, tracked } => {
-                    let handle = self.handle(rank);
-                    let tracked = tracked.then_some(handle);
-                    self.post(rank, clock, dst.0, bytes, group, tracked, None);
-                    event = Event::Posted(handle);
-                }
-                Op::Send { dst, bytes, tag, group, tracked } => {
-                    let handle = self.handle(rank);
-                    let tracked = tracked.then_some(handle);
-                    self.post(rank, clock, dst.0, bytes, group, tracked, Some(tag));
-                    event = Event::Posted(handle);
-                }
-                Op::Recv { src, tag } => event = Event::Posted(self.receive(rank, src.0, tag)),
-                Op::Wait(handle) => {
-                    let state = &mut self.ranks[rank as usize];
-                    let done = &mut state.matching().done;
-                    match done.iter().position(|done| done.0 == handle) {
-                        Some(index) => {
-                            let (_, time) = done.swap_remove(index);
-                            event = Event::Completed(handle);
-                            if time > clock {
-                                return self.step_at(rank, time, event);
-                            }
+            event = match op {
+                Op::Offer { dst, bytes, group, next } => {
+                    let post = Post {
+                        born: clock,
+                        ready: clock + self.send_overhead,
+                        destination: dst.0,
+                        bytes: bytes.max(1),
+                        group,
+                        handle: None,
+                        tag: None,
+                    };
+                    if dst.0 != adapters.rank(slot) {
+                        adapters.post(net, slot, port, post);
+                    }
+                    match next {
+                        None => return self.end(slot),
+                        Some(next) if next.0 > clock + 1 => {
+                            return self.step_at(net, slot, port, next.0, Event::Elapsed);
                         }
-                        None => {
-                            state.waiting = Waiting::Operation(handle);
-                            return;
-                        }
+                        Some(_) => Event::Elapsed,
                     }
                 }
+                Op::Put { dst, bytes, group, tracked } => {
+                    self.post(adapters, net, slot, port, clock, (dst.0, bytes, group), tracked, None)
+                }
+                Op::Send { dst, bytes, tag, group, tracked } => {
+                    let to = (dst.0, bytes, group);
+                    self.post(adapters, net, slot, port, clock, to, tracked, Some(tag))
+                }
+                Op::Recv { src, tag } => Event::Posted(self.receive(slot, src.0, tag)),
+                Op::Wait(handle) => match self.completed(slot, handle) {
+                    None => {
+                        self.ranks[LocalRank(slot)].waiting = Waiting::Operation(handle);
+                        return;
+                    }
+                    Some(time) if time > clock => {
+                        return self.step_at(net, slot, port, time, Event::Completed(handle));
+                    }
+                    Some(_) => Event::Completed(handle),
+                },
                 Op::Compute(span) => {
-                    return self.step_at(rank, clock + span.0.max(1), Event::Elapsed);
+                    let until = clock + span.0.max(1);
+                    return self.step_at(net, slot, port, until, Event::Elapsed);
                 }
                 Op::WaitUntil(time) if time.0 > clock => {
-                    return self.step_at(rank, time.0, Event::Elapsed);
+                    return self.step_at(net, slot, port, time.0, Event::Elapsed);
                 }
-                Op::WaitUntil(_) => event = Event::Elapsed,
-                Op::Done => {
-                    self.ranks[rank as usize].waiting = Waiting::Ended;
-                    return;
-                }
-            }
+                Op::WaitUntil(_) => Event::Elapsed,
+                Op::Done => return self.end(slot),
+            };
         }
-        let clock = self.ranks[rank as usize].clock;
-        self.step_at(rank, clock, event);
+        let clock = self.ranks[LocalRank(slot)].clock;
+        self.step_at(net, slot, port, clock, event);
     }
 
-    fn handle(&mut self, rank: u32) -> Handle {
-        let state = &mut self.ranks[rank as usize];
-        state.next_handle = state.next_handle.wrapping_add(1);
-        Handle(state.next_handle)
+    fn end(&mut self, slot: u32) {
+        self.ranks[LocalRank(slot)].waiting = Waiting::Ended;
     }
 
     /// Has the program stepped at `time` with `event`.
-    fn step_at(&mut self, rank: u32, time: u64, event: Event) {
-        self.ranks[rank as usize].waiting = Waiting::Step(event);
-        let key = key(self.hosts_at + rank, STEP, 0);
-        self.wheel.push(wheel::Event { time: time.max(self.now + 1), key, packet: 0 });
+    fn step_at<B: PortSet, O: Observer, const V: usize>(
+        &mut self,
+        net: &mut Network<B, O, V>,
+        slot: u32,
+        port: PortIndex,
+        time: u64,
+        event: Event,
+    ) {
+        self.ranks[LocalRank(slot)].waiting = Waiting::Step(event);
+        let time = time.max(net.now + 1);
+        net.schedule(time, port, Kind::Step, 0, 0);
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn post(
+    fn post<M: Model, const V: usize>(
         &mut self,
-        rank: u32,
+        adapters: &mut Adapters<M, V>,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
         born: u64,
-        destination: u32,
-        bytes: u64,
-        group: u16,
-        handle: Option<Handle>,
+        (destination, bytes, group): (u32, u64, u16),
+        tracked: bool,
         tag: Option<u32>,
-    ) {
+    ) -> Event {
+        let state = &mut self.ranks[LocalRank(slot)];
+        let handle = state.handle();
+        // The CPU is busy for the overhead, and the message ready after it.
+        let ready = born + self.send_overhead;
+        state.clock = state.clock.max(ready);
+        let rank = adapters.rank(slot);
+        let tracked = tracked.then_some(handle);
         if destination == rank {
             // By memory: it never enters the fabric.
             if let Some(tag) = tag {
-                self.arrived(rank, rank, tag);
+                self.arrived(net, slot, port, rank, tag);
             }
-            if let Some(handle) = handle {
-                self.finish_operation(rank, handle, self.now);
+            if let Some(handle) = tracked {
+                self.finished(net, slot, port, handle, 0);
             }
-            return;
+            return Event::Posted(handle);
         }
-        let settings = self.groups[usize::from(group)];
         let bytes = bytes.max(1);
-        self.totals.messages_posted += 1;
-        let message = Message {
-            next: NIL,
-            source: rank,
-            destination,
-            queue_pair: NIL,
-            tag: tag.unwrap_or(0),
-            handle,
-            bytes,
-            sent: 0,
-            ready: born + self.parameters.send_overhead.0,
-            born,
-            dlid: self.addressing.lid(destination),
-            flow: NIL,
-            whole: NIL,
-            group,
-            sl: settings
-                .sl
-                .map_or_else(|| self.addressing.sl(rank, destination, 0), |sl| sl.value()),
-            path: 0,
-            lane: 0,
-            told: tag.is_some(),
-        };
-        match self.stripes(&message) {
-            None => self.post_stripe(message),
-            Some(stripes) => stripes.into_iter().for_each(|stripe| self.post_stripe(stripe)),
-        }
+        adapters.post(net, slot, port, Post { born, ready, destination, bytes, group, handle: tracked, tag });
+        Event::Posted(handle)
     }
 
-    /// Has a message, or one of its stripes, wait for the software overhead to be over.
-    #[inline(always)]
-    fn post_stripe(&mut self, mut message: Message) {
-        let Message { source: rank, destination, group, path, sl, ready, .. } = message;
-        if O::ON {
-            let transport = self.groups[usize::from(group)].transport;
-            let header = u64::from(self.parameters.header_bytes(transport));
-            let packets = message.bytes.div_ceil(u64::from(self.parameters.mtu));
-            let wire_bytes = message.bytes + packets * header;
-            self.observer.on_posted(message.born, group, wire_bytes);
-        }
-        message.lane = self.first_lane(sl).value();
-        message.flow = self.flow(FlowKey { source: rank, destination, group, path, sl });
-        let id = match self.free_messages.pop() {
-            Some(id) => {
-                self.messages[id] = message;
-                id
-            }
-            None => {
-                self.messages.push(message);
-                self.messages.len() as u32 - 1
-            }
-        };
-        let port = self.hosts_at + rank;
-        self.adapters[rank].posted.push_back(&mut self.messages, id);
-        if ready <= self.now {
-            self.dirty.push(port);
-        } else {
-            self.wake(port, ready);
-        }
-    }
-
-    fn receive(&mut self, rank: u32, source: u32, tag: u32) -> Handle {
-        let handle = self.handle(rank);
-        let state = &mut self.ranks[rank as usize];
-        let clock = state.clock;
+    fn receive(&mut self, slot: u32, source: u32, tag: u32) -> Handle {
+        let state = &mut self.ranks[LocalRank(slot)];
+        let (handle, clock) = (state.handle(), state.clock);
         let matching = state.matching();
-        match matching.unexpected.iter().position(|m| *m == (source, tag)) {
+        match matching.unexpected.iter().position(|known| *known == (source, tag)) {
             Some(index) => {
                 matching.unexpected.remove(index);
                 matching.done.push((handle, clock));
+                matching.received.push(handle);
             }
             None => matching.receives.push((source, tag, handle)),
         }
         handle
     }
 
-    /// A two-sided message is complete at `rank`: it meets its receive or waits for it.
-    pub(crate) fn arrived(&mut self, rank: u32, source: u32, tag: u32) {
-        let matching = self.ranks[rank as usize].matching();
-        match matching.receives.iter().position(|r| (r.0, r.1) == (source, tag)) {
+    /// When a completed operation has cost its rank what it costs, if it is complete.
+    fn completed(&mut self, slot: u32, handle: Handle) -> Option<u64> {
+        let overhead = self.receive_overhead;
+        let state = &mut self.ranks[LocalRank(slot)];
+        // This operation's own picosecond is not waited for.
+        let clock = state.clock - 1;
+        let done = &mut state.matching().done;
+        let index = done.iter().position(|known| known.0 == handle)?;
+        let (_, time) = done.swap_remove(index);
+        // A message is taken out of the adapter's hands by the CPU that waits for it.
+        let cost = if state.takes_received(handle) { overhead } else { 0 };
+        Some(time.max(clock) + cost)
+    }
+
+    /// Tells a program what its adapter, at `port`, had to tell.
+    pub(crate) fn tell<B: PortSet, O: Observer, const V: usize>(
+        &mut self,
+        net: &mut Network<B, O, V>,
+        port: PortIndex,
+        told: Told,
+    ) {
+        match told {
+            Told::Finished { slot, handle } => self.finished(net, slot, port, handle, 0),
+            Told::Arrived { slot, source, tag } => self.arrived(net, slot, port, source, tag),
+        }
+    }
+
+    /// A two-sided message is complete: it meets its receive or waits for it.
+    fn arrived<B: PortSet, O: Observer, const V: usize>(
+        &mut self,
+        net: &mut Network<B, O, V>,
+        slot: u32,
+        port: PortIndex,
+        source: u32,
+        tag: u32,
+    ) {
+        let matching = self.ranks[LocalRank(slot)].matching();
+        match matching.receives.iter().position(|known| (known.0, known.1) == (source, tag)) {
             Some(index) => {
                 let (_, _, handle) = matching.receives.remove(index);
-                let told = self.now + self.parameters.receive_overhead.0;
-                self.finish_operation(rank, handle, told);
+                matching.received.push(handle);
+                let overhead = self.receive_overhead;
+                self.finished(net, slot, port, handle, overhead);
             }
             None => matching.unexpected.push((source, tag)),
         }
     }
 
-    /// An operation is complete at `time`; the program goes on if it waits for this one.
-    pub(crate) fn finish_operation(&mut self, rank: u32, handle: Handle, time: u64) {
-        let state = &mut self.ranks[rank as usize];
+    /// An operation is complete; the program goes on if it waits for this one, after what that
+    /// costs.
+    fn finished<B: PortSet, O: Observer, const V: usize>(
+        &mut self,
+        net: &mut Network<B, O, V>,
+        slot: u32,
+        port: PortIndex,
+        handle: Handle,
+        cost: u64,
+    ) {
+        let now = net.now;
+        let state = &mut self.ranks[LocalRank(slot)];
         if state.waiting == Waiting::Operation(handle) {
-            self.step_at(rank, time, Event::Completed(handle));
+            state.takes_received(handle);
+            let time = now + cost;
+            self.step_at(net, slot, port, time, Event::Completed(handle));
         } else {
-            state.matching().done.push((handle, time));
+            state.matching().done.push((handle, now));
         }
     }
 
-    /// The ranks whose programs have not ended.
-    pub(crate) fn unfinished(&self) -> Vec<Rank> {
-        let unfinished = |(rank, state): (usize, &RankState)| {
-            (state.waiting != Waiting::Ended).then_some(Rank(rank as u32))
+    /// Slots of the ranks whose programs have not ended.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
+        let unfinished = |(slot, state): (usize, &RankState)| {
+            (state.waiting != Waiting::Ended).then_some(slot as u32)
         };
-        self.ranks.iter().enumerate().filter_map(unfinished).collect()
+        self.ranks.iter().enumerate().filter_map(unfinished)
     }
 }

@@ -1,47 +1,120 @@
-//! Vectors the hot loop indexes by numbers that were made from their own length.
+//! Records and the numbers they are known by.
 //!
-//! A packet-hop takes some thirty such accesses, and checking each costs a sixth of all
-//! instructions. The checks are there in every build with debug assertions, which all tests are.
+//! A packet-hop takes some thirty accesses by number, and checking each costs a sixth of all
+//! instructions. So every kind of record has a kind of number of its own, made only where the
+//! records are, and release builds do not check it again; builds with debug assertions, which all
+//! tests are, do.
 
-use std::ops::{Index, IndexMut};
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut, Range};
 
-/// A vector indexed by `u32` without a bounds check in release builds.
+/// The number of a record.
+pub(crate) trait RecordIndex: Copy {
+    /// The same as a place in memory.
+    fn place(self) -> usize;
+}
+
+/// Declares a kind of number. `NIL` is none of them.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub(crate) struct $name(pub(crate) u32);
+
+        impl $name {
+            /// No record.
+            #[allow(dead_code, reason = "some kinds always have one")]
+            pub(crate) const NIL: Self = Self(u32::MAX);
+        }
+
+        impl From<u32> for $name {
+            #[inline(always)]
+            fn from(number: u32) -> Self {
+                Self(number)
+            }
+        }
+
+        impl crate::records::RecordIndex for $name {
+            #[inline(always)]
+            fn place(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+pub(crate) use index;
+
+/// A vector indexed by numbers of one kind, without a bounds check in release builds.
 ///
-/// Whoever makes an index owes it: port numbers stem from [`Network`](crate::network::Network),
-/// which connects only ports it has made, and packets from [`Engine::admit`]; the tables that
-/// choose output ports are checked against the fabric before the run.
-///
-/// [`Engine::admit`]: crate::engine::Engine::admit
+/// Whoever makes a number owes it: [`Records::push`] and the rooms that lay records out by a rule
+/// (ports of a home, lanes of a port) make them, from their own lengths.
 #[derive(Clone, Debug)]
-pub(crate) struct Records<T>(Vec<T>);
+pub(crate) struct Records<I, T> {
+    records: Vec<T>,
+    of: PhantomData<fn(I)>,
+}
 
-impl<T> Records<T> {
+impl<I: RecordIndex, T> Records<I, T> {
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.records.len()
     }
 
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.0.iter()
+        self.records.iter()
     }
 
-    pub(crate) fn push(&mut self, record: T) {
-        self.0.push(record);
+    /// Adds a record; its place is the number it gets.
+    pub(crate) fn push(&mut self, record: T) -> usize {
+        self.records.push(record);
+        self.records.len() - 1
     }
 
-    /// `count` records from `first` on.
-    pub(crate) fn slice(&self, first: u32, count: u32) -> &[T] {
-        &self.0[first as usize..][..count as usize]
+    /// The records as a plain vector.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        self.records
     }
 
-    /// Asks the processor to fetch the first `LINES` cache lines of a record. Any index will do.
+    /// Makes room for so many records in all.
+    pub(crate) fn reserve(&mut self, records: usize) {
+        self.records.reserve_exact(records.saturating_sub(self.records.len()));
+    }
+
+    /// The records at these places.
+    pub(crate) fn slice(&self, places: Range<usize>) -> &[T] {
+        &self.records[places]
+    }
+
+    /// Asks the processor to fetch the first `LINES` cache lines of a record. Any number will do.
     #[inline(always)]
-    pub(crate) fn prefetch<const LINES: usize>(&self, index: u32) {
-        let record = self.0.as_ptr().wrapping_add(index as usize).cast::<u8>();
+    pub(crate) fn prefetch<const LINES: usize>(&self, index: I) {
+        let record = self.records.as_ptr().wrapping_add(index.place()).cast::<u8>();
         for line in 0..LINES {
             prefetch(record.wrapping_add(64 * line));
         }
     }
+
+    /// Asks the system for large pages for what there is room for: large fabrics are bound by how
+    /// fast addresses are translated. Of no use below a few pages; a refusal changes nothing.
+    pub(crate) fn use_large_pages(&self) {
+        const PAGE: usize = 2 << 20;
+        let bytes = self.records.capacity() * size_of::<T>();
+        let begin = (self.records.as_ptr() as usize).next_multiple_of(4096);
+        let end = (self.records.as_ptr() as usize + bytes) & !4095;
+        if end >= begin + 2 * PAGE {
+            advise_large_pages(begin, end - begin);
+        }
+    }
 }
+
+#[cfg(target_os = "linux")]
+fn advise_large_pages(begin: usize, bytes: usize) {
+    // SAFETY: the range lies within one allocation; the advice changes how it is mapped and none
+    // of its bytes.
+    unsafe { libc::madvise(begin as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_large_pages(_: usize, _: usize) {}
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -55,34 +128,101 @@ fn prefetch(address: *const u8) {
 #[inline(always)]
 fn prefetch(_: *const u8) {}
 
-impl<T> Default for Records<T> {
+impl<I, T> Default for Records<I, T> {
     fn default() -> Self {
-        Records(Vec::new())
+        Records { records: Vec::new(), of: PhantomData }
     }
 }
 
-impl<T> From<Vec<T>> for Records<T> {
+impl<I, T> From<Vec<T>> for Records<I, T> {
     fn from(records: Vec<T>) -> Self {
-        Records(records)
+        Records { records, of: PhantomData }
     }
 }
 
-impl<T> Index<u32> for Records<T> {
+impl<I: RecordIndex, T> Index<I> for Records<I, T> {
     type Output = T;
 
     #[inline(always)]
-    fn index(&self, index: u32) -> &T {
-        debug_assert!((index as usize) < self.0.len(), "record {index} of {}", self.0.len());
+    fn index(&self, index: I) -> &T {
+        let place = index.place();
+        debug_assert!(place < self.records.len(), "record {place} of {}", self.records.len());
         // SAFETY: see the type; debug builds check.
-        unsafe { self.0.get_unchecked(index as usize) }
+        unsafe { self.records.get_unchecked(place) }
     }
 }
 
-impl<T> IndexMut<u32> for Records<T> {
+impl<I: RecordIndex, T> IndexMut<I> for Records<I, T> {
     #[inline(always)]
-    fn index_mut(&mut self, index: u32) -> &mut T {
-        debug_assert!((index as usize) < self.0.len(), "record {index} of {}", self.0.len());
+    fn index_mut(&mut self, index: I) -> &mut T {
+        let place = index.place();
+        debug_assert!(place < self.records.len(), "record {place} of {}", self.records.len());
         // SAFETY: see the type; debug builds check.
-        unsafe { self.0.get_unchecked_mut(index as usize) }
+        unsafe { self.records.get_unchecked_mut(place) }
+    }
+}
+
+/// Records that come and go: the places of those gone are used again, last out first in.
+#[derive(Clone, Debug)]
+pub(crate) struct Slab<I, T> {
+    records: Records<I, T>,
+    free: Vec<u32>,
+}
+
+impl<I, T> Default for Slab<I, T> {
+    fn default() -> Self {
+        Slab { records: Records::default(), free: Vec::new() }
+    }
+}
+
+impl<I: RecordIndex + From<u32>, T> Slab<I, T> {
+    /// Takes a record in.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, record: T) -> I {
+        match self.free.pop() {
+            Some(place) => {
+                self.records[I::from(place)] = record;
+                I::from(place)
+            }
+            None => I::from(self.records.push(record) as u32),
+        }
+    }
+
+    /// Lets a record go.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, index: I) {
+        self.free.push(index.place() as u32);
+    }
+
+    /// How many records are in.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+
+    /// All records, those let go of as they were last.
+    pub(crate) fn all(&self) -> &Records<I, T> {
+        &self.records
+    }
+
+    /// All records, to be threaded into lists.
+    #[inline(always)]
+    pub(crate) fn all_mut(&mut self) -> &mut Records<I, T> {
+        &mut self.records
+    }
+}
+
+impl<I: RecordIndex, T> Index<I> for Slab<I, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: I) -> &T {
+        &self.records[index]
+    }
+}
+
+impl<I: RecordIndex, T> IndexMut<I> for Slab<I, T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: I) -> &mut T {
+        &mut self.records[index]
     }
 }

@@ -1,143 +1,34 @@
-//! The library's face: a set-up goes in, an outcome comes out.
+//! The library's face: a set-up goes in, an outcome comes out. Which instance of the simulator runs
+//! is decided here, in one place, so that no instance is built that no set-up reaches.
 
-use crate::control::{Controlled, Mechanisms, NoControl, Record};
-use crate::engine::{Engine, Run};
-use crate::forward::{
-    AdaptiveForwarder, Forwarder, Forwarding, GridForwarder, TableForwarder, WithVoq,
+use crate::adapter::{AdapterSettings, Adapters};
+use crate::addressing::Addressing;
+use crate::arbiter::Arbitration;
+use crate::cabling::Cabling;
+use crate::control::{
+    AdapterReactors, MarkedPort, OutputMarkers, Record, SharedMechanisms, packet_max,
 };
+use crate::error::SetupError;
+use crate::forward::{AdaptiveForwarder, Forwarding, GridForwarder, TableForwarder};
+use crate::model::{Forwarder, Markers, Model, Observer, Reactors, Uncontrolled};
 use crate::network::Network;
-use crate::observe::{NoObserver, Recorder, Recording};
+use crate::outcome::Tapped;
+use crate::partition::Partition;
+use crate::port::{LinkKind, PortIndex};
 use crate::port_set::PortSet;
-use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals, ranges};
-use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, ServiceLevel, wire};
-use clearlane_subnet::{AdaptiveGroups, Subnet};
-use clearlane_workload::{RankProgram, Transport};
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use crate::ranks::Ranks;
+use crate::recorder::{NoObserver, Recorder, Recording};
+use crate::setup::{self, Setup, Status, fits_few, radix};
+use crate::switch::Switches;
+use crate::windows::{Limits, Run, Windows};
+use crate::{Hosts, InputQueueing, Outcome, Totals};
+use clearlane_congestion::Source;
+use clearlane_ib::{LinkRate, Picoseconds, wire};
+use clearlane_subnet::{Subnet, VlArbitration};
+use clearlane_workload::{Rank, RankProgram, Transport};
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// How messages of a flow group travel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GroupSettings {
-    /// RC or UD.
-    pub transport: Transport,
-    /// A service level that overrides the subnet manager's answer.
-    pub sl: Option<ServiceLevel>,
-}
-
-/// Everything a simulation needs. Randomness lives in the programs: a set-up fixes every byte.
-pub struct Setup<'a> {
-    /// The cables.
-    pub fabric: &'a Fabric,
-    /// What switches forward by.
-    pub forwarding: Forwarding<'a>,
-    /// Delays, buffers, rates.
-    pub parameters: Parameters,
-    /// By the group index messages carry.
-    pub groups: Vec<GroupSettings>,
-    /// One program per rank, in the order of [`Hosts::of`].
-    pub programs: Vec<Box<dyn RankProgram>>,
-    /// Congestion mechanisms; none costs nothing.
-    pub control: Option<Mechanisms>,
-    /// What to record; nothing costs nothing.
-    pub recording: Option<Recording>,
-    /// Width of a slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
-    /// influence on any result; [`queue_width_log2`] gives one that is fast.
-    pub queue_width_log2: u32,
-}
-
-/// A width of the event queue's slots at which a slot of a busy fabric holds a handful of events:
-/// 8 ns for a hundred hosts, half a nanosecond for four thousand.
-pub fn queue_width_log2(hosts: usize) -> u32 {
-    let busier = (hosts / 128).max(1).ilog2();
-    13u32.saturating_sub(busier).max(8)
-}
-
-/// Why a set-up cannot be simulated.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SetupError {
-    /// No host is cabled to a switch.
-    #[error("the fabric has {0} hosts on switches; traffic needs at least 2")]
-    TooFewHosts(usize),
-    /// Not one program per rank.
-    #[error("{programs} programs were given for {ranks} ranks; give one per rank")]
-    Programs {
-        /// Programs given.
-        programs: usize,
-        /// Ranks.
-        ranks: usize,
-    },
-    /// A parameter is outside its range.
-    #[error("parameter {name} = {value} is outside {range}")]
-    Parameter {
-        /// Name.
-        name: &'static str,
-        /// Value.
-        value: String,
-        /// Range.
-        range: String,
-    },
-    /// A buffer that cannot hold one packet moves nothing.
-    #[error("buffer = {buffer} does not hold a packet of {packet} B; raise buffer or lower mtu")]
-    BufferTooSmall {
-        /// Bytes per lane.
-        buffer: Bytes,
-        /// Largest packet in bytes.
-        packet: u32,
-    },
-    /// A host has no LID.
-    #[error("host {0} has no LID; let the lid manager assign them or correct the file")]
-    NoLid(String),
-    /// A table sends a packet nowhere.
-    #[error(
-        "packets for host {host} (LID {lid}) stop at switch {switch}: its table has {what}; \
-         run `check` and mend the table"
-    )]
-    DeadEnd {
-        /// Destination.
-        host: String,
-        /// Its LID.
-        lid: u16,
-        /// The switch.
-        switch: String,
-        /// What the entry says.
-        what: String,
-    },
-    /// A group of adaptive routing has a port that leads to no switch.
-    #[error("an adaptive group names {port}, which leads to no switch; mend the groups")]
-    Group {
-        /// The port.
-        port: String,
-    },
-    /// A cable of the grid is missing.
-    #[error(
-        "the dimension-order rule needs every cable of the grid and {port} is empty; repair it or \
-         route with tables"
-    )]
-    Hole {
-        /// The empty port.
-        port: String,
-    },
-    /// The rule forwarder does not fit the fabric.
-    #[error(
-        "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
-    )]
-    NotAGrid,
-}
-
-/// Where a run stands after [`Simulation::run_until`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Status {
-    /// Simulated time has reached the point asked for.
-    Running,
-    /// It stopped earlier because it was asked to pause; going on changes no result.
-    Paused,
-    /// Nothing will ever happen again: all programs are done and all packets arrived.
-    Drained,
-    /// The network is deadlocked.
-    Deadlocked,
-}
 
 /// A simulation under way.
 pub struct Simulation {
@@ -149,23 +40,19 @@ impl Simulation {
     /// would send a packet nowhere.
     pub fn new(setup: Setup<'_>) -> Result<Self, SetupError> {
         let hosts = Hosts::of(setup.fabric);
-        check(&setup, &hosts)?;
+        setup::check(&setup, &hosts)?;
         let run = match setup.forwarding {
             Forwarding::Tables(subnet) => {
                 if let Some(groups) = &subnet.adaptive {
-                    check_groups(setup.fabric, subnet, groups)?;
+                    setup::check_groups(setup.fabric, subnet, groups)?;
                 }
                 let all = setup.control.as_ref().is_some_and(|control| control.which.is_some());
-                check_tables(setup.fabric, &hosts, subnet, all)?;
-                let lanes = usize::from(subnet.sl_to_vl.lanes());
-                with_tables(setup, hosts, subnet, lanes)?
+                setup::check_tables(setup.fabric, &hosts, subnet, all)?;
+                with_tables(setup, hosts, subnet)
             }
             Forwarding::DimensionOrder(grid) => {
                 let forwarder = GridForwarder::new(setup.fabric, grid, &hosts)?;
-                match setup.parameters.input_queueing {
-                    InputQueueing::Fifo => with_forwarder(setup, hosts, 2, forwarder)?,
-                    InputQueueing::Voq => with_any_lanes(setup, hosts, 2, WithVoq(forwarder))?,
-                }
+                with_rule(setup, hosts, forwarder)
             }
         };
         Ok(Simulation { run })
@@ -179,7 +66,7 @@ impl Simulation {
     /// The same, but returns [`Status::Paused`] soon after `pause` is set: within microseconds of
     /// simulated time. Whoever sets it, clears it.
     pub fn advance(&mut self, until: Picoseconds, pause: &AtomicBool) -> Status {
-        self.run.run_until(until.0.min(Picoseconds::MAX_RUN.0), pause)
+        self.run.advance(until.0.min(Picoseconds::MAX_RUN.0), pause)
     }
 
     /// Simulated time reached.
@@ -198,6 +85,34 @@ impl Simulation {
         self.run.messages_kept()
     }
 
+    /// Parts of the fabric that are simulated side by side.
+    pub fn partitions(&self) -> usize {
+        self.run.partitions()
+    }
+
+    /// Threads they are simulated on.
+    pub fn threads(&self) -> usize {
+        self.run.threads()
+    }
+
+    /// Measures what windows take on each thread from now on, by `clock`, the CPU time of the
+    /// calling thread in any unit: for [`Simulation::balance`].
+    pub fn measure(&mut self, clock: fn() -> u64) {
+        self.run.measure(clock);
+    }
+
+    /// What windows took on all threads together, and what they took on the thread each took
+    /// longest on: their ratio is the speed-up that an even share of work would allow. 0 and 0
+    /// unless it is measured on several partitions.
+    pub fn balance(&self) -> (u64, u64) {
+        self.run.balance()
+    }
+
+    /// What taps have seen since the last call, in the order of time, port, lane and kind.
+    pub fn take_tapped(&mut self) -> Vec<Tapped> {
+        self.run.take_tapped()
+    }
+
     /// Checks every invariant (credits and packets conserved, no link above its rate) and hands out
     /// what was found. Panics with the place if an invariant does not hold: that is a fault of this
     /// program, never of its input.
@@ -206,270 +121,261 @@ impl Simulation {
     }
 }
 
-type Built = Result<Box<dyn Run>, SetupError>;
+/// An instance: how switches forward (`F`) and queue (`VOQ`), who watches (`O`), markers and
+/// reactors (`K`, `R`), the width of port sets (`B`).
+struct Instance<F, O, K, R, B, const VOQ: bool>(PhantomData<fn(F, O, K, R, B)>);
 
-/// Switches that forward by tables, as they queue and choose.
-fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet, lanes: usize) -> Built {
-    let fabric = setup.fabric;
-    let tables = || TableForwarder::new(fabric, subnet);
+impl<F, O, K, R, B, const VOQ: bool> Model for Instance<F, O, K, R, B, VOQ>
+where
+    F: Forwarder,
+    O: Observer + 'static,
+    K: Markers + 'static,
+    R: Reactors + 'static,
+    B: PortSet,
+{
+    type Ports = B;
+    type Forwarder = F;
+    type Observer = O;
+    type Markers = K;
+    type Reactors = R;
+    const VOQ: bool = VOQ;
+}
+
+/// Switches that forward by tables: by number of lanes and size of switches.
+fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet) -> Box<dyn Run> {
+    let (fabric, lanes) = (setup.fabric, usize::from(subnet.sl_to_vl.lanes()));
+    let tables = TableForwarder::new(fabric, subnet);
+    let radix = radix(fabric);
     let voq = setup.parameters.input_queueing == InputQueueing::Voq;
-    match &subnet.adaptive {
-        None if voq => with_any_lanes(setup, hosts, lanes, WithVoq(tables())),
-        None => with_forwarder(setup, hosts, lanes, tables()),
-        Some(groups) => {
-            let forwarder = AdaptiveForwarder::new(fabric, subnet, groups);
-            match voq {
-                true => with_any_lanes(setup, hosts, lanes, WithVoq(forwarder)),
-                false => with_any_lanes(setup, hosts, lanes, forwarder),
-            }
+    if let Some(groups) = &subnet.adaptive {
+        let forwarder = AdaptiveForwarder::new(tables, subnet, groups);
+        return with_any_lanes(setup, hosts, lanes, forwarder);
+    }
+    if voq || setup.control.is_some() {
+        return with_any_lanes(setup, hosts, lanes, tables);
+    }
+    match (lanes, radix) {
+        (1, 0..=64) => uncontrolled::<_, u64, 1, false>(setup, hosts, tables),
+        (2, 0..=16) => uncontrolled::<_, u16, 2, false>(setup, hosts, tables),
+        (2, 17..=64) => uncontrolled::<_, u64, 2, false>(setup, hosts, tables),
+        (3..=8, 0..=64) => uncontrolled::<_, u64, 8, false>(setup, hosts, tables),
+        _ => uncontrolled::<_, [u64; 4], 16, false>(setup, hosts, tables),
+    }
+}
+
+/// Switches that forward by the rule of dimension order: they have two lanes.
+fn with_rule(setup: Setup<'_>, hosts: Hosts, rule: GridForwarder) -> Box<dyn Run> {
+    let voq = setup.parameters.input_queueing == InputQueueing::Voq;
+    if voq || setup.control.is_some() || radix(setup.fabric) > 64 {
+        return with_any_lanes(setup, hosts, 2, rule);
+    }
+    match radix(setup.fabric) {
+        0..=16 => uncontrolled::<_, u16, 2, false>(setup, hosts, rule),
+        _ => uncontrolled::<_, u64, 2, false>(setup, hosts, rule),
+    }
+}
+
+/// Instances for any number of lanes: one for common sizes, one for all.
+fn with_any_lanes<F: Forwarder>(
+    setup: Setup<'_>,
+    hosts: Hosts,
+    lanes: usize,
+    forwarder: F,
+) -> Box<dyn Run> {
+    let few = fits_few(lanes, radix(setup.fabric));
+    let voq = setup.parameters.input_queueing == InputQueueing::Voq;
+    match (setup.control.is_some(), voq, few) {
+        (false, false, true) => uncontrolled::<F, u64, 8, false>(setup, hosts, forwarder),
+        (false, false, false) => uncontrolled::<F, [u64; 4], 16, false>(setup, hosts, forwarder),
+        (false, true, true) => uncontrolled::<F, u64, 8, true>(setup, hosts, forwarder),
+        (false, true, false) => uncontrolled::<F, [u64; 4], 16, true>(setup, hosts, forwarder),
+        (true, false, true) => controlled::<F, u64, 8, false>(setup, hosts, forwarder),
+        (true, false, false) => controlled::<F, [u64; 4], 16, false>(setup, hosts, forwarder),
+        (true, true, true) => controlled::<F, u64, 8, true>(setup, hosts, forwarder),
+        (true, true, false) => controlled::<F, [u64; 4], 16, true>(setup, hosts, forwarder),
+    }
+}
+
+/// Without mechanisms, watched or not.
+fn uncontrolled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
+    mut setup: Setup<'_>,
+    hosts: Hosts,
+    forwarder: F,
+) -> Box<dyn Run> {
+    let groups = setup.groups.len();
+    match setup.recording.take() {
+        None => {
+            let limits = Limits { slice: Picoseconds(0), flow_bytes_max: u64::MAX };
+            let builder = Builder::new(setup, hosts, forwarder, limits);
+            builder.build::<Instance<F, NoObserver, Uncontrolled, Uncontrolled, B, VOQ>, V>(
+                |_, _| NoObserver,
+                |_, _| (Uncontrolled, Uncontrolled),
+            )
+        }
+        Some(recording) => {
+            let builder = Builder::new(setup, hosts, forwarder, recording.limits());
+            builder.build::<Instance<F, Recorder, Uncontrolled, Uncontrolled, B, VOQ>, V>(
+                |ports, taps| Recorder::new(recording, groups, ports, taps),
+                |_, _| (Uncontrolled, Uncontrolled),
+            )
         }
     }
 }
 
-/// The largest switch of a fabric.
-pub(crate) fn radix(fabric: &Fabric) -> u8 {
-    let radix = fabric.ids(NodeKind::Switch).map(|id| fabric.node(id).port_count());
-    radix.max().unwrap_or(0)
-}
-
-/// Whether the common one of the two instances for any number of lanes, that for 8, fits.
-pub(crate) fn fits_few(lanes: usize, radix: u8) -> bool {
-    lanes <= 8 && radix <= 64
-}
-
-/// An instance for any number of lanes: one for common sizes, one for all.
-fn with_any_lanes<F: Forwarder + 'static>(
-    setup: Setup<'_>,
-    hosts: Hosts,
-    lanes: usize,
-    forwarder: F,
-) -> Built {
-    if setup.control.is_some() {
-        return with_control(setup, hosts, lanes, forwarder);
-    }
-    if fits_few(lanes, radix(setup.fabric)) {
-        with_lanes::<F, u64, 8>(setup, hosts, forwarder)
-    } else {
-        with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder)
-    }
-}
-
-/// An instance with mechanisms for any number of lanes.
-fn with_control<F: Forwarder + 'static>(
-    mut setup: Setup<'_>,
-    hosts: Hosts,
-    lanes: usize,
-    forwarder: F,
-) -> Built {
-    let mechanisms = setup.control.take().unwrap_or_default();
-    if fits_few(lanes, radix(setup.fabric)) {
-        with_mechanisms::<F, u64, 8>(setup, hosts, forwarder, mechanisms)
-    } else {
-        with_mechanisms::<F, [u64; 4], 16>(setup, hosts, forwarder, mechanisms)
-    }
-}
-
-/// Picks the instance of the engine with the fewest lanes and the smallest switches that fit.
-fn with_forwarder<F: Forwarder + 'static>(
-    setup: Setup<'_>,
-    hosts: Hosts,
-    lanes: usize,
-    forwarder: F,
-) -> Built {
-    if setup.control.is_some() {
-        return with_control(setup, hosts, lanes, forwarder);
-    }
-    match (lanes, radix(setup.fabric)) {
-        (1, 0..=64) => with_lanes::<F, u64, 1>(setup, hosts, forwarder),
-        (2, 0..=16) => with_lanes::<F, u16, 2>(setup, hosts, forwarder),
-        (2, 17..=64) => with_lanes::<F, u64, 2>(setup, hosts, forwarder),
-        (3..=8, 0..=64) => with_lanes::<F, u64, 8>(setup, hosts, forwarder),
-        _ => with_lanes::<F, [u64; 4], 16>(setup, hosts, forwarder),
-    }
-}
-
-fn with_lanes<F: Forwarder + 'static, B: PortSet, const V: usize>(
+/// With mechanisms: what they did is always recorded.
+fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
-) -> Built {
-    let network = Network::<B, V>::new(&setup, &hosts);
-    let Some(recording) = setup.recording.take() else {
-        return Ok(Box::new(Engine::new(setup, hosts, network, forwarder, NoObserver, NoControl)));
-    };
-    let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
-    Ok(Box::new(Engine::new(setup, hosts, network, forwarder, recorder, NoControl)))
-}
-
-/// An instance with mechanisms: what they did is always recorded.
-fn with_mechanisms<F: Forwarder + 'static, B: PortSet, const V: usize>(
-    mut setup: Setup<'_>,
-    hosts: Hosts,
-    forwarder: F,
-    mechanisms: Mechanisms,
-) -> Built {
-    let network = Network::<B, V>::new(&setup, &hosts);
+) -> Box<dyn Run> {
+    let mechanisms = SharedMechanisms::from(setup.control.take().unwrap_or_default());
     let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flow_bytes_max: 0 };
     let recording = setup.recording.take().unwrap_or(nothing);
-    let record = Record::new(recording.slice.0, recording.slices, recording.flow_bytes_max);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,
     };
-    let control = Controlled::new(mechanisms, &network, &setup.parameters, &hosts, paths, record);
-    let recorder = Recorder::new(recording, setup.groups.len(), network.ports.len());
-    Ok(Box::new(Engine::new(setup, hosts, network, forwarder, recorder, control)))
+    let (groups, parameters) = (setup.groups.len(), setup.parameters.clone());
+    let rates = hosts.clone();
+    let builder = Builder::new(setup, hosts, forwarder, recording.limits());
+    builder.build::<Instance<F, Recorder, OutputMarkers, AdapterReactors, B, VOQ>, V>(
+        |ports, taps| Recorder::new(recording, groups, ports, taps),
+        |ports, ranks| {
+            let markers = OutputMarkers::new(&mechanisms, ports, V as u8, &parameters);
+            let source = |rank: &u32| Source {
+                link: rates.rate(Rank(*rank), &parameters),
+                packet_max: packet_max(&parameters),
+                paths,
+            };
+            let sources = ranks.iter().map(source).collect();
+            let Recording { slice, slices, flow_bytes_max } = recording;
+            let record = Record::new(slice.0, slices, flow_bytes_max);
+            (markers, AdapterReactors::new(mechanisms.clone(), sources, record))
+        },
+    )
 }
 
-fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
-    if hosts.count() < 2 {
-        return Err(SetupError::TooFewHosts(hosts.count()));
+impl Recording {
+    fn limits(&self) -> Limits {
+        Limits { slice: self.slice, flow_bytes_max: self.flow_bytes_max }
     }
-    if setup.programs.len() != hosts.count() {
-        let (programs, ranks) = (setup.programs.len(), hosts.count());
-        return Err(SetupError::Programs { programs, ranks });
-    }
-    check_parameters(&setup.parameters)?;
-    within("queue_width_log2", setup.queue_width_log2, 6..=24)
 }
 
-/// Fails if a value is outside its range or values do not fit each other.
-fn check_parameters(p: &Parameters) -> Result<(), SetupError> {
-    if !wire::MTUS.contains(&p.mtu) {
-        let range = wire::MTUS.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        return Err(SetupError::Parameter { name: "mtu", value: p.mtu.to_string(), range });
-    }
-    if let Some(header) = p.header {
-        within("header", Bytes(header.into()), ranges::HEADER)?;
-    }
-    for (name, rate) in
-        [("link_rate", p.link_rate), ("dma_rate", p.dma_rate), ("drain_rate", p.drain_rate)]
-    {
-        rate.map_or(Ok(()), |rate| within(name, rate, ranges::RATE))?;
-    }
-    for (name, value) in [
-        ("switch_delay", p.switch_delay),
-        ("credit_delay", p.credit_delay),
-        ("send_overhead", p.send_overhead),
-        ("receive_overhead", p.receive_overhead),
-    ] {
-        within(name, value, ranges::DELAY)?;
-    }
-    within("cable_delay", p.cable_delay, ranges::CABLE_DELAY)?;
-    within("outstanding", p.outstanding, ranges::OUTSTANDING)?;
-    within("ack_coalescing", p.ack_coalescing, 1..=p.outstanding)?;
-    if let Some(engines) = p.injection_engines {
-        within("injection_engines", engines, ranges::INJECTION_ENGINES)?;
-    }
-    within("crossbar_speedup", p.crossbar_speedup, ranges::CROSSBAR_SPEEDUP)?;
-    let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
-    if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
-        return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
-    }
-    within("buffer", p.buffer, ranges::BUFFER)
+/// Builds the partitions of an instance.
+struct Builder<'a, F> {
+    setup: Setup<'a>,
+    hosts: Hosts,
+    forwarder: Arc<F>,
+    limits: Limits,
+    cabling: Cabling,
+    addressing: Arc<Addressing>,
+    settings: Arc<AdapterSettings>,
+    /// By rank, until its partition is built.
+    programs: Vec<Option<Box<dyn RankProgram>>>,
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(
-    name: &'static str,
-    value: T,
-    range: RangeInclusive<T>,
-) -> Result<(), SetupError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let range = format!("{} to {}", range.start(), range.end());
-    Err(SetupError::Parameter { name, value: value.to_string(), range })
-}
-
-/// Every port of a group leads to another switch.
-fn check_groups(
-    fabric: &Fabric,
-    subnet: &Subnet,
-    groups: &AdaptiveGroups,
-) -> Result<(), SetupError> {
-    for (row, switch) in subnet.tables.switches().iter().enumerate() {
-        for number in groups.lists(row).iter().flatten() {
-            let port = PortNumber::new(*number).unwrap_or(PortNumber::MANAGEMENT);
-            let end = Endpoint { node: *switch, port };
-            let peer = fabric.peer(end).filter(|_| *number > 0);
-            if !peer.is_some_and(|peer| fabric.node(peer.node).is_switch()) {
-                return Err(SetupError::Group { port: fabric.describe(end) });
-            }
+impl<'a, F: Forwarder> Builder<'a, F> {
+    fn new(mut setup: Setup<'a>, hosts: Hosts, forwarder: F, limits: Limits) -> Self {
+        let parameters = &setup.parameters;
+        let settings = AdapterSettings {
+            groups: std::mem::take(&mut setup.groups),
+            mtu: parameters.mtu,
+            headers: [Transport::Rc, Transport::Ud].map(|t| parameters.header_bytes(t)),
+            dma: parameters.dma_rate.and_then(LinkRate::from_bits),
+            drain: parameters.drain_rate.and_then(LinkRate::from_bits),
+            injection_engines: parameters.injection_engines,
+            outstanding: parameters.outstanding,
+            ack_coalescing: parameters.ack_coalescing,
+            queueing: parameters.queueing,
+        };
+        let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
+        Builder {
+            cabling: Cabling::new(setup.fabric, &hosts, setup.division.partitions),
+            addressing: Arc::new(Addressing::new(setup.fabric, &hosts, setup.forwarding)),
+            settings: Arc::new(settings),
+            forwarder: Arc::new(forwarder),
+            setup,
+            hosts,
+            limits,
+            programs,
         }
     }
-    Ok(())
-}
 
-/// Every packet a host may send finds an entry at every switch it comes to, so that the hot loop
-/// need not ask. Loops are left in: they show as packets that never arrive, and as deadlocks.
-fn check_tables(
-    fabric: &Fabric,
-    hosts: &Hosts,
-    subnet: &Subnet,
-    all_paths: bool,
-) -> Result<(), SetupError> {
-    let mut seen_for = vec![0u32; fabric.nodes().len()];
-    let mut rows = vec![0; fabric.nodes().len()];
-    for (row, switch) in subnet.tables.switches().iter().enumerate() {
-        rows[switch.index()] = row;
+    /// `observer` is made for so many ports and the taps among them, markers and reactors for
+    /// ports and for ranks.
+    fn build<M: Model<Forwarder = F>, const V: usize>(
+        mut self,
+        observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
+        control: impl Fn(&mut dyn Iterator<Item = Option<MarkedPort>>, &[u32]) -> (M::Markers, M::Reactors),
+    ) -> Box<dyn Run> {
+        let count = self.cabling.partitions.len();
+        let partitions = (0..count).map(|part| self.partition::<M, V>(part, &observer, &control));
+        let partitions = partitions.collect();
+        let (threads, width) = (self.setup.division.threads, self.setup.queue_width_log2);
+        Box::new(Windows::<M, V>::new(partitions, threads, width, self.limits))
     }
-    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
-    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
-    let mut walk = 0;
-    for end in hosts.ends() {
-        let name = || fabric.node(end.node).name.clone();
-        let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
-        let offsets = if all_paths { lmc.lids() } else { 1 };
-        for offset in 0..offsets {
-            let lid = base.value().checked_add(offset).and_then(Lid::new);
-            let lid = lid.ok_or_else(|| SetupError::NoLid(name()))?;
-            walk += 1;
-            check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
-        }
-    }
-    Ok(())
-}
 
-/// Follows the packets to one LID from all leaves; `walk` tells where this walk has been.
-fn check_lid(
-    fabric: &Fabric,
-    subnet: &Subnet,
-    end: Endpoint,
-    lid: Lid,
-    leaves: &BTreeSet<NodeId>,
-    rows: &[usize],
-    (seen_for, walk): (&mut [u32], u32),
-) -> Result<(), SetupError> {
-    let mut at_switches: Vec<NodeId> = leaves.iter().copied().collect();
-    while let Some(at) = at_switches.pop() {
-        if std::mem::replace(&mut seen_for[at.index()], walk) == walk {
-            continue;
-        }
-        let entry = subnet.tables.port(at, lid);
-        let out = entry.filter(|port| port.value() > 0);
-        let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
-        match next {
-            Some(peer) if peer == end => continue,
-            Some(peer) if fabric.node(peer.node).is_switch() => at_switches.push(peer.node),
-            _ => {
-                let what = match entry {
-                    None => "no entry".to_string(),
-                    Some(port) => {
-                        format!("port {port}, which leads to neither a switch nor it")
-                    }
-                };
-                let name = |node| fabric.node(node).name.clone();
-                let (host, switch) = (name(end.node), name(at));
-                return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
-            }
-        }
-        // A switch that chooses may send it to any of the group; `check_groups` has seen that
-        // all of them lead to switches.
-        let groups = subnet.adaptive.as_ref();
-        let choices = groups.map_or(&[][..], |groups| groups.ports(rows[at.index()], lid));
-        let port = |number: &u8| PortNumber::new(*number);
-        let ends = choices.iter().filter_map(port).map(|port| Endpoint { node: at, port });
-        at_switches.extend(ends.filter_map(|end| fabric.peer(end)).map(|peer| peer.node));
+    fn partition<M: Model<Forwarder = F>, const V: usize>(
+        &mut self,
+        part: usize,
+        observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
+        control: impl Fn(&mut dyn Iterator<Item = Option<MarkedPort>>, &[u32]) -> (M::Markers, M::Reactors),
+    ) -> Partition<M, V> {
+        let (fabric, parameters) = (self.setup.fabric, &self.setup.parameters);
+        let parts = self.cabling.parts::<M::Ports, V>(fabric, &self.hosts, parameters, part);
+        let places = self.cabling.places(fabric, &self.hosts, part);
+        let ports = parts.ports.len();
+        let taps: Vec<PortIndex> = (0..ports as u32)
+            .map(PortIndex)
+            .filter(|port| self.setup.taps.contains(&places.end(*port)))
+            .collect();
+        let ranks = self.cabling.ranks(part);
+        let mut marked = (0..ports as u32).map(|port| {
+            let (index, record) = (PortIndex(port), &parts.ports[port as usize]);
+            let kind = parts.classes[usize::from(record.class.0)].kind;
+            let end = places.end(index);
+            let faces_adapter = kind == LinkKind::Exit;
+            let switch = MarkedPort { node: end.node.0, port: end.port.value(), faces_adapter };
+            (kind != LinkKind::Host).then_some(switch)
+        });
+        let (markers, reactors) = control(&mut marked, &ranks);
+        let arbitration = match self.setup.forwarding {
+            Forwarding::Tables(subnet) => subnet.vl_arbitration.clone(),
+            Forwarding::DimensionOrder(_) => VlArbitration::equal(V as u8),
+        };
+        let arbitration = Arbitration::new(&arbitration, ports, V);
+        let observer = observer(ports, &taps);
+        let net = Network::new(parts, arbitration, observer, self.setup.queue_width_log2);
+        let switches = Switches::new(
+            Arc::clone(&self.forwarder),
+            self.cabling.partitions[part].start as u32,
+            markers,
+            parameters.arbitration,
+            (ports, V, radix(fabric).into()),
+            wire::credits(parameters.mtu),
+        );
+        let programs = ranks.iter().filter_map(|rank| self.programs[*rank as usize].take());
+        let overheads = (parameters.send_overhead, parameters.receive_overhead);
+        let programs = Ranks::new(programs.collect(), overheads.0, overheads.1);
+        let is_here = self.is_here(&ranks);
+        let adapters = Adapters::new(
+            Arc::clone(&self.settings),
+            Arc::clone(&self.addressing),
+            Arc::clone(&self.forwarder),
+            &ranks,
+            is_here,
+            reactors,
+        );
+        Partition::new(net, switches, adapters, programs, places)
     }
-    Ok(())
+
+    /// By rank, whether it is of a partition; nothing if all are.
+    fn is_here(&self, ranks: &[u32]) -> Arc<Vec<bool>> {
+        let mut is_here = Vec::new();
+        if self.cabling.partitions.len() > 1 {
+            is_here.resize(self.hosts.count(), false);
+            ranks.iter().for_each(|rank| is_here[*rank as usize] = true);
+        }
+        Arc::new(is_here)
+    }
 }

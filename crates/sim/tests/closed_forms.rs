@@ -289,6 +289,8 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
         recording: None,
         control: None,
         queue_width_log2: 13,
+        division: clearlane_sim::Division::WHOLE,
+        taps: Vec::new(),
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
     assert_eq!(error, "buffer = 2 KiB does not hold a packet of 2082 B; raise buffer or lower mtu");
@@ -314,6 +316,8 @@ fn a_dead_end_is_refused_only_where_packets_come() {
             recording: None,
             control: None,
             queue_width_log2: 13,
+            division: clearlane_sim::Division::WHOLE,
+            taps: Vec::new(),
         };
         clearlane_sim::Simulation::new(setup).err().map(|error| error.to_string())
     };
@@ -356,6 +360,8 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
         recording: None,
         control: None,
         queue_width_log2: 13,
+        division: clearlane_sim::Division::WHOLE,
+        taps: Vec::new(),
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
     assert!(error.contains("needs every cable of the grid and sw-0-0[1] is empty"), "{error}");

@@ -419,6 +419,8 @@ fn every_stripe_that_waits_is_counted() {
         recording: None,
         control: Some(Mechanisms { when: None, which, seed: 1 }),
         queue_width_log2: 13,
+        division: clearlane_sim::Division::WHOLE,
+        taps: Vec::new(),
     };
     let mut simulation = Simulation::new(setup).unwrap();
     simulation.run_until(Picoseconds(10_000_000_000));

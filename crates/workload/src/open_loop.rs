@@ -8,7 +8,9 @@ use std::sync::Arc;
 /// One rank's share of all open-loop flow groups.
 pub struct OpenLoop {
     rank: Rank,
-    sources: Vec<Source>,
+    /// Most ranks have one: it stands in the program itself.
+    first: Option<Source>,
+    others: Vec<Source>,
 }
 
 struct Source {
@@ -35,7 +37,7 @@ impl OpenLoop {
         header: impl Fn(&FlowGroup) -> u32,
         seed: u64,
     ) -> Self {
-        let mut sources = Vec::with_capacity(1);
+        let (mut first, mut others) = (None, Vec::new());
         for (index, group) in groups.iter().enumerate() {
             let group: Arc<FlowGroup> = group.clone().into();
             let weight = group.destinations.weight(rank);
@@ -54,9 +56,12 @@ impl OpenLoop {
                 header: header(&group),
             };
             source.next = source.next.saturating_add(source.first_gap());
-            sources.push(source);
+            match first {
+                None => first = Some(source),
+                Some(_) => others.push(source),
+            }
         }
-        OpenLoop { rank, sources }
+        OpenLoop { rank, first, others }
     }
 }
 
@@ -87,26 +92,58 @@ impl Source {
     }
 }
 
-impl RankProgram for OpenLoop {
-    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+impl Source {
+    fn has_ended(&self) -> bool {
+        self.next >= self.group.stop.0
+    }
+
+    /// A message posted now, if its destination is drawn to be one.
+    fn draw(&mut self, rank: Rank) -> Option<(Rank, u64)> {
+        let bytes = self.group.sizes.draw(&mut self.stream);
+        self.next = self.next.saturating_add(self.gap_after(bytes));
+        Some((self.group.destinations.draw(rank, &mut self.stream)?, bytes))
+    }
+}
+
+impl OpenLoop {
+    /// The source whose turn is next; nothing if all have ended.
+    fn next(&mut self) -> Option<&mut Source> {
+        let all = self.first.iter_mut().chain(&mut self.others);
+        all.filter(|source| !source.has_ended()).min_by_key(|source| (source.next, source.index))
+    }
+
+    /// A rank with several groups, or whose turn has not come.
+    fn step_any(&mut self, now: Picoseconds) -> Op {
+        let rank = self.rank;
         loop {
-            let Some(source) = self.sources.iter_mut().min_by_key(|s| (s.next, s.index)) else {
-                return Op::Done;
-            };
-            if source.next >= source.group.stop.0 {
-                let index = source.index;
-                self.sources.retain(|s| s.index != index);
-                continue;
-            }
+            let Some(source) = self.next() else { return Op::Done };
             if source.next > now.0 {
                 return Op::WaitUntil(Picoseconds(source.next));
             }
-            let bytes = source.group.sizes.draw(&mut source.stream);
-            source.next = source.next.saturating_add(source.gap_after(bytes));
-            let destination = source.group.destinations.draw(self.rank, &mut source.stream);
-            if let Some(dst) = destination {
-                return Op::Put { dst, bytes, group: source.index, tracked: false };
+            let index = source.index;
+            if let Some((dst, bytes)) = source.draw(rank) {
+                let next = self.next().map(|source| Picoseconds(source.next));
+                return Op::Offer { dst, bytes, group: index, next };
             }
         }
     }
 }
+
+impl RankProgram for OpenLoop {
+    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+        let Some(source) = self.first.as_mut().filter(|_| self.others.is_empty()) else {
+            return self.step_any(now);
+        };
+        if source.has_ended() || source.next > now.0 {
+            return self.step_any(now);
+        }
+        match source.draw(self.rank) {
+            None => self.step_any(now),
+            Some((dst, bytes)) => {
+                let next = (!source.has_ended()).then_some(Picoseconds(source.next));
+                Op::Offer { dst, bytes, group: source.index, next }
+            }
+        }
+    }
+}
+

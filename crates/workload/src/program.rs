@@ -15,6 +15,19 @@ pub struct Handle(pub u32);
 /// can loop at one instant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
+    /// Posts a one-sided message of open-loop traffic, which stands for many processes: no CPU is
+    /// busy with it, and the program is stepped again at `next`, with [`Event::Elapsed`], or, if
+    /// there is none, has ended.
+    Offer {
+        /// Destination; to itself nothing is sent.
+        dst: Rank,
+        /// Payload, at least 1 byte.
+        bytes: u64,
+        /// Index of the flow group the message is accounted to.
+        group: u16,
+        /// When the program has something to do again.
+        next: Option<Picoseconds>,
+    },
     /// Posts a one-sided message: nobody at the destination has to receive it. The answer is
     /// [`Event::Posted`]; a `tracked` one can be waited for, its local completion is the last ACK
     /// (RC) or the last packet leaving (UD).

@@ -226,6 +226,10 @@ impl Mechanism for Dcqcn {
         Some(Box::new(NotificationPoint { interval: self.cnp_interval, last: None }))
     }
 
+    fn hears_acks(&self) -> bool {
+        false
+    }
+
     fn scope(&self) -> Scope {
         Scope::QueuePair
     }

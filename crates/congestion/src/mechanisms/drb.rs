@@ -144,6 +144,10 @@ impl Mechanism for Drb {
         Some(Box::new(self.notifier))
     }
 
+    fn hears_acks(&self) -> bool {
+        false
+    }
+
     fn scope(&self) -> Scope {
         Scope::Flow
     }

@@ -1,36 +1,10 @@
 //! What mechanisms did, by flow and slice of time.
 
-use super::flow::FlowKey;
+use crate::model::FlowKey;
+use crate::outcome::{ControlRecord, FlowControl};
 use clearlane_congestion::Probe;
 use clearlane_workload::Rank;
 use std::ops::Range;
-
-/// One flow.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FlowControl {
-    /// Source.
-    pub source: Rank,
-    /// Destination.
-    pub destination: Rank,
-    /// Index of the flow group.
-    pub group: u16,
-    /// Path: LID offset.
-    pub path: u8,
-    /// BECNs that reached the source, on ACKs and in CNPs, by slice.
-    pub becns: Vec<u32>,
-    /// What the reactors show, by name: the value at the end of each slice; before the flow's first
-    /// message that of a reactor that has heard of nothing.
-    pub probes: Vec<(&'static str, Vec<u64>)>,
-}
-
-/// All flows that had something to tell: a BECN, or a reactor that changed its mind.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ControlRecord {
-    /// By (group, source, destination, path). Empty if there were more than the recorder keeps.
-    pub flows: Vec<FlowControl>,
-    /// True if there were more.
-    pub dropped: bool,
-}
 
 /// The record in the making.
 pub(crate) struct Record {
@@ -38,6 +12,7 @@ pub(crate) struct Record {
     slices: usize,
     /// What further flows may take.
     bytes_left: u64,
+    bytes_max: u64,
     /// By number of the flow; nothing where there is nothing to tell.
     flows: Vec<Option<Box<FlowControl>>>,
     dropped: bool,
@@ -47,7 +22,7 @@ impl Record {
     /// An empty one of so many slices, whose flows take `bytes_max` at most.
     pub(crate) fn new(slice: u64, slices: u32, bytes_max: u64) -> Self {
         let slices = slices as usize;
-        Record { slice, slices, bytes_left: bytes_max, flows: Vec::new(), dropped: false }
+        Record { slice, slices, bytes_left: bytes_max, bytes_max, flows: Vec::new(), dropped: false }
     }
 
     /// How many slices have ended by `now`.
@@ -122,7 +97,8 @@ impl Record {
         let flows = std::mem::take(&mut self.flows).into_iter().flatten();
         let mut flows: Vec<FlowControl> = flows.map(|flow| *flow).collect();
         flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination, flow.path));
-        ControlRecord { flows, dropped: self.dropped }
+        let bytes = self.bytes_max - self.bytes_left;
+        ControlRecord { flows, dropped: self.dropped, bytes }
     }
 }
 
@@ -145,7 +121,7 @@ mod tests {
                 record.becn(199, flow);
             }
             record.shown(0, 4..6, 0, &[Probe { value: 1, ..rate }]);
-            let ControlRecord { flows, dropped } = record.finish();
+            let ControlRecord { flows, dropped, .. } = record.finish();
             assert_eq!((flows.len(), dropped), (kept, kept == 0));
             if let Some(last) = flows.last() {
                 assert_eq!(last.destination, Rank(9));

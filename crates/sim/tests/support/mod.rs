@@ -4,7 +4,8 @@
 use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind, topologies};
 use clearlane_ib::{Guid, LinkSpeed, LinkWidth, Lmc, Picoseconds, PortNumber, ServiceLevel};
 use clearlane_sim::{
-    Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Recording, Setup, Simulation,
+    Division, Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Recording, Setup,
+    Simulation,
 };
 use clearlane_subnet::{ForwardingTables, LidMap, PathSl, SlToVl, Subnet, VlArbitration};
 use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
@@ -182,6 +183,8 @@ impl Case<'_> {
             }),
             control,
             queue_width_log2: self.width,
+            division: Division::WHOLE,
+            taps: Vec::new(),
         };
         let mut simulation = Simulation::new(setup).unwrap();
         for step in 1..=steps {

@@ -338,6 +338,10 @@ impl Mechanism for IbaCc {
         Some(Box::new(self.notifier))
     }
 
+    fn hears_acks(&self) -> bool {
+        false
+    }
+
     fn scope(&self) -> Scope {
         // The CCTI_Timer belongs to the service level, whatever has a CCTI.
         Scope::ServiceLevel

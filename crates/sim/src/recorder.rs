@@ -1,8 +1,10 @@
 //! Observers: what is noted down about grants, deliveries and waiting. Statically dispatched, so a
 //! run without one pays nothing.
 
-use crate::network::Packet;
-use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice};
+use crate::model::Observer;
+use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice, Recorded, Tapped};
+use crate::packet::Packet;
+use crate::port::{NEVER, PortIndex};
 use crate::records::Records;
 use clearlane_ib::Picoseconds;
 // The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
@@ -24,42 +26,11 @@ pub struct Recording {
     pub flow_bytes_max: u64,
 }
 
-/// Hooks of the engine. All have a default that does nothing.
-pub(crate) trait Observer: Send {
-    /// Whether the engine should bother to measure waiting.
-    const ON: bool;
-    /// A message, or a stripe of one, was posted at `now`.
-    fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
-    /// `port` transmits a packet of `bytes` during [now, now + busy).
-    fn on_granted(&mut self, _now: u64, _port: u32, _bytes: u32, _busy: u64) {}
-    /// The head of a packet of `bytes` has come in by `port`.
-    fn on_received(&mut self, _port: u32, _bytes: u32) {}
-    /// `port` had data and no credits during [since, now).
-    fn on_waited(&mut self, _since: u64, _now: u64, _port: u32) {}
-    /// A data packet has arrived whole at `at`; `last` if it ends its message.
-    fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
-    /// Hands out what was recorded: groups, flows (or that there were too many), channels.
-    fn records(self) -> Recorded;
-}
-
-/// What an observer hands out at the end.
-#[derive(Default)]
-pub(crate) struct Recorded {
-    pub(crate) slice: Picoseconds,
-    pub(crate) groups: Vec<Vec<GroupSlice>>,
-    pub(crate) flows: Vec<FlowRecord>,
-    pub(crate) flows_dropped: bool,
-    pub(crate) channels: Vec<ChannelRecord>,
-}
-
 /// Records nothing.
 pub(crate) struct NoObserver;
 
 impl Observer for NoObserver {
     const ON: bool = false;
-    fn records(self) -> Recorded {
-        Recorded::default()
-    }
 }
 
 /// Records counters per channel and slices of time per group, flow and channel.
@@ -69,7 +40,9 @@ pub(crate) struct Recorder {
     flows: Vec<FlowRecord>,
     flow_of: FxHashMap<(u16, u32, u32), u32>,
     flows_dropped: bool,
-    counters: Records<Counters>,
+    counters: Records<PortIndex, Counters>,
+    /// What taps have seen since somebody asked.
+    tapped: Vec<(PortIndex, Tapped)>,
     /// Time a link was busy, by port, then slice.
     busy_ps: Vec<u64>,
     /// Time it waited for credits, likewise.
@@ -84,10 +57,16 @@ struct Counters {
     rcv_octets: u64,
     rcv_pkts: u64,
     wait_ps: u64,
+    /// Since when the port has data and no credits, `NEVER` if it does not.
+    stalled_since: u64,
+    is_tapped: bool,
 }
 
 impl Recorder {
-    pub(crate) fn new(what: Recording, groups: usize, ports: usize) -> Self {
+    pub(crate) fn new(what: Recording, groups: usize, ports: usize, taps: &[PortIndex]) -> Self {
+        let blank = Counters { stalled_since: NEVER, ..Counters::default() };
+        let mut counters: Records<PortIndex, Counters> = vec![blank; ports].into();
+        taps.iter().for_each(|port| counters[*port].is_tapped = true);
         let slices = what.slices as usize;
         let slice = GroupSlice {
             offered_wire_bytes: 0,
@@ -103,16 +82,24 @@ impl Recorder {
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
             flows_dropped: false,
-            counters: vec![Counters::default(); ports].into(),
+            counters,
+            tapped: Vec::new(),
             busy_ps: vec![0; ports * slices],
             wait_ps: vec![0; ports * slices],
         }
     }
 
     /// The slices of a port in `busy_ps` and `wait_ps`.
-    fn slices(&self, port: u32) -> Range<usize> {
-        let slices = self.what.slices as usize;
-        port as usize * slices..(port as usize + 1) * slices
+    fn slices(&self, port: PortIndex) -> Range<usize> {
+        let (port, slices) = (port.0 as usize, self.what.slices as usize);
+        port * slices..(port + 1) * slices
+    }
+
+    /// `port` had data and no credits during [since, now).
+    fn waited(&mut self, since: u64, now: u64, port: PortIndex) {
+        self.counters[port].wait_ps += now - since;
+        let slices = self.slices(port);
+        spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
     }
 
     fn slice_of(&self, at: u64) -> Option<usize> {
@@ -129,8 +116,7 @@ impl Recorder {
             return Some(&mut self.flows[*index as usize]);
         }
         let slices = self.what.slices as usize;
-        let bytes = (self.flows.len() + 1) * slices * size_of::<u64>();
-        if bytes as u64 > self.what.flow_bytes_max {
+        if flow_bytes(self.flows.len() + 1, self.what.slices) > self.what.flow_bytes_max {
             (self.flows_dropped, self.flows) = (true, Vec::new());
             self.flow_of = FxHashMap::default();
             return None;
@@ -175,24 +161,37 @@ impl Observer for Recorder {
         }
     }
 
-    fn on_granted(&mut self, now: u64, port: u32, bytes: u32, busy: u64) {
+    fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
         let counters = &mut self.counters[port];
         counters.xmit_pkts += 1;
-        counters.xmit_octets += u64::from(bytes.saturating_sub(VCRC));
+        counters.xmit_octets += u64::from(u32::from(packet.bytes).saturating_sub(VCRC));
+        let since = std::mem::replace(&mut counters.stalled_since, NEVER);
+        if counters.is_tapped {
+            self.tapped.push((port, Tapped::new(now, lane, true, packet)));
+        }
+        if since != NEVER {
+            self.waited(since, now, port);
+        }
         let slices = self.slices(port);
         spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
     }
 
-    fn on_received(&mut self, port: u32, bytes: u32) {
+    fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
         let counters = &mut self.counters[port];
         counters.rcv_pkts += 1;
-        counters.rcv_octets += u64::from(bytes.saturating_sub(VCRC));
+        counters.rcv_octets += u64::from(u32::from(packet.bytes).saturating_sub(VCRC));
+        if counters.is_tapped {
+            self.tapped.push((port, Tapped::new(now, lane, false, packet)));
+        }
     }
 
-    fn on_waited(&mut self, since: u64, now: u64, port: u32) {
-        self.counters[port].wait_ps += now - since;
-        let slices = self.slices(port);
-        spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
+    fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
+        let since = &mut self.counters[port].stalled_since;
+        *since = (*since).min(now);
+    }
+
+    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
+        std::mem::take(&mut self.tapped)
     }
 
     fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
@@ -213,12 +212,17 @@ impl Observer for Recorder {
         }
     }
 
-    fn records(mut self) -> Recorded {
-        self.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination));
+    fn finish(mut self, end: u64) -> Recorded {
+        for port in (0..self.counters.len() as u32).map(PortIndex) {
+            let since = self.counters[port].stalled_since;
+            if since != NEVER {
+                self.waited(since, end.max(since), port);
+            }
+        }
         let full = self.busy_ps.iter().all(|busy| *busy <= self.what.slice.0);
         assert!(full, "no link is busy for longer than the time that passes");
         let channel = |(port, counters): (usize, &Counters)| {
-            let slices = self.slices(port as u32);
+            let slices = self.slices(PortIndex(port as u32));
             ChannelRecord {
                 // PortXmitData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
                 port_xmit_data: counters.xmit_octets / 4,
@@ -233,11 +237,16 @@ impl Observer for Recorder {
         };
         let channels = self.counters.iter().enumerate().map(channel).collect();
         Recorded {
-            slice: self.what.slice,
             groups: self.groups,
+            flow_bytes: flow_bytes(self.flows.len(), self.what.slices),
             flows: self.flows,
             flows_dropped: self.flows_dropped,
             channels,
         }
     }
+}
+
+/// What so many flows take.
+fn flow_bytes(flows: usize, slices: u32) -> u64 {
+    (flows * slices as usize * size_of::<u64>()) as u64
 }

@@ -1,0 +1,448 @@
+//! The sending side's turn: which packet leaves next.
+
+use super::{
+    Adapters, Message, MessageIndex, Post, QueuePairIndex, SlotIndex, Told, credits, hint,
+    two_sided,
+};
+use crate::AdapterQueueing;
+use crate::arbiter::Table;
+use crate::model::{Model, Observer, Reactors};
+use crate::network::NetworkOf;
+use crate::packet::{
+    CNP, Envelope, EnvelopeIndex, LAST, Packet, PacketIndex, RELIABLE, ReceiverIndex, UNROUTED,
+};
+use crate::port::{NEVER, PortIndex};
+
+impl<M: Model, const V: usize> Adapters<M, V> {
+    /// Phase 2 of an adapter: at most one packet leaves.
+    pub(crate) fn inject(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        if M::Reactors::ON {
+            self.before_turn(net, slot, port);
+        }
+        self.take_ready(net, slot, port);
+        let free_at = net.ports[port].free_at;
+        if self.adapters[SlotIndex(slot)].busy_lanes == 0 {
+            return;
+        }
+        if free_at > net.now {
+            return net.wake(port, free_at);
+        }
+        if M::Reactors::ON {
+            self.make_way(net, slot, port);
+        }
+        let Some((lane, table)) = self.choose_lane(net, slot, port) else { return };
+        let id = self.next_packet(net, slot, port, lane);
+        self.adapters[SlotIndex(slot)].settle_lane(lane);
+        self.transmit(net, port, lane, id);
+        if V > 1 {
+            let bytes = net.packets[id].bytes;
+            net.arbitration.charge(port, table, bytes);
+        }
+        if self.adapters[SlotIndex(slot)].busy_lanes != 0 {
+            let free_at = net.ports[port].free_at;
+            net.wake(port, free_at);
+        }
+    }
+
+    /// Messages whose software overhead is over join their send queues.
+    #[inline(always)]
+    fn take_ready(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        while !self.adapters[SlotIndex(slot)].posted.is_empty() {
+            let id = self.adapters[SlotIndex(slot)].posted.head;
+            let Message { post, sl, .. } = self.messages[id];
+            if post.ready > net.now {
+                net.wake(port, post.ready);
+                return;
+            }
+            self.adapters[SlotIndex(slot)].posted.pop_front(self.messages.all_mut());
+            if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &post, sl) {
+                self.send_at_once(net, slot, port, &post, sl);
+                self.messages.remove(id);
+            } else {
+                self.enqueue(net, slot, port, id);
+            }
+        }
+    }
+
+    /// The lane that sends; nothing if none may, and then when to look again is known.
+    #[inline(always)]
+    fn choose_lane(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+    ) -> Option<(u8, Table)> {
+        let (mut eligible, mut earliest, mut stalled) = (0u16, NEVER, false);
+        let mut lanes = self.adapters[SlotIndex(slot)].busy_lanes;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as u8;
+            lanes &= lanes - 1;
+            let (need, from) = self.next_need(net, slot, lane);
+            let blocked = from <= net.now && !net.has_credits(port, lane, need);
+            let bit = 1 << lane;
+            let waiting = &mut net.ports[port].waiting;
+            *waiting = if blocked { *waiting | bit } else { *waiting & !bit };
+            if blocked {
+                stalled = true;
+                earliest = earliest.min(net.credits_at(port, lane, need));
+            } else if from <= net.now {
+                eligible |= bit;
+            } else {
+                earliest = earliest.min(from);
+            }
+        }
+        if eligible == 0 {
+            net.hold(port, stalled, earliest);
+            return None;
+        }
+        if V == 1 {
+            return Some((eligible.trailing_zeros() as u8, Table::Neither));
+        }
+        Some(net.arbitration.choose(port, eligible))
+    }
+
+    /// The packet whose turn it is in a lane: answers before data.
+    #[inline(always)]
+    fn next_packet(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        lane: u8,
+    ) -> PacketIndex {
+        let acks = &mut self.adapters[SlotIndex(slot)].acks[usize::from(lane) % V];
+        let Some(answer) = acks.pop_front(net.packets.all_mut()) else {
+            return self.next_data(net, slot, port, lane);
+        };
+        let is_cnp = M::Reactors::ON && net.packets[answer].flags & CNP != 0;
+        net.totals.acks_injected += u64::from(!is_cnp);
+        net.totals.cnps_injected += u64::from(is_cnp);
+        answer
+    }
+
+    /// The beginning of an adapter's turn: timers that are due, queues whose time has come.
+    fn before_turn(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        if self.reactors.run_timers(net.now, slot) {
+            net.last_effect = net.now.max(net.last_effect);
+        }
+        while let Some(queue) = self.reactors.released(net.now, slot) {
+            self.queue_pairs[queue].active = false;
+            self.activate(net, slot, port, queue);
+        }
+        if let Some(time) = self.reactors.next_due(slot) {
+            net.wake(port, time);
+        }
+    }
+
+    /// Queues at the front of a ring may have to wait by now, because a packet of another queue
+    /// that shares their limit has left: they make way.
+    fn make_way(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        let mut lanes = self.adapters[SlotIndex(slot)].busy_lanes;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as u8;
+            lanes &= lanes - 1;
+            let at = usize::from(lane) % V;
+            loop {
+                let queue = self.adapters[SlotIndex(slot)].rings[at].head;
+                if queue == QueuePairIndex::NIL {
+                    break;
+                }
+                // A queue in a ring has a message.
+                let flow = self.messages[self.queue_pairs[queue].messages.head].flow;
+                if !self.pauses(net, slot, port, queue, flow) {
+                    break;
+                }
+                let ring = &mut self.adapters[SlotIndex(slot)].rings[at];
+                ring.pop_front(self.queue_pairs.all_mut());
+                self.free_engine(net, slot, port);
+            }
+            self.adapters[SlotIndex(slot)].settle_lane(lane);
+        }
+    }
+
+    /// An engine is free: the first queue in the line that may send has it.
+    fn free_engine(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        let index = SlotIndex(slot);
+        self.adapters[index].engines -= 1;
+        let engines = self.adapters[index].engines;
+        while let Some(next) = self.adapters[index].line.pop_front(self.queue_pairs.all_mut()) {
+            self.queue_pairs[next].active = false;
+            self.activate(net, slot, port, next);
+            // Without mechanisms a queue in the line may always send.
+            if !M::Reactors::ON || self.adapters[index].engines > engines {
+                return;
+            }
+        }
+    }
+
+    /// Whether a datagram of one packet finds its adapter idle: it needs no queue, nor to be kept.
+    #[inline(always)]
+    pub(super) fn leaves_at_once(
+        &self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        post: &Post,
+        sl: u8,
+    ) -> bool {
+        let adapter = &self.adapters[SlotIndex(slot)];
+        // Nothing is in any ring, so no engine is at work and nothing stands in line for one.
+        let idle = adapter.busy_lanes == 0
+            && adapter.dma_at <= net.now
+            && net.ports[port].free_at <= net.now;
+        let fits = post.bytes <= u64::from(self.settings.mtu)
+            && !self.is_reliable(post.group)
+            && self.settings.queueing == AdapterQueueing::PerDestination;
+        if !idle || !fits {
+            return false;
+        }
+        let bytes = post.bytes as u32 + self.settings.header(false);
+        net.has_credits(port, self.lane_of(sl), credits(bytes))
+    }
+
+    /// Sends a datagram of one packet.
+    #[inline(always)]
+    pub(super) fn send_at_once(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        post: &Post,
+        sl: u8,
+    ) {
+        let message = Message { lane: self.lane_of(sl), ..self.message(post, sl, crate::packet::FlowIndex::NIL) };
+        let adapter = &mut self.adapters[SlotIndex(slot)];
+        let psn = adapter.next_psn;
+        adapter.next_psn = psn.wrapping_add(1);
+        let envelope = Self::envelope(net, &message);
+        let packet = self.packet(slot, &message, post.bytes, psn, LAST, envelope);
+        let id = self.read(net, slot, packet);
+        if let Some(handle) = post.handle {
+            self.told.push(Told::Finished { slot, handle });
+        }
+        self.transmit(net, port, message.lane, id);
+    }
+
+    /// Credits the next packet of a lane needs and when it may leave at the earliest.
+    fn next_need(&self, net: &NetworkOf<M, V>, slot: u32, lane: u8) -> (u16, u64) {
+        let adapter = &self.adapters[SlotIndex(slot)];
+        let at = usize::from(lane) % V;
+        if !adapter.acks[at].is_empty() {
+            return (net.packets[adapter.acks[at].head].credits, 0);
+        }
+        // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
+        let queue = &self.queue_pairs[adapter.rings[at].head];
+        let message = &self.messages[queue.messages.head];
+        let payload = (message.post.bytes - message.sent).min(u64::from(self.settings.mtu)) as u32;
+        let header = self.settings.header(self.is_reliable(message.post.group));
+        (credits(payload + header), adapter.dma_at)
+    }
+
+    fn transmit(&mut self, net: &mut NetworkOf<M, V>, port: PortIndex, lane: u8, id: PacketIndex) {
+        let packet = &net.packets[id];
+        let class = net.class(port);
+        let busy = class.rate.serialisation(u64::from(packet.bytes));
+        let (credits, flight) = (packet.credits, class.flight);
+        let now = net.now;
+        let record = &mut net.ports[port];
+        record.free_at = now + busy;
+        record.lane_mut(lane).credits -= credits;
+        let peer = record.peer;
+        net.last_effect = now.max(net.last_effect);
+        if M::Observer::ON {
+            let packet = &net.packets[id];
+            net.observer.on_granted(now, port, lane, packet, busy);
+        }
+        net.send(now + flight, peer, lane, id);
+    }
+
+    /// The next data packet of a lane: the queue at the front of the ring has its turn, then goes
+    /// to the back.
+    fn next_data(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        lane: u8,
+    ) -> PacketIndex {
+        let ring = &mut self.adapters[SlotIndex(slot)].rings[usize::from(lane) % V];
+        let queue = ring.pop_front(self.queue_pairs.all_mut());
+        let queue = queue.expect("a lane that was eligible without an ACK has a queue in its ring");
+        let id = self.queue_pairs[queue].messages.head;
+        let packet = self.packetize(net, slot, id);
+        let done = packet.flags & LAST != 0;
+        if M::Reactors::ON {
+            let rate = net.class(port).rate;
+            let busy = rate.serialisation(u64::from(packet.bytes));
+            let (flow, reliable) = (self.messages[id].flow, packet.flags & RELIABLE != 0);
+            self.reactors.on_sent(net.now, flow, packet.bytes, busy, reliable);
+        }
+        let packet = self.read(net, slot, packet);
+        if done {
+            self.queue_pairs[queue].messages.pop_front(self.messages.all_mut());
+            self.message_left(slot, id);
+        }
+        self.rotate(net, slot, port, queue, done);
+        packet
+    }
+
+    /// A packet is read from host memory.
+    #[inline(always)]
+    fn read(&mut self, net: &mut NetworkOf<M, V>, slot: u32, packet: Packet) -> PacketIndex {
+        if let Some(rate) = self.settings.dma {
+            let bytes = u64::from(packet.bytes);
+            self.adapters[SlotIndex(slot)].dma_at = net.now + rate.serialisation(bytes);
+        }
+        net.totals.packets_injected += 1;
+        net.admit(packet)
+    }
+
+    /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
+    fn rotate(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        queue: QueuePairIndex,
+        message_done: bool,
+    ) {
+        let head = self.queue_pairs[queue].messages.head;
+        let open = head != MessageIndex::NIL && {
+            let message = &self.messages[head];
+            let may_leave =
+                !M::Reactors::ON || self.reactors.next_injection(message.flow) <= net.now;
+            self.window_open(message) && may_leave
+        };
+        let adapter = &mut self.adapters[SlotIndex(slot)];
+        if open && (!message_done || adapter.line.is_empty()) {
+            let lane = self.messages[head].lane;
+            let ring = &mut adapter.rings[usize::from(lane) % V];
+            let queues = self.queue_pairs.all_mut();
+            match self.settings.queueing {
+                AdapterQueueing::PerDestination => ring.push_back(queues, queue),
+                AdapterQueueing::SingleFifo => ring.push_front(queues, queue),
+            }
+            adapter.busy_lanes |= 1 << lane;
+            return;
+        }
+        self.queue_pairs[queue].active = false;
+        self.free_engine(net, slot, port);
+        if head != MessageIndex::NIL {
+            self.activate(net, slot, port, queue);
+        } else {
+            self.let_go(queue);
+        }
+    }
+
+    /// An empty queue of datagrams is no longer needed; a connection is, and so is the one queue
+    /// of an adapter.
+    fn let_go(&mut self, queue: QueuePairIndex) {
+        let key = self.queue_pairs[queue].key;
+        let datagrams = self.settings.queueing == AdapterQueueing::PerDestination
+            && !self.is_reliable(key.group);
+        if datagrams {
+            self.by_key.remove(&key);
+            self.queue_pairs.remove(queue);
+        }
+    }
+
+    /// The next packet of a message.
+    fn packetize(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        id: MessageIndex,
+    ) -> Packet {
+        let message = &mut self.messages[id];
+        let left = message.post.bytes - message.sent;
+        let payload = left.min(u64::from(self.settings.mtu));
+        message.sent += payload;
+        let message = *message;
+        let psn = match message.queue_pair {
+            QueuePairIndex::NIL => &mut self.adapters[SlotIndex(slot)].next_psn,
+            pair => &mut self.queue_pairs[pair].next_psn,
+        };
+        let number = *psn;
+        *psn = psn.wrapping_add(1);
+        let last = payload == left;
+        let envelope = if last { Self::envelope(net, &message) } else { EnvelopeIndex::NIL };
+        self.messages[id].end_psn = number.wrapping_add(1);
+        let flags = if last { LAST } else { 0 };
+        self.packet(slot, &message, payload, number, flags, envelope)
+    }
+
+    /// What the last packet of a message carries besides, if anything.
+    #[inline(always)]
+    fn envelope(net: &mut NetworkOf<M, V>, message: &Message) -> EnvelopeIndex {
+        let (tag, stripe) = (message.post.tag, message.stripe);
+        if tag.is_none() && stripe.is_none() {
+            return EnvelopeIndex::NIL;
+        }
+        let (number, stripes) = stripe.map_or((0, 1), |stripe| (stripe.number, stripe.stripes));
+        net.envelopes.insert(Envelope { tag: tag.unwrap_or(0), number, stripes })
+    }
+
+    #[inline(always)]
+    fn packet(
+        &self,
+        slot: u32,
+        message: &Message,
+        payload: u64,
+        psn: u32,
+        last: u8,
+        envelope: EnvelopeIndex,
+    ) -> Packet {
+        let pair = message.queue_pair;
+        let reliable = pair != QueuePairIndex::NIL;
+        let bytes = payload as u32 + self.settings.header(reliable);
+        let source = self.rank(slot);
+        let receiver =
+            if reliable { self.queue_pairs[pair].receiver } else { ReceiverIndex::NIL };
+        let flags = last | two_sided(message.post.tag) | if reliable { RELIABLE } else { 0 };
+        Packet {
+            next: PacketIndex::NIL,
+            dlid: message.dlid,
+            slid: self.addressing.lid(source) + u32::from(message.path),
+            source,
+            queue_pair: if M::Reactors::ON && !reliable { message.flow.0 } else { pair.0 },
+            receiver,
+            psn,
+            envelope,
+            bytes: bytes as u16,
+            payload: payload as u16,
+            credits: credits(bytes),
+            group: message.post.group,
+            sl: message.sl,
+            flags,
+            route: UNROUTED,
+            born: message.post.born,
+            hint: hint(&*self.forwarder, message.dlid),
+        }
+    }
+
+    /// All packets of a message have left.
+    fn message_left(&mut self, slot: u32, id: MessageIndex) {
+        let Message { post, stripe, queue_pair, .. } = self.messages[id];
+        let waits = post.handle.is_some() || stripe.is_some();
+        if waits && queue_pair != QueuePairIndex::NIL {
+            let pair = &mut self.queue_pairs[queue_pair];
+            return pair.waiting.push_back(self.messages.all_mut(), id);
+        }
+        if waits {
+            self.message_sent(slot, id);
+        }
+        self.messages.remove(id);
+    }
+
+    /// A message has left for good: a datagram as it leaves, else as it is acknowledged.
+    pub(super) fn message_sent(&mut self, slot: u32, id: MessageIndex) {
+        let message = &self.messages[id];
+        let handle = match message.stripe {
+            Some(stripe) => self.reactors.on_stripe_sent(stripe.whole),
+            None => message.post.handle,
+        };
+        if let Some(handle) = handle {
+            self.told.push(Told::Finished { slot, handle });
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Where threads wait for each other after a window.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Looks before a thread lets others have its core, and then before it sleeps. Windows of threads
+/// that share the work well end within microseconds of each other; waiting for a thread that has
+/// lost its core must not take the core of another.
+const SPINS: u32 = 200;
+const YIELDS: u32 = 50;
+
+/// A barrier for a fixed number of threads that is passed again and again.
+pub(crate) struct Barrier {
+    threads: usize,
+    arrived: AtomicUsize,
+    passed: AtomicUsize,
+    sleeping: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Barrier {
+    /// For so many threads.
+    pub(crate) fn new(threads: usize) -> Self {
+        Barrier {
+            threads,
+            arrived: AtomicUsize::new(0),
+            passed: AtomicUsize::new(0),
+            sleeping: Mutex::new(()),
+            woken: Condvar::new(),
+        }
+    }
+
+    /// Waits until all threads have come here. What any of them did before, all see after.
+    pub(crate) fn wait(&self) {
+        if self.threads == 1 {
+            return;
+        }
+        let turn = self.passed.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Relaxed);
+            // Under the lock, so that who is about to sleep has either seen it or is asleep.
+            let lock = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+            self.passed.store(turn.wrapping_add(1), Ordering::Release);
+            drop(lock);
+            self.woken.notify_all();
+            return;
+        }
+        let is_over = || self.passed.load(Ordering::Acquire) != turn;
+        for look in 0..SPINS + YIELDS {
+            if is_over() {
+                return;
+            }
+            if look < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        let mut lock = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+        while !is_over() {
+            lock = self.woken.wait(lock).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_ahead_by_more_than_a_turn() {
+        let barrier = Barrier::new(4);
+        let turns: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+        std::thread::scope(|scope| {
+            for own in 0..4 {
+                let (barrier, turns) = (&barrier, &turns);
+                scope.spawn(move || {
+                    for turn in 0..2000 {
+                        turns[own].store(turn, Ordering::Relaxed);
+                        barrier.wait();
+                        let all = turns.iter().map(|turn| turn.load(Ordering::Relaxed));
+                        assert!(all.into_iter().all(|other| other == turn || other == turn + 1));
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! Switch outputs and lanes as markers see them.
+
+use super::SharedMechanisms;
+use crate::Parameters;
+use crate::model::Markers;
+use crate::port::PortIndex;
+use crate::records::{Records, index};
+use clearlane_congestion::{Departing, Marker, Output, OutputQueue};
+use clearlane_ib::random::Stream;
+use clearlane_ib::{Bytes, Picoseconds, VirtualLane};
+
+index!(
+    /// A lane of a port.
+    OutputLaneIndex
+);
+
+/// One output and lane.
+struct OutputLane {
+    queue: OutputQueue,
+    markers: Vec<Box<dyn Marker>>,
+    draws: Stream,
+}
+
+/// The markers of a partition's switches.
+pub(crate) struct OutputMarkers {
+    /// By port and lane; ports of adapters have no markers.
+    lanes: Records<OutputLaneIndex, OutputLane>,
+    lanes_per_port: u32,
+}
+
+/// A port, as its markers are made for it: nothing of an adapter's.
+pub(crate) struct MarkedPort {
+    pub(crate) node: u32,
+    pub(crate) port: u8,
+    pub(crate) faces_adapter: bool,
+}
+
+impl OutputMarkers {
+    /// The markers of ports in their order, with so many lanes each; nothing for adapters' ports.
+    pub(crate) fn new(
+        mechanisms: &SharedMechanisms,
+        ports: impl Iterator<Item = Option<MarkedPort>>,
+        lanes: u8,
+        parameters: &Parameters,
+    ) -> Self {
+        let packet_max = super::packet_max(parameters);
+        let of_port = |port: Option<MarkedPort>| {
+            (0..lanes).map(move |lane| {
+                let port = port.as_ref();
+                let (node, number) = port.map_or((0, 0), |port| (port.node, port.port));
+                let output = Output {
+                    node,
+                    port: number,
+                    lane: VirtualLane::new(lane).unwrap_or_default(),
+                    faces_adapter: port.is_some_and(|port| port.faces_adapter),
+                    buffer: parameters.buffer,
+                    packet_max,
+                };
+                let entity = u64::from(node) << 16 | u64::from(number) << 8 | u64::from(lane);
+                let all = mechanisms.all().filter(|_| port.is_some());
+                OutputLane {
+                    queue: OutputQueue { queued: Bytes(0), starved: false },
+                    markers: all.filter_map(|mechanism| mechanism.marker(&output)).collect(),
+                    draws: Stream::new(mechanisms.seed, "marking", entity),
+                }
+            })
+        };
+        let lanes_of_all: Vec<OutputLane> = ports.flat_map(of_port).collect();
+        OutputMarkers { lanes: lanes_of_all.into(), lanes_per_port: lanes.into() }
+    }
+
+    #[inline(always)]
+    fn lane(&mut self, output: PortIndex, lane: u8) -> &mut OutputLane {
+        &mut self.lanes[OutputLaneIndex(output.0 * self.lanes_per_port + u32::from(lane))]
+    }
+}
+
+impl Markers for OutputMarkers {
+    const ON: bool = true;
+
+    fn on_queued(&mut self, now: u64, output: PortIndex, lane: u8, bytes: u16) {
+        let of = self.lane(output, lane);
+        of.queue.queued.0 += u64::from(bytes);
+        for marker in &mut of.markers {
+            marker.on_changed(Picoseconds(now), &of.queue);
+        }
+    }
+
+    fn on_moved_away(&mut self, now: u64, output: PortIndex, lane: u8, bytes: u16) {
+        let of = self.lane(output, lane);
+        of.queue.queued.0 -= u64::from(bytes);
+        for marker in &mut of.markers {
+            marker.on_changed(Picoseconds(now), &of.queue);
+        }
+    }
+
+    fn on_starved(&mut self, output: PortIndex, lane: u8) {
+        self.lane(output, lane).queue.starved = true;
+    }
+
+    fn on_departed(
+        &mut self,
+        now: u64,
+        output: PortIndex,
+        lane: u8,
+        bytes: u16,
+        may: bool,
+    ) -> bool {
+        let of = self.lane(output, lane);
+        of.queue.queued.0 -= u64::from(bytes);
+        let mut marked = false;
+        // One draw for the packet: two mechanisms that each mark one in two mark the same ones.
+        let draw = if may && !of.markers.is_empty() { of.draws.bits() } else { 0 };
+        for marker in &mut of.markers {
+            marker.on_changed(Picoseconds(now), &of.queue);
+            if may {
+                let packet = Departing { bytes: bytes.into() };
+                marked |= marker.mark(Picoseconds(now), &of.queue, &packet, draw);
+            }
+        }
+        of.queue.starved = false;
+        marked
+    }
+}

@@ -1,0 +1,522 @@
+//! Adapters as mechanisms see them: the flows of sources, their reactors, and what waits for a
+//! reactor's word: timers, and send queues whose next packet may not leave yet; the notifiers of
+//! destinations; the order of messages over several paths.
+
+use super::order::{Posted, Sequences};
+use super::record::Record;
+use super::{Decision, SharedMechanisms};
+use crate::model::{Arrival, FlowKey, Plan, QueueRank, Reactors, StripePlan};
+use crate::outcome::ControlRecord;
+use crate::packet::{Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE};
+use crate::records::{Records, index};
+use clearlane_congestion::{
+    Arrived, Feedback, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent, Source, Stripes,
+};
+use clearlane_ib::random::Stream;
+use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_workload::Handle;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+index!(
+    /// A reactor of this partition.
+    ReactorIndex
+);
+
+/// The reactor that governs a flow, and the pair it knows the flow by.
+#[derive(Clone, Copy, Debug)]
+struct Governed {
+    /// `NIL` if none does.
+    by: ReactorIndex,
+    pair: Pair,
+}
+
+impl Governed {
+    const BY_NONE: Governed = Governed { by: ReactorIndex::NIL, pair: Pair(0) };
+}
+
+/// A flow at its source.
+struct Flow {
+    key: FlowKey,
+    /// By decision.
+    governed: [Governed; 2],
+    /// When its last packet left; 0 before the first.
+    injected_at: u64,
+}
+
+/// A reactor, whose it is, and the timer that is set for it.
+struct Governor {
+    reactor: Box<dyn Reactor>,
+    slot: u32,
+    timer: Option<u64>,
+    /// Flows it governs.
+    pairs: u32,
+    /// Those of them that have had a message.
+    flows: Vec<FlowIndex>,
+    /// What it showed before it had heard of anything.
+    first: Vec<Probe>,
+    /// Slices of the record that tell what it showed at their end, and when the next one ends.
+    recorded: usize,
+    recorded_until: u64,
+}
+
+/// What an adapter has to do at a time.
+#[derive(Default)]
+struct Due {
+    /// Reactors that want a timer.
+    timers: BinaryHeap<Reverse<(u64, ReactorIndex)>>,
+    /// Send queues whose next packet may leave: when, when their last one left, and the queue. Of
+    /// those that share a limit, the one that has waited longest goes first; of those that have
+    /// waited equally long, the one with the smallest destination.
+    queues: BinaryHeap<Reverse<(u64, u64, QueueRank, QueuePairIndex)>>,
+}
+
+/// What a reactor is found by: decision, slot, destination or service level, and the rest of what
+/// its scope tells apart.
+type ScopeKey = (u8, u32, u32, u32);
+
+/// A notifier of a queue pair at its destination is found by: decision and transport, sender,
+/// queue pair.
+type NotifierKey = (u8, u32, u32);
+
+/// All of a partition's adapters.
+pub(crate) struct AdapterReactors {
+    mechanisms: SharedMechanisms,
+    /// By slot.
+    sources: Vec<Source>,
+    flows: Records<FlowIndex, Flow>,
+    /// By flow, where reactors hear of ACKs: packets not yet acknowledged, when they left and
+    /// their bytes.
+    sent: Records<FlowIndex, VecDeque<(u64, u32)>>,
+    hears_acks: bool,
+    by_key: FxHashMap<FlowKey, FlowIndex>,
+    reactors: Records<ReactorIndex, Governor>,
+    by_scope: FxHashMap<ScopeKey, ReactorIndex>,
+    /// Those that have had a marked packet.
+    notifiers: FxHashMap<NotifierKey, Box<dyn Notifier>>,
+    /// By slot.
+    due: Vec<Due>,
+    record: Record,
+    /// What a reactor shows; empty between two looks.
+    probes: Vec<Probe>,
+    plans: FxHashMap<(u32, u32, u16), Stream>,
+    stripes: Stripes,
+    posted: Posted,
+    sequences: Sequences,
+}
+
+impl AdapterReactors {
+    /// Those of adapters that know of nothing yet; `sources` are their source sides, by slot.
+    pub(crate) fn new(mechanisms: SharedMechanisms, sources: Vec<Source>, record: Record) -> Self {
+        let hears_acks = mechanisms.all().any(|mechanism| mechanism.hears_acks());
+        AdapterReactors {
+            mechanisms,
+            hears_acks,
+            due: sources.iter().map(|_| Due::default()).collect(),
+            sources,
+            flows: Records::default(),
+            sent: Records::default(),
+            by_key: FxHashMap::default(),
+            reactors: Records::default(),
+            by_scope: FxHashMap::default(),
+            notifiers: FxHashMap::default(),
+            record,
+            probes: Vec::new(),
+            plans: FxHashMap::default(),
+            stripes: Stripes::default(),
+            posted: Posted::default(),
+            sequences: Sequences::default(),
+        }
+    }
+
+    /// A reactor that is about to be told something at `now`. What it shows cannot have changed
+    /// since it was told something last: that is what it showed at the end of the slices since.
+    fn about_to_tell(&mut self, now: u64, reactor: ReactorIndex) -> &mut Governor {
+        if self.reactors[reactor].recorded_until <= now {
+            self.show(reactor, self.record.ended(now));
+        }
+        &mut self.reactors[reactor]
+    }
+
+    /// Records what a reactor shows up to a slice.
+    fn show(&mut self, reactor: ReactorIndex, upto: usize) {
+        let governor = &mut self.reactors[reactor];
+        let slices = std::mem::replace(&mut governor.recorded, upto)..upto;
+        let governor = &self.reactors[reactor];
+        for number in &governor.flows {
+            let flow = &self.flows[*number];
+            let mut at = 0;
+            for governed in flow.governed.iter().filter(|one| one.by != ReactorIndex::NIL) {
+                if governed.by == reactor {
+                    governor.reactor.probe(governed.pair, &mut |probe| self.probes.push(probe));
+                    break;
+                }
+                at += self.reactors[governed.by].first.len();
+            }
+            if !self.record.knows(number.0) && self.probes != governor.first {
+                self.record.begin(number.0, flow.key, first(&self.reactors, flow));
+            }
+            self.record.shown(number.0, slices.clone(), at, &self.probes);
+            self.probes.clear();
+        }
+        let until = self.record.end(upto);
+        self.reactors[reactor].recorded_until = until;
+    }
+
+    /// What governs a flow by one of the mechanisms.
+    fn govern(&mut self, decision: Decision, slot: u32, key: FlowKey) -> Governed {
+        let Some(mechanism) = self.mechanisms.of(decision) else { return Governed::BY_NONE };
+        let scope = mechanism.scope();
+        let scope_key = scope_key(decision, scope, slot, key);
+        let by = match self.by_scope.get(&scope_key) {
+            Some(reactor) => *reactor,
+            None => {
+                let reactor = mechanism.reactor(&self.sources[slot as usize]);
+                let Some(reactor) = reactor else { return Governed::BY_NONE };
+                let mut first = Vec::new();
+                reactor.probe(Pair(0), &mut |probe| first.push(probe));
+                let by = ReactorIndex(self.reactors.push(Governor {
+                    reactor,
+                    slot,
+                    timer: None,
+                    pairs: 0,
+                    flows: Vec::new(),
+                    first,
+                    recorded: 0,
+                    recorded_until: self.record.end(0),
+                }) as u32);
+                self.by_scope.insert(scope_key, by);
+                by
+            }
+        };
+        let governor = &mut self.reactors[by];
+        let pair = match scope {
+            Scope::Flow => Pair(key.path.into()),
+            _ => Pair(governor.pairs),
+        };
+        governor.pairs += 1;
+        Governed { by, pair }
+    }
+
+    fn feed(&mut self, now: u64, flow: FlowIndex, decision: Decision, feedback: Feedback) {
+        let Governed { by, pair } = self.flows[flow].governed[decision as usize];
+        if by != ReactorIndex::NIL {
+            let governor = self.about_to_tell(now, by);
+            governor.reactor.on_feedback(Picoseconds(now), pair, feedback);
+            self.set_timer(now, by);
+        }
+    }
+
+    /// Has the reactor's next timer come up.
+    fn set_timer(&mut self, now: u64, reactor: ReactorIndex) {
+        let governor = &mut self.reactors[reactor];
+        let wanted = governor.reactor.next_timer().map(|time| time.0.max(now + 1));
+        if let Some(time) = wanted
+            && governor.timer != wanted
+        {
+            self.due[governor.slot as usize].timers.push(Reverse((time, reactor)));
+        }
+        governor.timer = wanted;
+    }
+
+    /// How the mechanism that chooses paths divides a message.
+    fn divide(&mut self, now: u64, slot: u32, key: FlowKey, bytes: u64) -> Vec<StripePlan> {
+        let scope_key = scope_key(Decision::Which, Scope::Flow, slot, key);
+        let reactor = match self.by_scope.get(&scope_key) {
+            Some(reactor) => *reactor,
+            None => self.govern(Decision::Which, slot, key).by,
+        };
+        if reactor == ReactorIndex::NIL {
+            return vec![StripePlan { path: 0, bytes }];
+        }
+        let seed = self.mechanisms.seed;
+        let FlowKey { source, destination, group, .. } = key;
+        let stream = self.plans.entry((source, destination, group)).or_insert_with(|| {
+            let noun = format!("paths of group {group}");
+            Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
+        });
+        let draw = stream.bits();
+        let mut stripes = std::mem::take(&mut self.stripes);
+        stripes.clear();
+        let governor = self.about_to_tell(now, reactor);
+        governor.reactor.plan(Picoseconds(now), Bytes(bytes), draw, &mut stripes);
+        self.set_timer(now, reactor);
+        let paths = self.sources[slot as usize].paths.max(1);
+        let parts = check_stripes(stripes.parts(), bytes, paths);
+        self.stripes = stripes;
+        parts
+    }
+}
+
+/// A mechanism that returns stripes which are not the message, or paths there are not, is a fault
+/// of this program, and would read tables where there are none.
+fn check_stripes(
+    parts: &[clearlane_congestion::Stripe],
+    bytes: u64,
+    paths: u8,
+) -> Vec<StripePlan> {
+    let sum: u64 = parts.iter().map(|part| part.bytes.0).sum();
+    assert!(!parts.is_empty() && sum == bytes, "stripes of {sum} B for a message of {bytes} B");
+    let checked = |part: &clearlane_congestion::Stripe| {
+        assert!(part.path.0 < paths, "path {} of {paths}", part.path.0);
+        assert!(part.bytes.0 > 0, "a stripe of no bytes");
+        StripePlan { path: part.path.0, bytes: part.bytes.0 }
+    };
+    parts.iter().map(checked).collect()
+}
+
+impl Reactors for AdapterReactors {
+    const ON: bool = true;
+
+    fn flow(&mut self, now: u64, slot: u32, key: FlowKey) -> FlowIndex {
+        if let Some(flow) = self.by_key.get(&key) {
+            return *flow;
+        }
+        let governed = Decision::BOTH.map(|decision| self.govern(decision, slot, key));
+        let flow = FlowIndex(self.flows.push(Flow { key, governed, injected_at: 0 }) as u32);
+        if self.hears_acks {
+            self.sent.push(VecDeque::new());
+        }
+        self.by_key.insert(key, flow);
+        for governed in governed.iter().filter(|one| one.by != ReactorIndex::NIL) {
+            self.about_to_tell(now, governed.by).flows.push(flow);
+        }
+        flow
+    }
+
+    fn plan(
+        &mut self,
+        now: u64,
+        slot: u32,
+        key: FlowKey,
+        bytes: u64,
+        handle: Option<Handle>,
+    ) -> Option<Plan> {
+        self.mechanisms.which.as_ref()?;
+        let stripes = self.divide(now, slot, key, bytes);
+        let to = (slot, key.destination, key.group);
+        let (whole, number) = self.posted.post(to, stripes.len() as u32, handle);
+        Some(Plan { stripes, whole, number })
+    }
+
+    fn next_injection(&self, flow: FlowIndex) -> u64 {
+        let [Governed { by, pair }, _] = self.flows[flow].governed;
+        if by == ReactorIndex::NIL {
+            return 0;
+        }
+        self.reactors[by].reactor.next_injection(pair).0
+    }
+
+    fn on_sent(&mut self, now: u64, flow: FlowIndex, bytes: u16, busy: u64, reliable: bool) {
+        let of = &mut self.flows[flow];
+        of.injected_at = now;
+        let governed = of.governed;
+        if self.hears_acks && reliable {
+            self.sent[flow].push_back((now, bytes.into()));
+        }
+        for Governed { by, pair } in governed {
+            if by != ReactorIndex::NIL {
+                let sent = Sent { pair, bytes: bytes.into(), busy: Picoseconds(busy) };
+                self.about_to_tell(now, by).reactor.on_sent(Picoseconds(now), &sent);
+                self.set_timer(now, by);
+            }
+        }
+    }
+
+    fn on_becn(&mut self, now: u64, flow: FlowIndex, flags: u8) {
+        if !self.record.knows(flow.0) {
+            let of = &self.flows[flow];
+            self.record.begin(flow.0, of.key, first(&self.reactors, of));
+        }
+        self.record.becn(now, flow.0);
+        for decision in Decision::BOTH {
+            if flags & decision.becn() != 0 {
+                self.feed(now, flow, decision, Feedback::Becn);
+            }
+        }
+    }
+
+    fn on_acknowledged(&mut self, now: u64, flow: FlowIndex, packets: u32) {
+        if !self.hears_acks {
+            return;
+        }
+        let sent = &mut self.sent[flow];
+        let (mut last, mut acknowledged) = (None, 0);
+        for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
+            (last, acknowledged) = (Some((time, bytes)), acknowledged + u64::from(bytes));
+        }
+        if let Some((time, bytes)) = last {
+            let latency = Picoseconds(now - time);
+            let ack = Feedback::Ack { latency, bytes, acknowledged };
+            Decision::BOTH.iter().for_each(|decision| self.feed(now, flow, *decision, ack));
+        }
+    }
+
+    fn on_completed(&mut self, now: u64, flow: FlowIndex, bytes: u64, born: u64) {
+        let posted_at = Picoseconds(born);
+        let completion = Feedback::Completion { bytes: Bytes(bytes), posted_at };
+        Decision::BOTH.iter().for_each(|decision| self.feed(now, flow, *decision, completion));
+    }
+
+    fn on_stripe_sent(&mut self, whole: u32) -> Option<Handle> {
+        self.posted.sent(whole)
+    }
+
+    fn on_marked(&mut self, now: u64, packet: &Packet) -> (u8, u8) {
+        let reliable = packet.flags & RELIABLE != 0;
+        let arrived = Arrived { fecn: true, reliable };
+        let (mut on_ack, mut in_cnp) = (0, 0);
+        for decision in Decision::BOTH {
+            let Some(mechanism) = self.mechanisms.of(decision) else { continue };
+            // Flows and queue pairs are numbered apart.
+            let kind = decision as u8 | u8::from(reliable) << 1;
+            let key = (kind, packet.source, packet.queue_pair);
+            let notifier = match self.notifiers.get_mut(&key) {
+                Some(notifier) => notifier,
+                None => {
+                    let Some(fresh) = mechanism.notifier() else { continue };
+                    self.notifiers.entry(key).or_insert(fresh)
+                }
+            };
+            match notifier.on_arrived(Picoseconds(now), &arrived) {
+                Notification::None => {}
+                Notification::BecnOnAck if reliable => on_ack |= decision.becn(),
+                Notification::BecnOnAck | Notification::Cnp => in_cnp |= decision.becn(),
+            }
+        }
+        (on_ack, in_cnp)
+    }
+
+    fn on_arrived(
+        &mut self,
+        slot: u32,
+        id: PacketIndex,
+        packet: &Packet,
+        envelope: &Envelope,
+    ) -> Arrival {
+        self.sequences.arrived((slot, packet.source, packet.group), id, envelope)
+    }
+
+    fn next_in_turn(&mut self, slot: u32, packet: &Packet) -> Option<PacketIndex> {
+        self.sequences.next((slot, packet.source, packet.group))
+    }
+
+    fn has_order(&self) -> bool {
+        self.mechanisms.which.is_some()
+    }
+
+    fn early(&self) -> Vec<PacketIndex> {
+        self.sequences.early()
+    }
+
+    fn run_timers(&mut self, now: u64, slot: u32) -> bool {
+        let mut any = false;
+        while let Some(Reverse((time, reactor))) = self.due[slot as usize].timers.peek().copied() {
+            if time > now {
+                break;
+            }
+            self.due[slot as usize].timers.pop();
+            // Another timer may have been asked for since.
+            if self.reactors[reactor].timer == Some(time) {
+                any = true;
+                let governor = self.about_to_tell(time, reactor);
+                governor.timer = None;
+                governor.reactor.on_timer(Picoseconds(time));
+                self.set_timer(now, reactor);
+            }
+        }
+        any
+    }
+
+    fn pause(
+        &mut self,
+        slot: u32,
+        queue: QueuePairIndex,
+        flow: FlowIndex,
+        rank: QueueRank,
+        time: u64,
+    ) {
+        let injected_at = self.flows[flow].injected_at;
+        self.due[slot as usize].queues.push(Reverse((time, injected_at, rank, queue)));
+    }
+
+    fn released(&mut self, now: u64, slot: u32) -> Option<QueuePairIndex> {
+        let queues = &mut self.due[slot as usize].queues;
+        let Reverse((time, _, _, queue)) = *queues.peek()?;
+        (time <= now).then(|| {
+            queues.pop();
+            queue
+        })
+    }
+
+    fn next_due(&self, slot: u32) -> Option<u64> {
+        let due = &self.due[slot as usize];
+        let timer = due.timers.peek().map(|Reverse((time, _))| *time);
+        let queue = due.queues.peek().map(|Reverse((time, ..))| *time);
+        timer.into_iter().chain(queue).min()
+    }
+
+    fn finish(mut self) -> ControlRecord {
+        for reactor in 0..self.reactors.len() as u32 {
+            self.show(ReactorIndex(reactor), self.record.ended(u64::MAX));
+        }
+        self.record.finish()
+    }
+}
+
+/// What the reactors of a flow showed before they had heard of anything.
+fn first<'a>(
+    reactors: &'a Records<ReactorIndex, Governor>,
+    flow: &'a Flow,
+) -> impl Iterator<Item = Probe> + 'a {
+    let governed = flow.governed.iter().filter(|one| one.by != ReactorIndex::NIL);
+    governed.flat_map(|one| reactors[one.by].first.iter().copied())
+}
+
+/// What a flow's reactor is found by.
+fn scope_key(decision: Decision, scope: Scope, slot: u32, key: FlowKey) -> ScopeKey {
+    let group = u32::from(key.group);
+    let (destination, rest) = match scope {
+        Scope::ServiceLevel => (key.sl.into(), u32::MAX),
+        Scope::QueuePair => (key.destination, group << 8 | u32::from(key.path)),
+        // No path has this number.
+        Scope::Flow => (key.destination, group << 8 | 0xff),
+    };
+    (decision as u8, slot, destination, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_congestion::{Path, Stripe};
+
+    fn stripes(parts: &[(u8, u64)]) -> Vec<Stripe> {
+        let stripe = |(path, bytes): &(u8, u64)| Stripe { path: Path(*path), bytes: Bytes(*bytes) };
+        parts.iter().map(stripe).collect()
+    }
+
+    #[test]
+    fn stripes_that_are_the_message_pass() {
+        let checked = check_stripes(&stripes(&[(1, 10), (0, 5)]), 15, 2);
+        assert_eq!(checked.iter().map(|part| part.bytes).sum::<u64>(), 15);
+    }
+
+    #[test]
+    #[should_panic(expected = "path 2 of 2")]
+    fn a_path_that_there_is_not_is_a_fault() {
+        check_stripes(&stripes(&[(2, 15)]), 15, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "stripes of 14 B for a message of 15 B")]
+    fn stripes_of_another_size_are_a_fault() {
+        check_stripes(&stripes(&[(0, 14)]), 15, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "stripes of 0 B for a message of 15 B")]
+    fn no_stripes_are_a_fault() {
+        check_stripes(&[], 15, 2);
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a set-up cannot be simulated.
+
+use clearlane_ib::Bytes;
+
+/// Why a set-up cannot be simulated.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SetupError {
+    /// No host is cabled to a switch.
+    #[error("the fabric has {0} hosts on switches; traffic needs at least 2")]
+    TooFewHosts(usize),
+    /// Not one program per rank.
+    #[error("{programs} programs were given for {ranks} ranks; give one per rank")]
+    Programs {
+        /// Programs given.
+        programs: usize,
+        /// Ranks.
+        ranks: usize,
+    },
+    /// A parameter is outside its range.
+    #[error("parameter {name} = {value} is outside {range}")]
+    Parameter {
+        /// Name.
+        name: &'static str,
+        /// Value.
+        value: String,
+        /// Range.
+        range: String,
+    },
+    /// A buffer that cannot hold one packet moves nothing.
+    #[error("buffer = {buffer} does not hold a packet of {packet} B; raise buffer or lower mtu")]
+    BufferTooSmall {
+        /// Bytes per lane.
+        buffer: Bytes,
+        /// Largest packet in bytes.
+        packet: u32,
+    },
+    /// A host has no LID.
+    #[error("host {0} has no LID; let the lid manager assign them or correct the file")]
+    NoLid(String),
+    /// A table sends a packet nowhere.
+    #[error(
+        "packets for host {host} (LID {lid}) stop at switch {switch}: its table has {what}; \
+         run `check` and mend the table"
+    )]
+    DeadEnd {
+        /// Destination.
+        host: String,
+        /// Its LID.
+        lid: u16,
+        /// The switch.
+        switch: String,
+        /// What the entry says.
+        what: String,
+    },
+    /// A group of adaptive routing has a port that leads to no switch.
+    #[error("an adaptive group names {port}, which leads to no switch; mend the groups")]
+    Group {
+        /// The port.
+        port: String,
+    },
+    /// A cable of the grid is missing.
+    #[error(
+        "the dimension-order rule needs every cable of the grid and {port} is empty; repair it or \
+         route with tables"
+    )]
+    Hole {
+        /// The empty port.
+        port: String,
+    },
+    /// The rule forwarder does not fit the fabric.
+    #[error(
+        "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
+    )]
+    NotAGrid,
+}

@@ -1,0 +1,221 @@
+//! What instances of the simulator differ in. Statically dispatched: what a run does not use, its
+//! instance does not have.
+
+use crate::outcome::{ControlRecord, Recorded, Tapped};
+use crate::packet::{Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, Route};
+use crate::port::PortIndex;
+use crate::port_set::PortSet;
+use clearlane_workload::{Handle, Rank};
+
+/// One instance.
+pub(crate) trait Model: Sized + Send + 'static {
+    /// Sets of ports of one switch.
+    type Ports: PortSet;
+    /// How switches forward.
+    type Forwarder: Forwarder;
+    /// Who watches.
+    type Observer: Observer;
+    /// Congestion control at switch outputs.
+    type Markers: Markers;
+    /// Congestion control at adapters.
+    type Reactors: Reactors;
+    /// Whether an input lane keeps a queue for each output (virtual output queues).
+    const VOQ: bool;
+}
+
+/// The choice of output port and lane. Read by all partitions, so it numbers switches as the
+/// fabric does.
+pub(crate) trait Forwarder: Send + Sync + 'static {
+    /// Whether a switch may choose among several outputs.
+    const ADAPTIVE: bool = false;
+
+    /// The output (port number − 1) and lane of `packet`, which came in by port `input` (likewise)
+    /// on `lane` of the switch with this index.
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> Route;
+
+    /// What packets to `dlid` carry so that `route` need not look it up at every switch.
+    fn hint(&self, dlid: u32) -> u64;
+
+    /// The outputs among which the switch may choose for `packet`, none if `route` alone decides.
+    fn choices(&self, _switch: u32, _packet: &Packet) -> &[u8] {
+        &[]
+    }
+
+    /// The lane of `packet` at an output the switch chose.
+    fn lane(&self, _switch: u32, _input: u8, lane: u8, _output: u8, _packet: &Packet) -> u8 {
+        lane
+    }
+}
+
+/// Hooks of the network. All have a default that does nothing.
+pub(crate) trait Observer: Send + Sized {
+    /// Whether anybody watches.
+    const ON: bool;
+    /// A message, or a stripe of one, was posted at `now`.
+    fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
+    /// `port` transmits a packet on `lane` during [now, now + busy).
+    fn on_granted(&mut self, _now: u64, _port: PortIndex, _lane: u8, _packet: &Packet, _busy: u64) {
+    }
+    /// The head of a packet has come in by `port` on `lane`.
+    fn on_received(&mut self, _now: u64, _port: PortIndex, _lane: u8, _packet: &Packet) {}
+    /// `port` has data and no credits from `now` on, until its next grant.
+    fn on_credit_stalled(&mut self, _now: u64, _port: PortIndex) {}
+    /// A data packet has arrived whole at `at`; `last` if it ends its message.
+    fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
+    /// What was seen on the ports that are tapped since the last call, of this partition.
+    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
+        Vec::new()
+    }
+    /// Hands out what was recorded by the end of the run.
+    fn finish(self, _end: u64) -> Recorded {
+        Recorded::default()
+    }
+}
+
+/// Markers at the outputs of the switches of a partition. All do nothing without mechanisms.
+pub(crate) trait Markers: Send {
+    /// Whether there are any.
+    const ON: bool;
+    /// A packet waits for (output, lane) from now on.
+    fn on_queued(&mut self, _now: u64, _output: PortIndex, _lane: u8, _bytes: u16) {}
+    /// A packet that waited for (output, lane) waits elsewhere.
+    fn on_moved_away(&mut self, _now: u64, _output: PortIndex, _lane: u8, _bytes: u16) {}
+    /// (output, lane) has a packet and no credits for it.
+    fn on_starved(&mut self, _output: PortIndex, _lane: u8) {}
+    /// A packet departs from (output, lane). Returns whether it is marked, if it `may` be.
+    fn on_departed(&mut self, _: u64, _: PortIndex, _lane: u8, _bytes: u16, _may: bool) -> bool {
+        false
+    }
+}
+
+/// No mechanisms.
+pub(crate) struct Uncontrolled;
+
+impl Markers for Uncontrolled {
+    const ON: bool = false;
+}
+
+/// What a source sends on one path: what mechanisms know a queue pair by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FlowKey {
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    pub(crate) group: u16,
+    pub(crate) path: u8,
+    pub(crate) sl: u8,
+}
+
+/// A stripe of a message that has been divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StripePlan {
+    pub(crate) path: u8,
+    pub(crate) bytes: u64,
+}
+
+/// A message that has been divided, or numbered at least.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) stripes: Vec<StripePlan>,
+    /// What the sender knows the message by.
+    pub(crate) whole: u32,
+    /// Its number among those with the same ends.
+    pub(crate) number: u32,
+}
+
+/// What the arrival of the last packet of a stripe means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// Others of its message are missing.
+    Part,
+    /// Its message is complete and waits for earlier ones.
+    Early,
+    /// Its message is next.
+    InTurn,
+}
+
+/// Reactors and notifiers at the adapters of a partition, known by slot, and the order of messages
+/// over several paths. All do nothing without mechanisms.
+pub(crate) trait Reactors: Send + Sized {
+    /// Whether there are any.
+    const ON: bool;
+    /// The number of the flow with this key, which has a message at `now`.
+    fn flow(&mut self, _now: u64, _slot: u32, _key: FlowKey) -> FlowIndex {
+        FlowIndex::NIL
+    }
+    /// Splits a message over paths; nothing if no mechanism chooses paths.
+    fn plan(
+        &mut self,
+        _now: u64,
+        _slot: u32,
+        _key: FlowKey,
+        _bytes: u64,
+        _handle: Option<Handle>,
+    ) -> Option<Plan> {
+        None
+    }
+    /// The earliest time at which the next packet of a flow may leave.
+    fn next_injection(&self, _flow: FlowIndex) -> u64 {
+        0
+    }
+    /// A packet of a flow begins to leave.
+    fn on_sent(&mut self, _now: u64, _flow: FlowIndex, _bytes: u16, _busy: u64, _reliable: bool) {}
+    /// BECN has arrived for a flow, with these flags.
+    fn on_becn(&mut self, _now: u64, _flow: FlowIndex, _flags: u8) {}
+    /// So many further packets of a flow are acknowledged.
+    fn on_acknowledged(&mut self, _now: u64, _flow: FlowIndex, _packets: u32) {}
+    /// A stripe posted at `born` has been acknowledged whole.
+    fn on_completed(&mut self, _now: u64, _flow: FlowIndex, _bytes: u64, _born: u64) {}
+    /// A stripe has left for good. Returns the handle of its message if it was the last one.
+    fn on_stripe_sent(&mut self, _whole: u32) -> Option<Handle> {
+        None
+    }
+    /// A marked data packet has arrived whole. Returns the BECN flags that go on its queue pair's
+    /// next ACK, and those that go in a CNP.
+    fn on_marked(&mut self, _now: u64, _packet: &Packet) -> (u8, u8) {
+        (0, 0)
+    }
+    /// The last packet of a stripe has arrived at `slot`.
+    fn on_arrived(&mut self, _: u32, _: PacketIndex, _: &Packet, _: &Envelope) -> Arrival {
+        Arrival::InTurn
+    }
+    /// The last packet of the next message from where `packet` came, if it is there.
+    fn next_in_turn(&mut self, _slot: u32, _packet: &Packet) -> Option<PacketIndex> {
+        None
+    }
+    /// Whether messages are handed on in the order they were posted in, whatever their paths.
+    fn has_order(&self) -> bool {
+        false
+    }
+    /// Packets that wait for earlier messages: they have left the network.
+    fn early(&self) -> Vec<PacketIndex> {
+        Vec::new()
+    }
+    /// Runs the timers of a slot up to `now`. Returns whether there were any.
+    fn run_timers(&mut self, _now: u64, _slot: u32) -> bool {
+        false
+    }
+    /// Has a send queue, whose head is of `flow`, wait until `time`. `rank` orders queues that
+    /// wait for the same.
+    fn pause(&mut self, _slot: u32, _queue: QueuePairIndex, _: FlowIndex, _: QueueRank, _time: u64) {
+    }
+    /// A send queue whose next packet may leave.
+    fn released(&mut self, _now: u64, _slot: u32) -> Option<QueuePairIndex> {
+        None
+    }
+    /// When a slot has to be looked at again.
+    fn next_due(&self, _slot: u32) -> Option<u64> {
+        None
+    }
+    /// What the mechanisms did.
+    fn finish(self) -> ControlRecord {
+        ControlRecord::default()
+    }
+}
+
+/// What orders send queues of one adapter, whatever numbers they have: destination, flow group,
+/// path.
+pub(crate) type QueueRank = (u32, u16, u8);
+
+impl Reactors for Uncontrolled {
+    const ON: bool = false;
+}

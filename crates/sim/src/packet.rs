@@ -1,0 +1,128 @@
+//! Packets under way, and what the last packet of a message carries besides.
+
+use crate::list::Linked;
+use crate::records::index;
+
+index!(
+    /// A packet of this partition.
+    PacketIndex
+);
+index!(
+    /// An envelope of this partition.
+    EnvelopeIndex
+);
+index!(
+    /// The sender's half of a connection, in the partition of the sender.
+    QueuePairIndex
+);
+index!(
+    /// The receiver's half of a connection, in the partition of the receiver.
+    ReceiverIndex
+);
+index!(
+    /// A flow as the mechanisms of its sender know it.
+    FlowIndex
+);
+
+/// An acknowledgement, not data.
+pub(crate) const ACK: u8 = 1;
+/// The last packet of its message.
+pub(crate) const LAST: u8 = 2;
+/// The destination's program is told when the message is complete.
+pub(crate) const TWO_SIDED: u8 = 4;
+/// The queue pair is a reliable connection.
+pub(crate) const RELIABLE: u8 = 8;
+/// Forward explicit congestion notification: a switch has marked it (IBA vol. 1, A10).
+pub(crate) const FECN: u8 = 16;
+/// Backward explicit congestion notification: an ACK or a CNP tells the source, here the mechanism
+/// that decides when packets are injected.
+pub(crate) const BECN_WHEN: u8 = 32;
+/// A congestion notification packet.
+pub(crate) const CNP: u8 = 64;
+/// Backward explicit congestion notification for the mechanism that decides on paths.
+pub(crate) const BECN_WHICH: u8 = 128;
+/// Either of the two.
+pub(crate) const BECN: u8 = BECN_WHEN | BECN_WHICH;
+
+/// Output port, counted from 0, and lane there.
+pub(crate) type Route = (u8, u8);
+
+/// No route yet: port numbers end at 254, and outputs count from 0.
+pub(crate) const UNROUTED: Route = (255, 0);
+
+/// A packet under way, with what its headers carry (IBA vol. 1, 5.2).
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    /// The next packet in the same buffer or list.
+    pub(crate) next: PacketIndex,
+    /// Destination LID; the destination's rank where forwarding is by rule.
+    pub(crate) dlid: u32,
+    /// Source LID, likewise.
+    pub(crate) slid: u32,
+    /// Rank that sent it.
+    pub(crate) source: u32,
+    /// Queue pair; an ACK and a CNP carry that of the request; of a datagram the flow, if there
+    /// are mechanisms. A number of the requester's partition.
+    pub(crate) queue_pair: u32,
+    /// The receiver's half, a number of its partition; `NIL` until the sender has heard of it.
+    pub(crate) receiver: ReceiverIndex,
+    /// Packet sequence number of the queue pair; of an ACK, that of the packet acknowledged.
+    pub(crate) psn: u32,
+    /// What the last packet of a message may carry besides, else `NIL`.
+    pub(crate) envelope: EnvelopeIndex,
+    /// Bytes on the wire.
+    pub(crate) bytes: u16,
+    /// Bytes of payload.
+    pub(crate) payload: u16,
+    /// Credits it takes in a buffer.
+    pub(crate) credits: u16,
+    /// Flow group.
+    pub(crate) group: u16,
+    /// Service level.
+    pub(crate) sl: u8,
+    /// `ACK` to `BECN_WHICH`.
+    pub(crate) flags: u8,
+    /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up.
+    pub(crate) route: Route,
+    /// When its message was posted.
+    pub(crate) born: u64,
+    /// The destination as the forwarder knows it.
+    pub(crate) hint: u64,
+}
+
+impl Packet {
+    /// Neither an ACK nor a CNP.
+    #[inline(always)]
+    pub(crate) const fn is_data(&self) -> bool {
+        self.flags & (ACK | CNP) == 0
+    }
+}
+
+impl Linked<PacketIndex> for Packet {
+    #[inline(always)]
+    fn next(&mut self) -> &mut PacketIndex {
+        &mut self.next
+    }
+}
+
+/// What the destination has to know of a message once its last packet is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Envelope {
+    /// Matched by two-sided receives.
+    pub(crate) tag: u32,
+    /// Where a mechanism chooses paths: the message's number among those of the same source,
+    /// destination and flow group, and how many stripes it has.
+    pub(crate) number: u32,
+    pub(crate) stripes: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
+}

@@ -1,0 +1,240 @@
+//! A partition: takes events out of its queue and hands them to the rooms.
+//!
+//! Each instant of a home has two phases: everything that happens is applied, then every touched
+//! output arbitrates. What a grant at t does is seen strictly later than t (a link takes time, a
+//! cable at least 1 ps), so neither the order of events of one instant nor that of arbitrations
+//! can be seen in any result; nor can the order of homes within a window no longer than the
+//! lookahead.
+
+use crate::adapter::Adapters;
+use crate::cabling::Places;
+use crate::model::{Forwarder, Model};
+use crate::network::{Home, HomeIndex, NetworkOf};
+use crate::packet::PacketIndex;
+use crate::port::{NEVER, PortIndex};
+use crate::port_set::PortSet;
+use crate::queue::{AHEAD, Entry, Instant, Kind};
+use crate::ranks::Ranks;
+use crate::switch::Switches;
+
+/// Port records in bytes up to which fetching ahead gains nothing: half a second-level cache.
+const FITS_IN_CACHE: usize = 1 << 20;
+
+/// How many events ahead a port and a packet are asked for, and how many ahead what they lead to.
+const FETCH_FIRST: usize = AHEAD - 1;
+const FETCH_THEN: usize = AHEAD / 2;
+
+/// See the module.
+pub(crate) struct Partition<M: Model, const V: usize> {
+    pub(crate) net: NetworkOf<M, V>,
+    pub(crate) switches: Switches<M>,
+    pub(crate) adapters: Adapters<M, V>,
+    pub(crate) ranks: Ranks,
+    pub(crate) places: Places,
+    fetches_ahead: bool,
+}
+
+impl<M: Model, const V: usize> Partition<M, V> {
+    /// A partition in which every program is about to begin.
+    pub(crate) fn new(
+        mut net: NetworkOf<M, V>,
+        switches: Switches<M>,
+        adapters: Adapters<M, V>,
+        ranks: Ranks,
+        places: Places,
+    ) -> Self {
+        let bytes = net.ports.len() * size_of::<crate::port::Port<M::Ports, V>>();
+        net.ports.use_large_pages();
+        for home in 0..net.homes.len() as u32 {
+            let record = net.homes[HomeIndex(home)];
+            let next = net.homes.iter().nth(home as usize + 1);
+            let end = next.map_or(net.ports.len() as u32, |next| next.first.0);
+            net.enter(home);
+            for port in record.first.0 + u32::from(record.switch_ports)..end {
+                net.schedule(0, PortIndex(port), Kind::Step, 0, 0);
+            }
+        }
+        let fetches_ahead = bytes > FITS_IN_CACHE;
+        Partition { net, switches, adapters, ranks, places, fetches_ahead }
+    }
+
+    /// The number of the next slot with events.
+    pub(crate) fn next_slot(&self) -> Option<u64> {
+        self.net.queue.next_slot()
+    }
+
+    /// Serves all events before `end` of a slot, which no earlier slot with events precedes.
+    pub(crate) fn serve(&mut self, slot: u64, end: u64) {
+        let queue = &mut self.net.queue;
+        self.net.floor = queue.begin(slot).max(self.net.floor);
+        if queue.next_slot() == Some(slot) {
+            queue.open(slot, end);
+            if self.fetches_ahead {
+                self.serve_window::<true>();
+            } else {
+                self.serve_window::<false>();
+            }
+        }
+        self.net.floor = end;
+    }
+
+    fn serve_window<const FETCHES: bool>(&mut self) {
+        if FETCHES {
+            (0..FETCH_FIRST).for_each(|places| self.fetch_first(places));
+            (0..FETCH_THEN).for_each(|places| self.fetch_then(places));
+        }
+        let mut instant = self.net.queue.peek();
+        while instant != Instant::END {
+            self.net.enter(self.net.queue.home(instant));
+            self.net.now = self.net.queue.time(instant);
+            while self.net.queue.peek() == instant {
+                if FETCHES {
+                    self.fetch_first(FETCH_FIRST);
+                    self.fetch_then(FETCH_THEN);
+                }
+                let entry = self.net.queue.pop();
+                self.net.totals.events += 1;
+                self.apply(entry);
+            }
+            self.arbitrate_all();
+            while M::Forwarder::ADAPTIVE && !self.switches.undecided.is_empty() {
+                // Heads that grants of this instant have brought up.
+                self.arbitrate_all();
+            }
+            instant = self.net.queue.peek();
+        }
+    }
+
+    /// Phase 1 of one event.
+    #[inline(always)]
+    fn apply(&mut self, entry: Entry) {
+        let net = &mut self.net;
+        let port = net.port(entry.place());
+        match entry.kind() {
+            Kind::Arrive => {
+                let id = PacketIndex(entry.packet());
+                self.switches.arrive(net, port, entry.lane(), id);
+            }
+            Kind::Wake => {
+                let record = &mut net.ports[port];
+                // A wake-up that an earlier one has replaced is stale.
+                if record.wake_at == net.now {
+                    record.wake_at = NEVER;
+                    net.touch(port);
+                }
+            }
+            Kind::Deliver => {
+                let slot = slot_at(self.net.homes[HomeIndex(self.net.home())], entry.place());
+                self.adapters.deliver(&mut self.net, slot, port, PacketIndex(entry.packet()));
+                self.tell();
+            }
+            Kind::Step => {
+                let slot = slot_at(self.net.homes[HomeIndex(self.net.home())], entry.place());
+                self.ranks.step(&mut self.adapters, &mut self.net, slot, port);
+                self.tell();
+            }
+        }
+    }
+
+    /// Programs hear of what adapters have to tell.
+    #[inline(always)]
+    fn tell(&mut self) {
+        if !self.adapters.told.is_empty() {
+            self.tell_all();
+        }
+    }
+
+    #[inline(never)]
+    fn tell_all(&mut self) {
+        let home = self.net.homes[HomeIndex(self.net.home())];
+        let mut all = std::mem::take(&mut self.adapters.told);
+        for told in all.drain(..) {
+            let place = u32::from(home.switch_ports) + told.slot() - home.first_slot;
+            let port = self.net.port(place);
+            self.ranks.tell(&mut self.net, port, told);
+        }
+        self.adapters.told = all;
+    }
+
+    /// Phase 2: where switches may choose, they do so from the state phase 1 left, then every
+    /// touched port arbitrates.
+    #[inline(always)]
+    fn arbitrate_all(&mut self) {
+        if M::Forwarder::ADAPTIVE {
+            self.switches.decide(&mut self.net);
+        }
+        let home = self.net.homes[HomeIndex(self.net.home())];
+        let mut index = 0;
+        while let Some(port) = self.net.dirty.get(index).copied() {
+            index += 1;
+            let place = self.net.place(port);
+            if place >= home.switch_ports.into() {
+                self.adapters.inject(&mut self.net, slot_at(home, place), port);
+                self.tell();
+            } else if let Some(exit) = self.switches.arbitrate(&mut self.net, port) {
+                let host = self.net.ports[exit.port].peer;
+                let slot = slot_at(home, host.place());
+                let host = self.net.port(host.place());
+                self.adapters.receive(&mut self.net, slot, host, &exit);
+            }
+        }
+        self.net.dirty.clear();
+    }
+
+    /// Has the processor fetch what an event to come will touch: large fabrics are bound by the
+    /// latency of memory, not by instructions. In two stages, because which output an arrival
+    /// wants is known only once its port and packet have been read.
+    #[inline(always)]
+    fn fetch_first(&self, places: usize) {
+        let Some(entry) = self.net.queue.ahead(places) else { return };
+        let address = self.net.queue.address(entry);
+        self.net.ports.prefetch::<2>(self.net.port_at(address));
+        match entry.kind() {
+            Kind::Arrive | Kind::Deliver => {
+                self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
+            }
+            Kind::Step => {
+                let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
+                self.adapters.prefetch(slot);
+                self.ranks.prefetch(slot);
+            }
+            Kind::Wake => {}
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_then(&mut self, places: usize) {
+        let Some(entry) = self.net.queue.ahead(places) else { return };
+        let address = self.net.queue.address(entry);
+        let first = self.net.homes[HomeIndex(address.home())].first;
+        let record = &self.net.ports[first.plus(address.place())];
+        match entry.kind() {
+            Kind::Arrive => {
+                let (switch, input) = (self.switches.numbered(address.home()), address.place());
+                let packet = &mut self.net.packets[PacketIndex(entry.packet())];
+                let lane = entry.lane();
+                let route = self.switches.forwarder.route(switch, input as u8, lane, packet);
+                if !M::Forwarder::ADAPTIVE {
+                    packet.route = route;
+                }
+                self.net.ports.prefetch::<2>(first.plus(route.0.into()));
+                self.net.prefetch_peer(record.peer);
+            }
+            Kind::Wake => {
+                for (at, lane) in record.lanes.iter().enumerate() {
+                    lane.waiters.find_from(record.turn[at], |local| {
+                        self.net.ports.prefetch::<2>(first.plus(local.into()));
+                        Some(())
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The slot of the adapter at a place of a home.
+#[inline(always)]
+const fn slot_at(home: Home, place: u32) -> u32 {
+    home.first_slot + place - home.switch_ports as u32
+}

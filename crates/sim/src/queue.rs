@@ -1,0 +1,655 @@
+//! The event queue: slots of time, each put in order when its turn comes, and a heap for what lies
+//! beyond them. Neither the width of a slot nor the order among homes can be seen in any result.
+
+use crate::records::{Records, index};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Where a port is: the number of its home in this partition and its place there. What events,
+/// links and mail name ports by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Address(u32);
+
+impl Address {
+    /// No port.
+    pub(crate) const NIL: Address = Address(u32::MAX);
+    /// Places of a home: ports of a switch and of the adapters plugged into it.
+    pub(crate) const PLACES: u32 = 1 << PLACE_BITS;
+    /// Homes there may be, those that stand for cut cables included; the last one is nobody's.
+    pub(crate) const HOMES: u32 = (1 << HOME_BITS) - 1;
+
+    /// Panics if either number is too large: ranges are held where addresses are made.
+    pub(crate) fn new(home: u32, place: u32) -> Self {
+        assert!(home < Self::HOMES && place < Self::PLACES, "home {home}, place {place}");
+        Address(home << PLACE_BITS | place)
+    }
+
+    /// The same of numbers that are known to be in range.
+    #[inline(always)]
+    pub(crate) fn of(home: u32, place: u32) -> Self {
+        debug_assert!(home < Self::HOMES && place < Self::PLACES, "home {home}, place {place}");
+        Address(home << PLACE_BITS | place)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn home(self) -> u32 {
+        self.0 >> PLACE_BITS
+    }
+
+    #[inline(always)]
+    pub(crate) const fn place(self) -> u32 {
+        self.0 & (Self::PLACES - 1)
+    }
+}
+
+/// What happens.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Kind {
+    /// The head of a packet is arbitrable at a switch.
+    Arrive,
+    /// An output or adapter is to be looked at.
+    Wake,
+    /// A packet is complete in a host's memory.
+    Deliver,
+    /// A rank's program is to be stepped.
+    Step,
+}
+
+/// Something that happens at a time. No two events share time, address, kind and lane.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Event {
+    pub(crate) time: u64,
+    pub(crate) address: Address,
+    pub(crate) kind: Kind,
+    pub(crate) lane: u8,
+    /// Number of a packet, of those kinds that have one.
+    pub(crate) packet: u32,
+}
+
+const HOME_BITS: u32 = 23;
+const PLACE_BITS: u32 = 9;
+const OFFSET_BITS: u32 = 26;
+/// Place, kind and lane.
+const LOW_BITS: u32 = PLACE_BITS + 2 + 4;
+const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
+
+/// The widest slot.
+pub(crate) const WIDTH_LOG2_MAX: u32 = 24;
+
+/// An event of a known slot: home, time since the slot's beginning, place, kind and lane in one
+/// word that sorts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    order: u64,
+    packet: u32,
+}
+
+impl Entry {
+    /// Ends a window, so that looking at the next event needs no test for the end.
+    const END: Entry = Entry { order: u64::MAX, packet: 0 };
+
+    #[inline(always)]
+    pub(crate) const fn place(self) -> u32 {
+        (self.order >> 6) as u32 & (Address::PLACES - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn kind(self) -> Kind {
+        match self.order >> 4 & 3 {
+            0 => Kind::Arrive,
+            1 => Kind::Wake,
+            2 => Kind::Deliver,
+            _ => Kind::Step,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn lane(self) -> u8 {
+        (self.order & 15) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) const fn packet(self) -> u32 {
+        self.packet
+    }
+}
+
+/// One home at one time, as the queue knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Instant(u64);
+
+impl Instant {
+    /// After the last one of a window.
+    pub(crate) const END: Instant = Instant(u64::MAX >> LOW_BITS);
+}
+
+/// In which order the events of a window are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Layout {
+    /// Home by home, each in the order of time: where a window is no longer than the lookahead.
+    /// A home's records are then at hand, and homes come in the order they lie in memory.
+    ByHome,
+    /// In the order of time.
+    ByTime,
+}
+
+const SLOTS: u64 = 8192;
+const WORDS: usize = (SLOTS / 64) as usize;
+/// Events in a block of a later slot.
+const BLOCK: u32 = 16;
+/// How far ahead of the event being served others may be looked at.
+pub(crate) const AHEAD: usize = 20;
+/// Up to so many events are put in order one by one.
+const FEW: usize = 24;
+
+index!(
+    /// An entry in the blocks of later slots.
+    EntryIndex
+);
+index!(
+    /// A block of entries.
+    BlockIndex
+);
+index!(
+    /// A place in the window being served.
+    ServedIndex
+);
+index!(
+    /// A share of home and time while a window is put in order.
+    BucketIndex
+);
+
+/// The events of a later slot: where the next one goes in its newest block. A multiple of `BLOCK`
+/// if that block is full, `NONE` if there is none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slot(u32);
+
+const NONE: Slot = Slot(0);
+
+impl Slot {
+    /// The newest block and how many events it holds.
+    #[inline(always)]
+    fn newest(self) -> (BlockIndex, u32) {
+        // The first block of all stays unused, so that `NONE` is no place.
+        let last = self.0.wrapping_sub(1);
+        (if self == NONE { BlockIndex::NIL } else { BlockIndex(last / BLOCK) }, last % BLOCK + 1)
+    }
+}
+
+/// Events in the order of windows, within a window as the layout has it.
+pub(crate) struct Queue {
+    width_log2: u32,
+    layout: Layout,
+    /// Bits that tell homes apart.
+    home_log2: u32,
+    /// Number of the slot being served.
+    slot: u64,
+    /// When the window being served ends: at the end of its slot, or before.
+    end: u64,
+    /// Its events in order, then `END`s; those before `cursor` are gone.
+    served: Records<ServedIndex, Entry>,
+    cursor: u32,
+    /// Events of the window that have come up while it is served, the last one first.
+    pending: Vec<Entry>,
+    /// Order of the next of them, `u64::MAX` if there is none.
+    pending_next: u64,
+    /// Later slots by number modulo `SLOTS`.
+    slots: Box<[Slot; SLOTS as usize]>,
+    occupied: [u64; WORDS],
+    /// Blocks of all later slots, one after the other: memory follows the events under way, not
+    /// the busiest slot.
+    entries: Records<EntryIndex, Entry>,
+    /// By block: the one filled before it for the same slot, or, of blocks in no slot, the next
+    /// free one.
+    before: Records<BlockIndex, BlockIndex>,
+    /// The first block in no slot.
+    free: BlockIndex,
+    /// Beyond the last slot.
+    far: BinaryHeap<Reverse<Event>>,
+    /// While a window is put in order.
+    scratch: Vec<Entry>,
+    counts: Records<BucketIndex, u32>,
+}
+
+impl Queue {
+    /// An empty queue of slots 2^`width_log2` picoseconds wide, for so many homes, between which
+    /// nothing is seen sooner than after `lookahead`.
+    pub(crate) fn new(width_log2: u32, homes: u32, lookahead: u64) -> Self {
+        assert!(width_log2 <= WIDTH_LOG2_MAX, "slots of 2^{width_log2} ps");
+        Queue {
+            width_log2,
+            layout: Self::layout(width_log2, lookahead),
+            home_log2: homes.max(1).next_power_of_two().ilog2(),
+            slot: 0,
+            end: 0,
+            served: vec![Entry::END; AHEAD].into(),
+            cursor: 0,
+            pending: Vec::new(),
+            pending_next: u64::MAX,
+            slots: Box::new([NONE; SLOTS as usize]),
+            occupied: [0; WORDS],
+            entries: vec![Entry::END; BLOCK as usize].into(),
+            before: vec![BlockIndex::NIL].into(),
+            free: BlockIndex::NIL,
+            far: BinaryHeap::new(),
+            scratch: Vec::new(),
+            counts: Records::default(),
+        }
+    }
+
+    fn layout(width_log2: u32, lookahead: u64) -> Layout {
+        if 1 << width_log2 <= lookahead { Layout::ByHome } else { Layout::ByTime }
+    }
+
+    #[inline(always)]
+    fn order(&self, event: &Event) -> u64 {
+        let low = u64::from(event.address.place()) << 6
+            | (event.kind as u64) << 4
+            | u64::from(event.lane & 15);
+        let offset = event.time & ((1 << self.width_log2) - 1);
+        let home = u64::from(event.address.home());
+        match self.layout {
+            Layout::ByHome => home << (OFFSET_BITS + LOW_BITS) | offset << LOW_BITS | low,
+            Layout::ByTime => offset << (HOME_BITS + LOW_BITS) | home << LOW_BITS | low,
+        }
+    }
+
+    #[inline(always)]
+    fn offset(&self, order: u64) -> u64 {
+        match self.layout {
+            Layout::ByHome => order >> LOW_BITS & OFFSET,
+            Layout::ByTime => order >> (HOME_BITS + LOW_BITS) & OFFSET,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn home(&self, instant: Instant) -> u32 {
+        (match self.layout {
+            Layout::ByHome => instant.0 >> OFFSET_BITS,
+            Layout::ByTime => instant.0 & ((1 << HOME_BITS) - 1),
+        }) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn time(&self, instant: Instant) -> u64 {
+        (self.slot << self.width_log2) + self.offset(instant.0 << LOW_BITS)
+    }
+
+    /// The address an event of the window being served happens at.
+    #[inline(always)]
+    pub(crate) fn address(&self, entry: Entry) -> Address {
+        let home = self.home(Instant(entry.order >> LOW_BITS));
+        Address(home << PLACE_BITS | entry.place())
+    }
+
+    /// Adds an event, which must not lie before the window being served.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, event: Event) {
+        let entry = Entry { order: self.order(&event), packet: event.packet };
+        let slot = event.time >> self.width_log2;
+        if event.time < self.end {
+            self.push_pending(entry);
+        } else if slot.wrapping_sub(self.slot) < SLOTS {
+            self.push_near((slot % SLOTS) as usize, entry);
+        } else {
+            self.far.push(Reverse(event));
+        }
+    }
+
+    #[inline(always)]
+    fn push_near(&mut self, at: usize, entry: Entry) {
+        let place = self.slots[at].0;
+        if place.is_multiple_of(BLOCK) {
+            return self.push_block(at, entry);
+        }
+        self.slots[at].0 = place + 1;
+        self.entries[EntryIndex(place)] = entry;
+    }
+
+    /// Adds an event to a slot whose newest block is full, or that has none.
+    #[inline(never)]
+    fn push_block(&mut self, at: usize, entry: Entry) {
+        let (before, _) = self.slots[at].newest();
+        let block = if self.free == BlockIndex::NIL {
+            (0..BLOCK).for_each(|_| _ = self.entries.push(Entry::END));
+            BlockIndex(self.before.push(before) as u32)
+        } else {
+            let block = self.free;
+            self.free = std::mem::replace(&mut self.before[block], before);
+            block
+        };
+        self.entries[EntryIndex(block.0 * BLOCK)] = entry;
+        self.slots[at].0 = block.0 * BLOCK + 1;
+        self.occupied[at / 64] |= 1 << (at % 64);
+    }
+
+    /// Adds an event to the window being served.
+    #[inline(never)]
+    fn push_pending(&mut self, entry: Entry) {
+        let later = self.pending.partition_point(|known| known.order > entry.order);
+        self.pending.insert(later, entry);
+        self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
+    }
+
+    /// The home and time of the next event of the window, `Instant::END` after its last.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Instant {
+        Instant(self.served[ServedIndex(self.cursor)].order.min(self.pending_next) >> LOW_BITS)
+    }
+
+    /// Takes out the next event of the window, which must not be at its end.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Entry {
+        let next = self.served[ServedIndex(self.cursor)];
+        if self.pending_next < next.order {
+            return self.pop_pending(next);
+        }
+        self.cursor += 1;
+        next
+    }
+
+    #[inline(never)]
+    fn pop_pending(&mut self, next: Entry) -> Entry {
+        let taken = self.pending.pop().unwrap_or(next);
+        self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
+        taken
+    }
+
+    /// The event so many places on in the window, among those known when it was opened.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
+        debug_assert!(places < AHEAD);
+        let entry = self.served[ServedIndex(self.cursor + places as u32)];
+        (entry != Entry::END).then_some(entry)
+    }
+
+    /// The number of the next slot with events; nothing if there are none at all.
+    pub(crate) fn next_slot(&self) -> Option<u64> {
+        let far = self.far.peek().map(|Reverse(event)| event.time >> self.width_log2);
+        self.next_occupied().into_iter().chain(far).min()
+    }
+
+    /// When a slot begins.
+    pub(crate) fn begin(&self, slot: u64) -> u64 {
+        slot << self.width_log2
+    }
+
+    /// Opens the window from the beginning of slot `slot`, or where its last window ended, to
+    /// `end`, which lies no later than the slot's end. No slot before it may have events.
+    pub(crate) fn open(&mut self, slot: u64, end: u64) {
+        debug_assert!(self.peek() == Instant::END && self.next_slot().is_none_or(|n| n >= slot));
+        self.slot = slot;
+        self.end = end;
+        while let Some(Reverse(event)) = self.far.peek().copied() {
+            let at = event.time >> self.width_log2;
+            if at >= slot + SLOTS {
+                break;
+            }
+            self.far.pop();
+            let entry = Entry { order: self.order(&event), packet: event.packet };
+            self.push_near((at % SLOTS) as usize, entry);
+        }
+        self.take_slot((slot % SLOTS) as usize, end - self.begin(slot));
+        self.put_in_order();
+    }
+
+    /// Makes the first events of a slot, those before `end`, the ones to be put in order.
+    fn take_slot(&mut self, at: usize, end: u64) {
+        let (mut block, mut filled) = std::mem::replace(&mut self.slots[at], NONE).newest();
+        self.occupied[at / 64] &= !(1 << (at % 64));
+        self.scratch.clear();
+        while block != BlockIndex::NIL {
+            let first = (block.0 * BLOCK) as usize;
+            self.scratch.extend_from_slice(self.entries.slice(first..first + filled as usize));
+            filled = BLOCK;
+            let before = std::mem::replace(&mut self.before[block], self.free);
+            self.free = block;
+            block = before;
+        }
+        if end < 1 << self.width_log2 {
+            let mut later = Vec::new();
+            let mut taken = std::mem::take(&mut self.scratch);
+            taken.retain(|entry| {
+                let now = self.offset(entry.order) < end;
+                if !now {
+                    later.push(*entry);
+                }
+                now
+            });
+            self.scratch = taken;
+            later.into_iter().for_each(|entry| self.push_near(at, entry));
+        }
+    }
+
+    /// Sorts the events taken from a slot into `served`: first by shares of home and time about as
+    /// many as events, then one by one.
+    fn put_in_order(&mut self) {
+        let events = self.scratch.len();
+        self.cursor = 0;
+        let mut served = std::mem::take(&mut self.served).into_vec();
+        served.clear();
+        if events <= FEW {
+            served.extend_from_slice(&self.scratch);
+        } else {
+            self.scatter(&mut served);
+        }
+        insert_in_order(&mut served);
+        served.resize(events + AHEAD, Entry::END);
+        self.served = served.into();
+    }
+
+    /// Copies events to about where they belong.
+    fn scatter(&mut self, served: &mut Vec<Entry>) {
+        let events = self.scratch.len();
+        let bits = self.home_log2 + self.width_log2;
+        let buckets_log2 = events.next_power_of_two().ilog2().min(bits);
+        let shift = bits - buckets_log2;
+        let (width, home_log2) = (self.width_log2, self.home_log2);
+        let by_home = self.layout == Layout::ByHome;
+        let bucket = |order: u64| {
+            let dense = if by_home {
+                (order >> (OFFSET_BITS + LOW_BITS)) << width | (order >> LOW_BITS & OFFSET)
+            } else {
+                let home = order >> LOW_BITS & ((1 << HOME_BITS) - 1);
+                (order >> (HOME_BITS + LOW_BITS)) << home_log2 | home
+            };
+            BucketIndex((dense >> shift) as u32)
+        };
+        let mut counts = std::mem::take(&mut self.counts).into_vec();
+        counts.clear();
+        counts.resize(1 << buckets_log2, 0);
+        let mut counts: Records<BucketIndex, u32> = counts.into();
+        for entry in &self.scratch {
+            counts[bucket(entry.order)] += 1;
+        }
+        let mut first = 0;
+        for number in 0..1 << buckets_log2 {
+            first += std::mem::replace(&mut counts[BucketIndex(number)], first);
+        }
+        served.resize(events, Entry::END);
+        let mut placed: Records<ServedIndex, Entry> = std::mem::take(served).into();
+        for entry in &self.scratch {
+            let next = &mut counts[bucket(entry.order)];
+            placed[ServedIndex(*next)] = *entry;
+            *next += 1;
+        }
+        *served = placed.into_vec();
+        self.counts = counts;
+    }
+
+    /// The number of the next slot with events among those near, that being served included.
+    fn next_occupied(&self) -> Option<u64> {
+        let first = (self.slot % SLOTS) as usize;
+        for step in 0..=WORDS {
+            let word = (first / 64 + step) % WORDS;
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= !0 << (first % 64);
+            } else if step == WORDS {
+                bits &= !(!0 << (first % 64));
+            }
+            if bits != 0 {
+                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                let ahead = (slot + SLOTS - first as u64) % SLOTS;
+                return Some(self.slot + ahead);
+            }
+        }
+        None
+    }
+
+    /// The width of a slot, as a power of two of picoseconds.
+    pub(crate) fn width_log2(&self) -> u32 {
+        self.width_log2
+    }
+
+    /// Gives slots another width, or homes another lookahead, between two windows.
+    pub(crate) fn reshape(&mut self, width_log2: u32, lookahead: u64) {
+        debug_assert!(self.peek() == Instant::END);
+        if (width_log2, Self::layout(width_log2, lookahead)) == (self.width_log2, self.layout) {
+            return;
+        }
+        let events: Vec<Event> = self.remaining().collect();
+        let mut other = Queue::new(width_log2, 1 << self.home_log2, lookahead);
+        other.slot = self.end >> width_log2;
+        other.end = self.end;
+        events.into_iter().for_each(|event| other.push(event));
+        *self = other;
+    }
+
+    /// Everything still to come, in no particular order: for audits, between two windows.
+    pub(crate) fn remaining(&self) -> impl Iterator<Item = Event> + '_ {
+        let first = self.slot;
+        let of_slot = move |at: u64| {
+            let slot = first + (at + SLOTS - first % SLOTS) % SLOTS;
+            let event = move |entry: Entry| self.event(slot, entry);
+            self.entries_in(self.slots[at as usize]).map(event)
+        };
+        let far = self.far.iter().map(|Reverse(event)| *event);
+        (0..SLOTS).flat_map(of_slot).chain(far)
+    }
+
+    fn event(&self, slot: u64, entry: Entry) -> Event {
+        Event {
+            time: self.begin(slot) + self.offset(entry.order),
+            address: self.address(entry),
+            kind: entry.kind(),
+            lane: entry.lane(),
+            packet: entry.packet,
+        }
+    }
+
+    fn entries_in(&self, slot: Slot) -> impl Iterator<Item = Entry> + '_ {
+        let (mut block, mut filled) = slot.newest();
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at == filled {
+                (block, at, filled) = (self.before[block], 0, BLOCK);
+            }
+            if block == BlockIndex::NIL {
+                return None;
+            }
+            at += 1;
+            Some(self.entries[EntryIndex(block.0 * BLOCK + at - 1)])
+        })
+    }
+
+    /// Room for so many events under way, on large pages where there are many.
+    pub(crate) fn reserve(&mut self, events: usize) {
+        self.entries.reserve(events);
+        self.entries.use_large_pages();
+    }
+}
+
+/// Insertion sort: events are where they belong but for a few places.
+fn insert_in_order(entries: &mut [Entry]) {
+    for at in 1..entries.len() {
+        let entry = entries[at];
+        let mut to = at;
+        while to > 0 && entries[to - 1].order > entry.order {
+            entries[to] = entries[to - 1];
+            to -= 1;
+        }
+        entries[to] = entry;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_ib::random::Stream;
+
+    /// Takes the next event; windows end at `limit`s that come at random.
+    fn take(queue: &mut Queue, stream: &mut Stream) -> Option<Event> {
+        while queue.peek() == Instant::END {
+            let slot = queue.next_slot()?;
+            let (begin, width) = (queue.begin(slot), 1 << queue.width_log2());
+            let end = if stream.below(3) == 0 { begin + 1 + stream.below(width) } else { begin + width };
+            queue.open(slot, end.max(queue.end));
+        }
+        let slot = queue.slot;
+        let entry = queue.pop();
+        Some(queue.event(slot, entry))
+    }
+
+    /// Random pushes, at or after the last event taken, in any width, against a sorted list.
+    #[test]
+    fn events_come_out_in_the_order_of_time_whatever_the_width() {
+        for width in [0, 6, 9, 13, 20, 24] {
+            // Without lookahead: no order but that of time will do.
+            let mut queue = Queue::new(width, 1000, 0);
+            let mut model = BinaryHeap::new();
+            let mut stream = Stream::new(3, "queue", u64::from(width));
+            let mut now = 0;
+            for number in 0..20_000u32 {
+                let reach = [1, 500, 200_000, 80_000_000_000][stream.below(4) as usize];
+                let address = Address::new(stream.below(1000) as u32, number % 512);
+                let time = now + stream.below(reach);
+                let event = Event { time, address, kind: Kind::Wake, lane: 3, packet: number };
+                queue.push(event);
+                model.push(Reverse(event));
+                if stream.below(5) < 2 {
+                    let next = take(&mut queue, &mut stream).unwrap();
+                    now = next.time;
+                    let Reverse(expected) = model.pop().unwrap();
+                    assert_eq!(next.time, expected.time);
+                }
+                if number % 5000 == 4999 {
+                    while queue.peek() != Instant::END {
+                        now = take(&mut queue, &mut stream).unwrap().time;
+                        model.pop();
+                    }
+                    queue.reshape((width + number / 5000) % 24, 0);
+                }
+            }
+            while let Some(Reverse(event)) = model.pop() {
+                assert_eq!(take(&mut queue, &mut stream).map(|e| e.time), Some(event.time));
+            }
+            assert_eq!(take(&mut queue, &mut stream), None);
+        }
+    }
+
+    /// Within a window home by home, each in the order of time; windows in the order of time.
+    #[test]
+    fn homes_are_served_one_after_the_other() {
+        for events in [5u32, 23, 24, 25, 100, 3000] {
+            let mut queue = Queue::new(10, 37, 1 << 10);
+            let mut stream = Stream::new(7, "homes", u64::from(events));
+            for number in 0..events {
+                let address = Address::new(stream.below(37) as u32, number % 512);
+                let time = stream.below(4096);
+                queue.push(Event { time, address, kind: Kind::Arrive, lane: 0, packet: number });
+            }
+            let mut served = Vec::new();
+            while let Some(slot) = queue.next_slot() {
+                queue.open(slot, queue.begin(slot + 1));
+                while queue.peek() != Instant::END {
+                    let entry = queue.pop();
+                    let event = queue.event(slot, entry);
+                    served.push((slot, event.address.home(), event.time));
+                }
+            }
+            assert_eq!(served.len(), events as usize);
+            assert!(served.is_sorted(), "{served:?}");
+        }
+    }
+}

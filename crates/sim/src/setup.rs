@@ -1,0 +1,275 @@
+//! What a simulation is made of, and whether it can be one.
+
+use crate::error::SetupError;
+use crate::forward::Forwarding;
+use crate::recorder::Recording;
+use crate::switch::Voq;
+use crate::{GroupSettings, Hosts, InputQueueing, Mechanisms, Parameters, ranges};
+use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
+use clearlane_ib::{Bytes, Lid, PortNumber, wire};
+use clearlane_subnet::{AdaptiveGroups, Subnet};
+use clearlane_workload::RankProgram;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// How a run is divided. Results do not depend on it: the same bytes whatever the division.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    /// Parts of the fabric, at least 1; as many as there are switches at most.
+    pub partitions: usize,
+    /// Threads, at least 1; as many as there are partitions at most.
+    pub threads: usize,
+}
+
+impl Division {
+    /// All in one.
+    pub const WHOLE: Division = Division { partitions: 1, threads: 1 };
+
+    /// A partition for each of so many threads.
+    pub const fn of_threads(threads: usize) -> Self {
+        Division { partitions: threads, threads }
+    }
+}
+
+/// Everything a simulation needs. Randomness lives in the programs: a set-up fixes every byte.
+pub struct Setup<'a> {
+    /// The cables.
+    pub fabric: &'a Fabric,
+    /// What switches forward by.
+    pub forwarding: Forwarding<'a>,
+    /// Delays, buffers, rates.
+    pub parameters: Parameters,
+    /// By the group index messages carry.
+    pub groups: Vec<GroupSettings>,
+    /// One program per rank, in the order of [`Hosts::of`].
+    pub programs: Vec<Box<dyn RankProgram>>,
+    /// Congestion mechanisms; none costs nothing.
+    pub control: Option<Mechanisms>,
+    /// What to record; nothing costs nothing.
+    pub recording: Option<Recording>,
+    /// In how many parts and on how many threads; without influence on any result.
+    pub division: Division,
+    /// Ports of switches and hosts at which packets are to be seen one by one, with
+    /// [`Simulation::take_tapped`](crate::Simulation::take_tapped); they need a recording.
+    pub taps: Vec<Endpoint>,
+    /// Widest slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
+    /// influence on any result; [`queue_width_log2`] gives one that is fast.
+    pub queue_width_log2: u32,
+}
+
+/// A width of the event queue's slots at which a slot of a busy fabric holds some hundred events:
+/// 524 ns for a hundred hosts, 16 ns for four thousand. The lookahead may make slots narrower.
+pub fn queue_width_log2(hosts: usize) -> u32 {
+    let busier = (hosts / 128).max(1).ilog2();
+    13u32.saturating_sub(busier).max(8)
+}
+
+/// Where a run stands after [`Simulation::run_until`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Simulated time has reached the point asked for.
+    Running,
+    /// It stopped earlier because it was asked to pause; going on changes no result.
+    Paused,
+    /// Nothing will ever happen again: all programs are done and all packets arrived.
+    Drained,
+    /// The network is deadlocked.
+    Deadlocked,
+}
+
+/// Fails if a set-up cannot be simulated.
+pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
+    if hosts.count() < 2 {
+        return Err(SetupError::TooFewHosts(hosts.count()));
+    }
+    if setup.programs.len() != hosts.count() {
+        let (programs, ranks) = (setup.programs.len(), hosts.count());
+        return Err(SetupError::Programs { programs, ranks });
+    }
+    check_parameters(&setup.parameters)?;
+    within("queue_width_log2", setup.queue_width_log2, 6..=24)
+}
+
+/// Fails if a value is outside its range or values do not fit each other.
+fn check_parameters(p: &Parameters) -> Result<(), SetupError> {
+    if !wire::MTUS.contains(&p.mtu) {
+        let range = wire::MTUS.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        return Err(SetupError::Parameter { name: "mtu", value: p.mtu.to_string(), range });
+    }
+    if let Some(header) = p.header {
+        within("header", Bytes(header.into()), ranges::HEADER)?;
+    }
+    for (name, rate) in
+        [("link_rate", p.link_rate), ("dma_rate", p.dma_rate), ("drain_rate", p.drain_rate)]
+    {
+        rate.map_or(Ok(()), |rate| within(name, rate, ranges::RATE))?;
+    }
+    for (name, value) in [
+        ("switch_delay", p.switch_delay),
+        ("credit_delay", p.credit_delay),
+        ("send_overhead", p.send_overhead),
+        ("receive_overhead", p.receive_overhead),
+    ] {
+        within(name, value, ranges::DELAY)?;
+    }
+    within("cable_delay", p.cable_delay, ranges::CABLE_DELAY)?;
+    within("outstanding", p.outstanding, ranges::OUTSTANDING)?;
+    within("ack_coalescing", p.ack_coalescing, 1..=p.outstanding)?;
+    if let Some(engines) = p.injection_engines {
+        within("injection_engines", engines, ranges::INJECTION_ENGINES)?;
+    }
+    within("crossbar_speedup", p.crossbar_speedup, ranges::CROSSBAR_SPEEDUP)?;
+    let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
+    if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
+        return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
+    }
+    within("buffer", p.buffer, ranges::BUFFER)
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(
+    name: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), SetupError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let range = format!("{} to {}", range.start(), range.end());
+    Err(SetupError::Parameter { name, value: value.to_string(), range })
+}
+
+/// Every port of a group leads to another switch.
+pub(crate) fn check_groups(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    groups: &AdaptiveGroups,
+) -> Result<(), SetupError> {
+    for (row, switch) in subnet.tables.switches().iter().enumerate() {
+        for number in groups.lists(row).iter().flatten() {
+            let port = PortNumber::new(*number).unwrap_or(PortNumber::MANAGEMENT);
+            let end = Endpoint { node: *switch, port };
+            let peer = fabric.peer(end).filter(|_| *number > 0);
+            if !peer.is_some_and(|peer| fabric.node(peer.node).is_switch()) {
+                return Err(SetupError::Group { port: fabric.describe(end) });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every packet a host may send finds an entry at every switch it comes to, so that the hot loop
+/// need not ask. Loops are left in: they show as packets that never arrive, and as deadlocks.
+pub(crate) fn check_tables(
+    fabric: &Fabric,
+    hosts: &Hosts,
+    subnet: &Subnet,
+    all_paths: bool,
+) -> Result<(), SetupError> {
+    let mut seen_for = vec![0u32; fabric.nodes().len()];
+    let mut rows = vec![0; fabric.nodes().len()];
+    for (row, switch) in subnet.tables.switches().iter().enumerate() {
+        rows[switch.index()] = row;
+    }
+    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
+    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
+    let mut walk = 0;
+    for end in hosts.ends() {
+        let name = || fabric.node(end.node).name.clone();
+        let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
+        let offsets = if all_paths { lmc.lids() } else { 1 };
+        for offset in 0..offsets {
+            let lid = base.value().checked_add(offset).and_then(Lid::new);
+            let lid = lid.ok_or_else(|| SetupError::NoLid(name()))?;
+            walk += 1;
+            check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
+        }
+    }
+    Ok(())
+}
+
+/// Follows the packets to one LID from all leaves; `walk` tells where this walk has been.
+fn check_lid(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    end: Endpoint,
+    lid: Lid,
+    leaves: &BTreeSet<NodeId>,
+    rows: &[usize],
+    (seen_for, walk): (&mut [u32], u32),
+) -> Result<(), SetupError> {
+    let mut at_switches: Vec<NodeId> = leaves.iter().copied().collect();
+    while let Some(at) = at_switches.pop() {
+        if std::mem::replace(&mut seen_for[at.index()], walk) == walk {
+            continue;
+        }
+        let entry = subnet.tables.port(at, lid);
+        let out = entry.filter(|port| port.value() > 0);
+        let next = out.and_then(|port| fabric.peer(Endpoint { node: at, port }));
+        match next {
+            Some(peer) if peer == end => continue,
+            Some(peer) if fabric.node(peer.node).is_switch() => at_switches.push(peer.node),
+            _ => {
+                let what = match entry {
+                    None => "no entry".to_string(),
+                    Some(port) => {
+                        format!("port {port}, which leads to neither a switch nor it")
+                    }
+                };
+                let name = |node| fabric.node(node).name.clone();
+                let (host, switch) = (name(end.node), name(at));
+                return Err(SetupError::DeadEnd { host, lid: lid.value(), switch, what });
+            }
+        }
+        // A switch that chooses may send it to any of the group; `check_groups` has seen that
+        // all of them lead to switches.
+        let groups = subnet.adaptive.as_ref();
+        let choices = groups.map_or(&[][..], |groups| groups.ports(rows[at.index()], lid));
+        let port = |number: &u8| PortNumber::new(*number);
+        let ends = choices.iter().filter_map(port).map(|port| Endpoint { node: at, port });
+        at_switches.extend(ends.filter_map(|end| fabric.peer(end)).map(|peer| peer.node));
+    }
+    Ok(())
+}
+
+/// The largest switch of a fabric.
+pub(crate) fn radix(fabric: &Fabric) -> u8 {
+    let radix = fabric.ids(NodeKind::Switch).map(|id| fabric.node(id).port_count());
+    radix.max().unwrap_or(0)
+}
+
+/// Whether the common one of the two instances for any number of lanes, that for 8, fits.
+pub(crate) fn fits_few(lanes: usize, radix: u8) -> bool {
+    lanes <= 8 && radix <= 64
+}
+
+/// Bytes that the queues of one run take, with so many lanes: 0 unless switches keep one per
+/// output, then as many as ports, lanes held and outputs multiply to. All are there from the start.
+pub fn voq_bytes(fabric: &Fabric, lanes: u8, parameters: &Parameters) -> u64 {
+    if parameters.input_queueing == InputQueueing::Fifo {
+        return 0;
+    }
+    let ports = |id| u64::from(fabric.node(id).port_count());
+    let ports = fabric.ids(NodeKind::Switch).map(ports).sum::<u64>();
+    let ports = ports + Hosts::of(fabric).count() as u64;
+    let radix = radix(fabric);
+    let lanes = if fits_few(usize::from(lanes), radix) { 8 } else { 16 };
+    ports * lanes * u64::from(radix) * size_of::<Voq>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_ports_lanes_and_outputs() {
+        let fabric = clearlane_fabric::topologies::build("star:4").expect("it builds");
+        let of = |input_queueing, lanes| {
+            let parameters = (crate::preset::ALL[0].parameters)();
+            voq_bytes(&fabric, lanes, &Parameters { input_queueing, ..parameters })
+        };
+        assert_eq!(of(InputQueueing::Fifo, 1), 0);
+        // Four ports of the switch and four of hosts, 8 or 16 lanes, 4 outputs, 24 bytes.
+        assert_eq!(of(InputQueueing::Voq, 1), 8 * 8 * 4 * 24);
+        assert_eq!(of(InputQueueing::Voq, 9), 8 * 16 * 4 * 24);
+    }
+}

@@ -1,0 +1,554 @@
+//! Partitions in step: window after window, on one thread or several.
+//!
+//! A window is no longer than the lookahead, so nothing done in it at one home is seen at another
+//! before it ends. Conservative and synchronous (Lubachevsky, Comm. ACM 32(1), 1989): after each
+//! window partitions exchange mail, and the next window is that of the earliest event anywhere.
+
+use crate::barrier::Barrier;
+use crate::deadlock;
+use crate::invariants;
+use crate::mail::Mail;
+use crate::model::{Model, Observer, Reactors};
+use crate::outcome::{
+    ChannelRecord, ControlRecord, Deadlock, Ending, GroupSlice, Outcome, Recorded, Tapped, Totals,
+};
+use crate::partition::Partition;
+use crate::queue::WIDTH_LOG2_MAX;
+use crate::setup::Status;
+use clearlane_ib::Picoseconds;
+use clearlane_workload::Rank;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Simulated time between two looks for a deadlock: a fixed grid.
+const DEADLOCK_GRID_PS: u64 = 50_000_000;
+
+/// No further slot.
+const NO_SLOT: u64 = u64::MAX;
+
+/// An instance of the simulator, whatever its types.
+pub(crate) trait Run: Send {
+    /// Advances to `until`, to the end, or to the window in which `pause` is set.
+    fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status;
+    fn now(&self) -> u64;
+    fn totals(&self) -> Totals;
+    fn messages_kept(&self) -> u64;
+    fn partitions(&self) -> usize;
+    fn threads(&self) -> usize;
+    fn measure(&mut self, clock: fn() -> u64);
+    fn balance(&self) -> (u64, u64);
+    fn take_tapped(&mut self) -> Vec<Tapped>;
+    fn finish(self: Box<Self>) -> Outcome;
+}
+
+/// What recorders were told to keep, as far as it holds for all partitions together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) slice: Picoseconds,
+    pub(crate) flow_bytes_max: u64,
+}
+
+/// See the module.
+pub(crate) struct Windows<M: Model, const V: usize> {
+    partitions: Vec<Partition<M, V>>,
+    threads: usize,
+    now: u64,
+    next_look: u64,
+    deadlock: Option<Deadlock>,
+    drained: bool,
+    limits: Limits,
+    /// The widest slots that are fast.
+    width_log2: u32,
+    /// Bytes of the shortest packet that the slots allow for.
+    shortest: u32,
+    boxes: Vec<[Mutex<Vec<Mail>>; 2]>,
+    /// For those who measure: a thread's clock, the sum of what windows took, and of what each
+    /// took on the thread it took longest on.
+    clock: Option<fn() -> u64>,
+    spent: (u64, u64),
+}
+
+/// What the next window is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// This slot, up to this time.
+    Window(u64, u64),
+    /// Nothing happens before this time, at which somebody wants to look.
+    Limit(u64),
+    /// Nothing will happen any more.
+    Nothing,
+    /// Somebody asks for a pause.
+    Pause,
+    /// A packet shorter than any before makes the lookahead shorter.
+    Shorter,
+}
+
+/// What threads tell each other at a barrier, by the window's parity.
+struct Notices {
+    slots: Vec<AtomicU64>,
+    shortest: Vec<AtomicU64>,
+    /// CPU time of the window.
+    spent: Vec<AtomicU64>,
+    pause: AtomicBool,
+}
+
+impl<M: Model, const V: usize> Windows<M, V> {
+    /// Partitions that are about to begin, on so many threads at most.
+    pub(crate) fn new(
+        partitions: Vec<Partition<M, V>>,
+        threads: usize,
+        width_log2: u32,
+        limits: Limits,
+    ) -> Self {
+        let count = partitions.len();
+        let boxes = (0..count * count).map(|_| Default::default()).collect();
+        let mut windows = Windows {
+            threads: threads.clamp(1, count),
+            partitions,
+            now: 0,
+            next_look: DEADLOCK_GRID_PS,
+            deadlock: None,
+            drained: false,
+            limits,
+            width_log2,
+            shortest: u32::MAX,
+            boxes,
+            clock: None,
+            spent: (0, 0),
+        };
+        windows.reshape();
+        windows
+    }
+
+    /// Makes slots as wide as is fast and, where there are several partitions, no wider than the
+    /// lookahead.
+    fn reshape(&mut self) {
+        let shortest = self.partitions.iter().map(|part| part.net.shortest).min();
+        self.shortest = shortest.unwrap_or(u32::MAX);
+        let lookahead = self.partitions[0].net.links.lookahead(self.shortest);
+        let allowed = lookahead.ilog2();
+        let width = match self.partitions.len() {
+            // One partition can do without the order of homes, slowly where windows are tiny.
+            1 if allowed + 4 < self.width_log2 => self.width_log2,
+            _ => self.width_log2.min(allowed),
+        };
+        for partition in &mut self.partitions {
+            partition.net.queue.reshape(width.min(WIDTH_LOG2_MAX), lookahead);
+        }
+    }
+
+    /// What comes after the windows so far, given the next slot with events.
+    fn next(&self, slot: u64, floor: u64, until: u64) -> Next {
+        if slot == NO_SLOT {
+            return Next::Nothing;
+        }
+        let queue = &self.partitions[0].net.queue;
+        let limit = self.next_look.min(until + 1);
+        if queue.begin(slot).max(floor) >= limit {
+            return Next::Limit(limit);
+        }
+        Next::Window(slot, queue.begin(slot + 1).min(limit))
+    }
+
+    /// Windows up to `until` or until something else is to be done than serving.
+    fn serve(&mut self, until: u64, pause: &AtomicBool) -> Next {
+        if self.partitions.len() == 1 {
+            return self.serve_alone(until, pause);
+        }
+        self.serve_together(until, pause)
+    }
+
+    fn serve_alone(&mut self, until: u64, pause: &AtomicBool) -> Next {
+        loop {
+            let slot = self.partitions[0].next_slot().unwrap_or(NO_SLOT);
+            let next = self.next(slot, self.partitions[0].net.floor, until);
+            let Next::Window(slot, end) = next else { return next };
+            self.partitions[0].serve(slot, end);
+            if self.partitions[0].net.shortest < self.shortest {
+                return Next::Shorter;
+            }
+            if pause.load(Ordering::Relaxed) {
+                return Next::Pause;
+            }
+        }
+    }
+
+    /// Several partitions, a run of them on each thread.
+    fn serve_together(&mut self, until: u64, pause: &AtomicBool) -> Next {
+        let mut partitions = std::mem::take(&mut self.partitions);
+        let per_thread = partitions.len().div_ceil(self.threads);
+        let shares: Vec<&mut [Partition<M, V>]> = partitions.chunks_mut(per_thread).collect();
+        let threads = shares.len();
+        let notice = || Notices {
+            slots: (0..threads).map(|_| AtomicU64::new(NO_SLOT)).collect(),
+            shortest: (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            spent: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            pause: AtomicBool::new(false),
+        };
+        let team = Team {
+            barrier: Barrier::new(threads),
+            notices: [notice(), notice()],
+            boxes: &self.boxes,
+            count: self.count(),
+            shortest: self.shortest,
+            limit: self.next_look.min(until + 1),
+            pause,
+            clock: self.clock,
+        };
+        let mut shares = shares.into_iter().enumerate();
+        let (next, spent) = std::thread::scope(|scope| {
+            let first = shares.next();
+            for (thread, share) in shares {
+                let team = &team;
+                scope.spawn(move || team.serve(thread, thread * per_thread, share));
+            }
+            // There is at least one partition.
+            first.map_or((Next::Nothing, (0, 0)), |(thread, share)| team.serve(thread, 0, share))
+        });
+        self.partitions = partitions;
+        self.spent = (self.spent.0 + spent.0, self.spent.1 + spent.1);
+        next
+    }
+
+    fn count(&self) -> usize {
+        // `partitions` is empty while threads have them.
+        self.boxes.len().isqrt()
+    }
+
+    /// Looks for a deadlock in the state of `now`.
+    fn look(&mut self, now: u64) -> bool {
+        if self.totals().in_flight() == 0 {
+            return false;
+        }
+        if let Some(cycle) = deadlock::find(&mut self.partitions, now) {
+            self.deadlock = Some(Deadlock { found_at: Picoseconds(now), cycle });
+            self.now = now;
+        }
+        self.deadlock.is_some()
+    }
+
+    fn last_effect(&self) -> u64 {
+        self.partitions.iter().map(|part| part.net.last_effect).max().unwrap_or(0)
+    }
+
+    /// Time has come to a limit: a look for a deadlock is due, or `until` is reached.
+    fn at_limit(&mut self, limit: u64, until: u64) -> Option<Status> {
+        if limit == self.next_look {
+            if self.look(limit) {
+                return Some(Status::Deadlocked);
+            }
+            // Until the next event nothing changes.
+            let slot = self.partitions.iter().filter_map(Partition::next_slot).min();
+            let queue = &self.partitions[0].net.queue;
+            let event = slot.map_or(limit, |slot| queue.begin(slot).max(limit));
+            self.next_look = (event / DEADLOCK_GRID_PS + 1) * DEADLOCK_GRID_PS;
+        }
+        (limit > until).then(|| {
+            self.now = until;
+            Status::Running
+        })
+    }
+}
+
+/// Threads that serve the partitions of a run together.
+struct Team<'a> {
+    barrier: Barrier,
+    /// By parity of the window.
+    notices: [Notices; 2],
+    /// By (from, to) and parity.
+    boxes: &'a [[Mutex<Vec<Mail>>; 2]],
+    count: usize,
+    shortest: u32,
+    /// The first time at which something else is to be done than serving.
+    limit: u64,
+    pause: &'a AtomicBool,
+    clock: Option<fn() -> u64>,
+}
+
+impl Team<'_> {
+    /// Serves the partitions of one thread, the first of which has number `first`, until all
+    /// threads agree that something else is to be done.
+    fn serve<M: Model, const V: usize>(
+        &self,
+        thread: usize,
+        first: usize,
+        share: &mut [Partition<M, V>],
+    ) -> (Next, (u64, u64)) {
+        let mut spent = (0, 0);
+        let mut parity = 0;
+        self.tell(thread, parity, share, NO_SLOT, 0);
+        loop {
+            self.barrier.wait();
+            self.take_in(parity, first, share);
+            let notices = &self.notices[parity];
+            let windows = notices.spent.iter().map(|spent| spent.load(Ordering::Relaxed));
+            spent.0 += windows.clone().sum::<u64>();
+            spent.1 += windows.max().unwrap_or(0);
+            let next = self.next(notices, share);
+            let Next::Window(slot, end) = next else { return (next, spent) };
+            let begin = self.clock.map(|clock| clock());
+            let mut sent = NO_SLOT;
+            parity = 1 - parity;
+            for (number, partition) in share.iter_mut().enumerate() {
+                partition.serve(slot, end);
+                sent = sent.min(self.send(parity, first + number, partition));
+            }
+            let took = begin.zip(self.clock).map_or(0, |(begin, clock)| clock() - begin);
+            self.tell(thread, parity, share, sent, took);
+        }
+    }
+
+    /// What all threads do next: each comes to the same answer.
+    fn next<M: Model, const V: usize>(
+        &self,
+        notices: &Notices,
+        share: &[Partition<M, V>],
+    ) -> Next {
+        let least = |numbers: &[AtomicU64]| {
+            numbers.iter().map(|number| number.load(Ordering::Relaxed)).min().unwrap_or(NO_SLOT)
+        };
+        if least(&notices.shortest) < u64::from(self.shortest) {
+            return Next::Shorter;
+        }
+        if notices.pause.load(Ordering::Relaxed) {
+            return Next::Pause;
+        }
+        let slot = least(&notices.slots);
+        if slot == NO_SLOT {
+            return Next::Nothing;
+        }
+        let Partition { net, .. } = &share[0];
+        if net.queue.begin(slot).max(net.floor) >= self.limit {
+            return Next::Limit(self.limit);
+        }
+        Next::Window(slot, net.queue.begin(slot + 1).min(self.limit))
+    }
+
+    /// Tells the others what this thread knows: its next slot, or that of mail it has `sent`.
+    fn tell<M: Model, const V: usize>(
+        &self,
+        thread: usize,
+        parity: usize,
+        share: &[Partition<M, V>],
+        sent: u64,
+        took: u64,
+    ) {
+        let notices = &self.notices[parity];
+        let slots = share.iter().filter_map(Partition::next_slot);
+        let slot = slots.chain([sent]).min().unwrap_or(NO_SLOT);
+        notices.slots[thread].store(slot, Ordering::Relaxed);
+        let shortest = share.iter().map(|part| part.net.shortest).min().unwrap_or(u32::MAX);
+        notices.shortest[thread].store(shortest.into(), Ordering::Relaxed);
+        notices.spent[thread].store(took, Ordering::Relaxed);
+        if thread == 0 {
+            notices.pause.store(self.pause.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Hands a partition's mail over. Returns the earliest slot in which any of it counts.
+    fn send<M: Model, const V: usize>(
+        &self,
+        parity: usize,
+        from: usize,
+        partition: &mut Partition<M, V>,
+    ) -> u64 {
+        let mut earliest = u64::MAX;
+        for to in 0..self.count {
+            let mail = &mut partition.net.outbox[to];
+            if mail.is_empty() {
+                continue;
+            }
+            earliest = mail.iter().map(Mail::time).min().unwrap_or(earliest).min(earliest);
+            let mut place = lock(&self.boxes[from * self.count + to][parity]);
+            std::mem::swap(&mut *place, mail);
+        }
+        if earliest == u64::MAX { NO_SLOT } else { earliest >> partition.net.queue.width_log2() }
+    }
+
+    fn take_in<M: Model, const V: usize>(
+        &self,
+        parity: usize,
+        first: usize,
+        share: &mut [Partition<M, V>],
+    ) {
+        for (number, partition) in share.iter_mut().enumerate() {
+            for from in 0..self.count {
+                let mut mail = lock(&self.boxes[from * self.count + first + number][parity]);
+                mail.iter().for_each(|mail| partition.net.take_in(mail));
+                mail.clear();
+            }
+        }
+    }
+}
+
+fn lock<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<M: Model, const V: usize> Run for Windows<M, V> {
+    fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status {
+        if self.deadlock.is_some() {
+            return Status::Deadlocked;
+        }
+        loop {
+            match self.serve(until, pause) {
+                Next::Window(..) => {}
+                Next::Shorter => self.reshape(),
+                Next::Pause => {
+                    let floor = self.partitions.iter().map(|part| part.net.floor).max();
+                    self.now = floor.unwrap_or(0).saturating_sub(1).max(self.now).min(until);
+                    return Status::Paused;
+                }
+                Next::Limit(limit) => {
+                    if let Some(status) = self.at_limit(limit, until) {
+                        return status;
+                    }
+                }
+                Next::Nothing => break,
+            }
+        }
+        // Nothing will happen any more: either all is done or what is left waits in a circle.
+        self.now = self.last_effect();
+        if self.look(self.now) {
+            return Status::Deadlocked;
+        }
+        let in_flight = self.totals().in_flight();
+        assert_eq!(in_flight, 0, "packets are left, none waits in a circle, none is woken");
+        self.drained = true;
+        Status::Drained
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.partitions.iter().for_each(|partition| totals.add(&partition.net.totals));
+        totals
+    }
+
+    fn messages_kept(&self) -> u64 {
+        self.partitions.iter().map(|partition| partition.adapters.messages_kept()).sum()
+    }
+
+    fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn measure(&mut self, clock: fn() -> u64) {
+        self.clock = Some(clock);
+    }
+
+    fn balance(&self) -> (u64, u64) {
+        self.spent
+    }
+
+    fn take_tapped(&mut self) -> Vec<Tapped> {
+        let mut all = Vec::new();
+        for Partition { net, places, .. } in &mut self.partitions {
+            all.extend(net.observer.take_tapped().into_iter().map(|(port, tapped)| {
+                let end = places.end(port);
+                Tapped { node: end.node.0, port: end.port.value(), ..tapped }
+            }));
+        }
+        // The total key: time, port, lane, kind. No two records share it.
+        all.sort_unstable();
+        all
+    }
+
+    fn finish(self: Box<Self>) -> Outcome {
+        let totals = self.totals();
+        invariants::audit(&self.partitions, &totals);
+        let ending = match self.deadlock {
+            Some(deadlock) => Ending::Deadlock(deadlock),
+            None if self.drained => match unfinished(&self.partitions) {
+                ranks if ranks.is_empty() => Ending::Drained,
+                ranks => Ending::ProgramsWait(ranks),
+            },
+            None => Ending::TimeReached,
+        };
+        let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
+        for partition in self.partitions {
+            let Partition { net, adapters, places, .. } = partition;
+            let mut recorded = net.observer.finish(self.now);
+            for (port, channel) in recorded.channels.iter_mut().enumerate() {
+                let end = places.end(crate::port::PortIndex(port as u32));
+                (channel.node, channel.port) = (end.node.0, end.port.value());
+            }
+            merge(&mut merged, recorded);
+            merge_control(&mut control, adapters.reactors.finish());
+        }
+        sort(&mut merged, &mut control, self.limits.flow_bytes_max);
+        Outcome {
+            ending,
+            duration: Picoseconds(self.now),
+            slice: self.limits.slice,
+            totals,
+            groups: merged.groups,
+            flows: merged.flows,
+            flows_dropped: merged.flows_dropped,
+            channels: merged.channels,
+            control,
+        }
+    }
+}
+
+/// The ranks whose programs have not ended.
+fn unfinished<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<Rank> {
+    let of = |partition: &'_ Partition<M, V>| -> Vec<Rank> {
+        let slots = partition.ranks.unfinished();
+        slots.map(|slot| Rank(partition.adapters.rank(slot))).collect()
+    };
+    let mut ranks: Vec<Rank> = partitions.iter().flat_map(of).collect();
+    ranks.sort_unstable();
+    ranks
+}
+
+/// Adds what the recorder of another partition has.
+fn merge(all: &mut Recorded, part: Recorded) {
+    if all.groups.is_empty() {
+        all.groups = part.groups;
+    } else {
+        let slices = all.groups.iter_mut().flatten().zip(part.groups.into_iter().flatten());
+        slices.for_each(|(sum, slice)| add_slice(sum, &slice));
+    }
+    all.flows.extend(part.flows);
+    all.flow_bytes += part.flow_bytes;
+    all.flows_dropped |= part.flows_dropped;
+    all.channels.extend(part.channels);
+}
+
+fn add_slice(sum: &mut GroupSlice, part: &GroupSlice) {
+    sum.offered_wire_bytes += part.offered_wire_bytes;
+    sum.delivered_wire_bytes += part.delivered_wire_bytes;
+    sum.delivered_payload_bytes += part.delivered_payload_bytes;
+    sum.messages += part.messages;
+    sum.latency_sum_ps += part.latency_sum_ps;
+    let added = sum.latency_ns.add(&part.latency_ns);
+    added.expect("a histogram that resizes itself takes all that another holds");
+}
+
+fn merge_control(all: &mut ControlRecord, part: ControlRecord) {
+    all.flows.extend(part.flows);
+    all.dropped |= part.dropped;
+    all.bytes += part.bytes;
+}
+
+/// Puts records in order. Limits hold for all partitions together.
+fn sort(recorded: &mut Recorded, control: &mut ControlRecord, flow_bytes_max: u64) {
+    if recorded.flows_dropped || recorded.flow_bytes > flow_bytes_max {
+        (recorded.flows_dropped, recorded.flows) = (true, Vec::new());
+    }
+    if control.dropped || control.bytes > flow_bytes_max {
+        (control.dropped, control.flows) = (true, Vec::new());
+    }
+    recorded.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination));
+    recorded.channels.sort_by_key(|channel: &ChannelRecord| (channel.node, channel.port));
+    control.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination, flow.path));
+    control.bytes = 0;
+}
