@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz style bench docs fixtures
+.PHONY: help demo test fuzz style bench bench-cache bench-pair docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,7 +25,10 @@ help:
 	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
 	@echo "make style      cargo fmt --check and clippy"
-	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop"
+	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop, memory"
+	@echo "make bench-cache   instructions, cache misses and mispredicts per packet-hop, by callgrind"
+	@echo "make bench-pair REV=commit   this tree's speed beside that commit's, in turns;"
+	@echo "                ROWS=\"torus-8x8 …\" for some rows, RUNS=n pairs (5), JSON=file"
 	@echo "make docs       remake docs/reference from the program's own registries"
 	@echo "make fixtures   remake fixtures/site with the real tools"
 
@@ -77,6 +80,21 @@ bench:
 	@command -v valgrind >/dev/null || scripts/setup test
 	@cargo run --release --quiet -p clearlane-bench -- --instructions \
 		--out $(CARGO_TARGET_DIR)/bench.json
+
+ROWS ?=
+bench-cache:
+	@scripts/setup build
+	@command -v valgrind >/dev/null || scripts/setup test
+	@cargo run --release --quiet -p clearlane-bench -- --cache $(ROWS) \
+		--out $(CARGO_TARGET_DIR)/bench-cache.json
+
+REV ?=
+RUNS ?= 5
+JSON ?=
+bench-pair:
+	@test -n '$(REV)' || { echo "say which commit to compare with: make bench-pair REV=…"; exit 2; }
+	@scripts/setup build
+	@scripts/bench-pair '$(REV)' $(ROWS) --runs $(RUNS) $(if $(JSON),--json '$(JSON)')
 
 docs:
 	@scripts/setup build

@@ -1,34 +1,39 @@
 //! `make bench`: how many packet-hops a CPU second simulates, on the fabrics the design is measured
 //! by, what memory it takes, and how long tables and checks take. Timings are CPU time of this
-//! process, best of several; instructions come from callgrind, bytes from the allocator.
+//! process while it simulates, best of several; set-up and audit are told apart. Counts per
+//! packet-hop come from callgrind, bytes from the allocator.
 //!
-//! `clearlane-bench [ROW…] [--runs N] [--instructions] [--out FILE]` measures and prints a table;
-//! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind
-//! runs it.
+//! `clearlane-bench [ROW…] [--runs N] [--instructions] [--out FILE]` measures and prints a table.
+//! `clearlane-bench --cache [ROW…] [--out FILE]` has callgrind count instructions, misses and
+//! mispredicts per packet-hop; without rows, those of datagrams.
+//! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind and
+//! scripts/bench-pair run it. `clearlane-bench --spans` prints every row with the lengths in
+//! microseconds of the two runs that script compares.
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
-mod instructions;
+mod all_pairs;
+mod arguments;
+mod bench;
+mod callgrind;
+mod parameters;
 mod rows;
 mod tables;
 
+use arguments::{Command, Options};
 use cpu_time::ProcessTime;
 use peak_alloc::PeakAlloc;
 use rows::{ROWS, Row};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use tables::TableRow;
 
 /// Counts the bytes in use; two relaxed atomic additions an allocation.
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match arguments.first().map(String::as_str) {
-        Some("--once") => once(&arguments[1..]),
-        _ => measure(&arguments),
-    };
-    match result {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match Command::parse(&words).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("clearlane-bench: {error}");
@@ -37,66 +42,26 @@ fn main() -> ExitCode {
     }
 }
 
-fn once(arguments: &[String]) -> Result<(), String> {
-    let [name, span] = arguments else { return Err("write --once ROW MICROSECONDS".into()) };
-    let span = span.parse().map_err(|_| format!("`{span}` is no number of microseconds"))?;
-    let row = find(name)?;
-    println!("{}", row.prepare()?.run(span)?);
+fn run(command: Command) -> Result<(), String> {
+    match command {
+        Command::Once(row, span_us) => println!("{}", row.prepare()?.run(span_us)?.hops),
+        Command::Spans => {
+            for row in ROWS {
+                let [short, long] = row.pair_us();
+                println!("{} {short} {long}", row.name);
+            }
+        }
+        Command::Measure(options) => measure(&options)?,
+        Command::Cache(rows, out) => count(&rows, out.as_deref())?,
+    }
     Ok(())
 }
 
-fn find(name: &str) -> Result<&'static Row, String> {
-    ROWS.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))
-}
-
-fn unknown(name: &str) -> String {
-    let names = ROWS.iter().map(|row| row.name).chain(tables::ROWS.iter().map(|row| row.name));
-    format!("there is no row `{name}`; rows are {}", names.collect::<Vec<_>>().join(", "))
-}
-
-struct Options {
-    rows: Vec<&'static Row>,
-    tables: Vec<&'static TableRow>,
-    runs: u32,
-    instructions: bool,
-    out: Option<String>,
-}
-
-fn parse(arguments: &[String]) -> Result<Options, String> {
-    let mut options =
-        Options { rows: vec![], tables: vec![], runs: 3, instructions: false, out: None };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        match word.as_str() {
-            "--instructions" => options.instructions = true,
-            "--out" => options.out = Some(value()?.clone()),
-            "--runs" => {
-                let text = value()?;
-                options.runs = match text.parse() {
-                    Ok(runs) if (1..=100).contains(&runs) => runs,
-                    _ => return Err(format!("--runs {text} is outside 1 to 100")),
-                };
-            }
-            name => match tables::ROWS.iter().find(|row| row.name == name) {
-                Some(row) => options.tables.push(row),
-                None => options.rows.push(find(name)?),
-            },
-        }
-    }
-    if options.rows.is_empty() && options.tables.is_empty() {
-        options.rows = ROWS.iter().collect();
-        options.tables = tables::ROWS.iter().collect();
-    }
-    Ok(options)
-}
-
-fn measure(arguments: &[String]) -> Result<(), String> {
-    let options = parse(arguments)?;
+fn measure(options: &Options) -> Result<(), String> {
     let mut results = Map::new();
     println!("{:<32} {:>10} {:>8}   {:<30} note", "row", "value", "goal", "unit");
     for row in &options.rows {
-        simulate(row, &options, &mut results)?;
+        simulate(row, options, &mut results)?;
     }
     for row in &options.tables {
         let bench = row.prepare()?;
@@ -109,12 +74,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         let figure = Figure { value: best, unit: "CPU s", goal: row.goal, lower_is_better: true };
         print_row(&mut results, row.name, figure, row.note);
     }
-    if let Some(path) = &options.out {
-        let text =
-            serde_json::to_string_pretty(&Value::Object(results)).map_err(|e| e.to_string())?;
-        std::fs::write(path, text + "\n").map_err(|error| format!("{path}: {error}"))?;
-    }
-    Ok(())
+    write(options.out.as_deref(), results)
 }
 
 /// One row of simulation: its rate, then instructions and memory where it has them.
@@ -124,18 +84,20 @@ fn simulate(
     results: &mut Map<String, Value>,
 ) -> Result<(), String> {
     let bench = row.prepare()?;
-    let mut best = 0.0f64;
-    for _ in 0..options.runs {
-        let begin = ProcessTime::now();
-        let hops = bench.run(row.span_us)?;
-        let seconds = begin.elapsed().as_secs_f64();
-        best = best.max(hops as f64 / seconds / 1e6);
+    let mut best = bench.run(row.span_us)?;
+    for _ in 1..options.runs {
+        let next = bench.run(row.span_us)?;
+        if next.run < best.run {
+            best = next;
+        }
     }
+    let value = best.hops as f64 / best.run / 1e6;
     let unit = "M packet-hops per CPU second";
-    let figure = Figure { value: best, unit, goal: row.goal, lower_is_better: false };
-    print_row(results, row.name, figure, row.note);
+    let figure = Figure { value, unit, goal: row.goal, lower_is_better: false };
+    let apart = format!("besides set-up {:.2} s, audit {:.2} s", best.setup, best.audit);
+    print_row(results, row.name, figure, &format!("{}; {apart}", row.note));
     if let (true, Some(goal)) = (options.instructions, row.instructions) {
-        let value = instructions::per_hop(row)?;
+        let value = callgrind::instructions(row)?;
         let name = format!("{}-instructions", row.name);
         let figure = Figure { value, unit: "per packet-hop", goal, lower_is_better: true };
         print_row(results, &name, figure, "callgrind");
@@ -150,7 +112,45 @@ fn simulate(
         let figure = Figure { value, unit: "bytes per node", goal, lower_is_better: true };
         print_row(results, &name, figure, "besides the fabric itself");
     }
+    if row.memory_of_pairs {
+        let value = bench.memory_of_pairs()?;
+        let unit = "bytes per active queue pair";
+        let figure = Figure { value, unit, goal: None, lower_is_better: true };
+        let name = format!("{}-memory", row.name);
+        print_row(results, &name, figure, "every host has sent to every other");
+    }
     Ok(())
+}
+
+/// What a packet-hop costs, row by row.
+fn count(rows: &[&'static Row], out: Option<&str>) -> Result<(), String> {
+    let mut results = Map::new();
+    let head = ["instructions", "D1 misses", "LL misses", "mispredicts"];
+    println!(
+        "{:<22} {:>12} {:>10} {:>10} {:>12}   per packet-hop",
+        "row", head[0], head[1], head[2], head[3]
+    );
+    for row in rows {
+        let cost = callgrind::cost(row)?;
+        let [short, long] = row.counted_us;
+        println!(
+            "{:<22} {:>12.0} {:>10.2} {:>10.2} {:>12.2}   {short} to {long} us",
+            row.name, cost.instructions, cost.d1_misses, cost.ll_misses, cost.mispredicts
+        );
+        let entry = json!({
+            "instructions": cost.instructions, "d1_misses": cost.d1_misses,
+            "ll_misses": cost.ll_misses, "mispredicts": cost.mispredicts,
+            "unit": "per packet-hop", "span_us": row.counted_us,
+        });
+        results.insert(row.name.to_string(), entry);
+    }
+    write(out, results)
+}
+
+fn write(path: Option<&str>, results: Map<String, Value>) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    let text = serde_json::to_string_pretty(&Value::Object(results)).map_err(|e| e.to_string())?;
+    std::fs::write(path, text + "\n").map_err(|error| format!("{path}: {error}"))
 }
 
 /// What a row shows.

@@ -6,6 +6,7 @@ use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::engines::{self, RouteOptions};
 
 /// What is timed.
+#[derive(Debug)]
 pub(crate) enum Work {
     /// Filling the tables.
     Route,
@@ -14,6 +15,7 @@ pub(crate) enum Work {
 }
 
 /// One row.
+#[derive(Debug)]
 pub(crate) struct TableRow {
     pub(crate) name: &'static str,
     pub(crate) topology: &'static str,

@@ -1,0 +1,151 @@
+//! What the command line asks for.
+
+use crate::rows::{ROWS, Row};
+use crate::tables::{self, TableRow};
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// One run of so many microseconds.
+    Once(&'static Row, u64),
+    /// The lengths of the runs that scripts/bench-pair compares.
+    Spans,
+    /// Time and memory.
+    Measure(Options),
+    /// What a hop costs by callgrind.
+    Cache(Vec<&'static Row>, Option<String>),
+}
+
+/// Of `Measure`.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) rows: Vec<&'static Row>,
+    pub(crate) tables: Vec<&'static TableRow>,
+    pub(crate) runs: u32,
+    pub(crate) instructions: bool,
+    pub(crate) out: Option<String>,
+}
+
+impl Command {
+    /// Reads the words after the program's name.
+    pub(crate) fn parse(words: &[String]) -> Result<Command, String> {
+        match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["--once", name, span] => {
+                let span = match span.parse() {
+                    Ok(span) if (1..=1_000_000_000).contains(&span) => span,
+                    _ => return Err(format!("{span} is no number of microseconds, 1 to 10^9")),
+                };
+                Ok(Command::Once(find(name)?, span))
+            }
+            ["--once", ..] => Err("write --once ROW MICROSECONDS".into()),
+            ["--spans"] => Ok(Command::Spans),
+            _ => measure(words),
+        }
+    }
+}
+
+fn measure(words: &[String]) -> Result<Command, String> {
+    let mut options =
+        Options { rows: vec![], tables: vec![], runs: 3, instructions: false, out: None };
+    let mut cache = false;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+        match word.as_str() {
+            "--instructions" => options.instructions = true,
+            "--cache" => cache = true,
+            "--out" => options.out = Some(value()?.clone()),
+            "--runs" => {
+                let text = value()?;
+                options.runs = match text.parse() {
+                    Ok(runs) if (1..=100).contains(&runs) => runs,
+                    _ => return Err(format!("--runs {text} is outside 1 to 100")),
+                };
+            }
+            name => match tables::ROWS.iter().find(|row| row.name == name) {
+                Some(row) => options.tables.push(row),
+                None => options.rows.push(find(name)?),
+            },
+        }
+    }
+    let all = options.rows.is_empty() && options.tables.is_empty();
+    if cache {
+        if let Some(row) = options.tables.first() {
+            return Err(format!("`{}` has no packet-hops for --cache to count by", row.name));
+        }
+        let chosen = ROWS.iter().filter(|row| row.is_plain());
+        let rows = if all { chosen.collect() } else { options.rows };
+        return Ok(Command::Cache(rows, options.out));
+    }
+    if all {
+        options.rows = ROWS.iter().collect();
+        options.tables = tables::ROWS.iter().collect();
+    }
+    Ok(Command::Measure(options))
+}
+
+fn find(name: &str) -> Result<&'static Row, String> {
+    ROWS.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> String {
+    let names = ROWS.iter().map(|row| row.name).chain(tables::ROWS.iter().map(|row| row.name));
+    format!("there is no row `{name}`; rows are {}", names.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Command, String> {
+        let words: Vec<String> = text.split_whitespace().map(String::from).collect();
+        Command::parse(&words)
+    }
+
+    #[test]
+    fn without_rows_all_are_measured() {
+        let Ok(Command::Measure(options)) = parse("--runs 5 --instructions --out a.json") else {
+            panic!("not a measurement");
+        };
+        assert_eq!((options.rows.len(), options.tables.len()), (ROWS.len(), tables::ROWS.len()));
+        assert_eq!((options.runs, options.instructions), (5, true));
+        assert_eq!(options.out.as_deref(), Some("a.json"));
+    }
+
+    #[test]
+    fn rows_and_tables_are_told_apart() {
+        let Ok(Command::Measure(options)) = parse("tree-648-rc check-3456") else {
+            panic!("not a measurement");
+        };
+        let names: Vec<_> = options.rows.iter().map(|row| row.name).collect();
+        assert_eq!((names, options.tables[0].name), (vec!["tree-648-rc"], "check-3456"));
+    }
+
+    #[test]
+    fn the_cache_is_counted_for_datagrams_unless_rows_are_named() {
+        let Ok(Command::Cache(rows, None)) = parse("--cache") else { panic!("not --cache") };
+        let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+        let expected = [
+            "torus-8x8",
+            "torus-16x16x16",
+            "tree-648-1-lane",
+            "tree-648-8-lanes",
+            "torus-64x64x32",
+        ];
+        assert_eq!(names, expected);
+        let Ok(Command::Cache(rows, _)) = parse("tree-648-rc --cache") else { panic!("not one") };
+        assert_eq!(rows[0].name, "tree-648-rc");
+        assert!(parse("--cache tables-3456").unwrap_err().contains("tables-3456"));
+    }
+
+    #[test]
+    fn one_run_has_a_row_and_a_length() {
+        let Ok(Command::Once(row, 20)) = parse("--once torus-8x8 20") else { panic!("not once") };
+        assert_eq!(row.name, "torus-8x8");
+        assert!(matches!(parse("--spans"), Ok(Command::Spans)));
+        for wrong in ["--once torus-8x8", "--once torus-8x8 0", "--once torus-8x8 x", "--runs 0"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse("--once nothing 1").unwrap_err().starts_with("there is no row `nothing`"));
+    }
+}

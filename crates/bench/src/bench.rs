@@ -1,0 +1,199 @@
+//! A row's fabric and tables, and the runs on them.
+
+use crate::all_pairs::AllPairs;
+use crate::parameters::{BY_RULE, BY_TABLES, MESSAGE};
+use crate::rows::{By, Row};
+use clearlane_congestion::{Decides, Values, mechanisms};
+use clearlane_fabric::structure::{Grid, grid};
+use clearlane_fabric::{Fabric, NodeKind, topologies};
+use clearlane_ib::Picoseconds;
+use clearlane_sim::{
+    Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup, Simulation,
+    queue_width_log2,
+};
+use clearlane_subnet::Subnet;
+use clearlane_subnet::engines::{self, RouteOptions};
+use clearlane_workload::{
+    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
+};
+use cpu_time::ProcessTime;
+use std::sync::Arc;
+
+/// A row with its fabric built and its tables filled: what is never timed.
+pub(crate) struct Bench {
+    row: &'static Row,
+    fabric: Fabric,
+    grid: Option<Grid>,
+    subnet: Option<Subnet>,
+}
+
+/// One run, in CPU seconds of this process.
+pub(crate) struct Timed {
+    /// Hops of data packets.
+    pub(crate) hops: u64,
+    /// Building the network and its programs.
+    pub(crate) setup: f64,
+    /// Simulating: what a rate is taken of.
+    pub(crate) run: f64,
+    /// Checking every invariant and handing out what was found.
+    pub(crate) audit: f64,
+}
+
+impl Row {
+    /// Builds the fabric and the tables.
+    pub(crate) fn prepare(&'static self) -> Result<Bench, String> {
+        let fabric = topologies::build(self.topology).map_err(|error| error.to_string())?;
+        let (mut subnet, mut lattice) = (None, None);
+        match self.by {
+            By::Rule => lattice = Some(grid(&fabric).map_err(|error| error.to_string())?),
+            By::Engine(name, lanes) => subnet = Some(tables(&fabric, name, lanes)?),
+        }
+        Ok(Bench { row: self, fabric, grid: lattice, subnet })
+    }
+
+    fn parameters(&self) -> Parameters {
+        match self.by {
+            By::Rule => BY_RULE,
+            By::Engine(..) => BY_TABLES,
+        }
+    }
+}
+
+fn tables(fabric: &Fabric, name: &str, lanes: u8) -> Result<Subnet, String> {
+    let options = RouteOptions { lanes, ..RouteOptions::default() };
+    engines::route(name, fabric, &options).map_err(|error| error.to_string())
+}
+
+/// The mechanism of this name with its defaults.
+fn mechanism(name: &str) -> Result<Mechanisms, String> {
+    let entry = mechanisms::by_name(name).ok_or_else(|| format!("no mechanism {name}"))?;
+    let built = (entry.build)(&Values::default()).map_err(|error| error.to_string())?;
+    let none = Mechanisms { seed: 1, ..Mechanisms::default() };
+    Ok(match entry.decides {
+        Decides::When => Mechanisms { when: Some(built), ..none },
+        Decides::Which => Mechanisms { which: Some(built), ..none },
+    })
+}
+
+/// What a set-up wants to know of the traffic.
+type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
+
+impl Bench {
+    /// Simulates so many microseconds.
+    pub(crate) fn run(&self, span_us: u64) -> Result<Timed, String> {
+        let span = Picoseconds(span_us * 1_000_000);
+        let begin = ProcessTime::now();
+        let mut simulation = self.start(span, self.row.recorded, self.uniform(span)?)?;
+        let started = ProcessTime::now();
+        simulation.run_until(span);
+        let ended = ProcessTime::now();
+        let hops = simulation.finish().totals.packet_hops;
+        Ok(Timed {
+            hops,
+            setup: started.duration_since(begin).as_secs_f64(),
+            run: ended.duration_since(started).as_secs_f64(),
+            audit: ended.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Bytes per switch that a simulation of so many microseconds holds at its end, besides the
+    /// fabric it was built from; with counters (one slice of time) or without.
+    pub(crate) fn memory(&self, span_us: u64, counters: bool) -> Result<f64, String> {
+        let span = Picoseconds(span_us * 1_000_000);
+        let before = crate::ALLOCATED.current_usage();
+        let mut simulation = self.start(span, counters, self.uniform(span)?)?;
+        simulation.run_until(span);
+        let bytes = crate::ALLOCATED.current_usage() - before;
+        simulation.finish();
+        Ok(bytes as f64 / self.fabric.ids(NodeKind::Switch).count() as f64)
+    }
+
+    /// Bytes per pair of hosts that are held when every host has just sent a message to every
+    /// other at the row's load, besides what was held before the first.
+    pub(crate) fn memory_of_pairs(&self) -> Result<f64, String> {
+        let hosts = Hosts::of(&self.fabric);
+        let parameters = self.row.parameters();
+        let ranks = hosts.count() as u32;
+        let wire = MESSAGE.0 + u64::from(parameters.header_bytes(self.row.transport));
+        let busy = hosts.rate(Rank(0), &parameters).serialisation(wire);
+        let gap = Picoseconds((busy as f64 / self.row.load) as u64);
+        let program =
+            |rank| -> Box<dyn RankProgram> { Box::new(AllPairs::new(rank, ranks, MESSAGE.0, gap)) };
+        let group = GroupSettings { transport: self.row.transport, sl: None };
+        let traffic = (vec![group], (0..ranks).map(program).collect());
+        let span = Picoseconds(gap.0 * u64::from(ranks));
+        let mut simulation = self.start(span, self.row.recorded, traffic)?;
+        let before = crate::ALLOCATED.current_usage();
+        simulation.run_until(span);
+        let bytes = crate::ALLOCATED.current_usage().saturating_sub(before);
+        simulation.finish();
+        Ok(bytes as f64 / (f64::from(ranks) * f64::from(ranks - 1)))
+    }
+
+    fn start(
+        &self,
+        span: Picoseconds,
+        recorded: bool,
+        (groups, programs): Traffic,
+    ) -> Result<Simulation, String> {
+        let slices = Recording { slice: span, slices: 1, flow_bytes_max: 0 };
+        let forwarding = match (&self.grid, &self.subnet) {
+            (Some(grid), _) => Forwarding::DimensionOrder(grid),
+            (None, Some(subnet)) => Forwarding::Tables(subnet),
+            (None, None) => return Err("neither tables nor a rule".into()),
+        };
+        let setup = Setup {
+            fabric: &self.fabric,
+            forwarding,
+            parameters: self.row.parameters(),
+            queue_width_log2: queue_width_log2(programs.len()),
+            groups,
+            programs,
+            recording: recorded.then_some(slices),
+            control: self.row.control.map(mechanism).transpose()?,
+        };
+        Simulation::new(setup).map_err(|error| error.to_string())
+    }
+
+    /// Uniform traffic at the row's load until `stop`.
+    fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
+        let hosts = Hosts::of(&self.fabric);
+        let parameters = self.row.parameters();
+        let pattern = PatternSpec::Uniform(Default::default());
+        let destinations =
+            pattern.build(&hosts.ranks(), None).map_err(|error| error.to_string())?;
+        // Over several lanes: one flow group per service level.
+        let lanes = match self.row.by {
+            By::Engine("fat-tree", lanes) => lanes,
+            _ => 1,
+        };
+        let group = |lane: u8| FlowGroup {
+            name: format!("uniform {lane}"),
+            class: Class::Background,
+            senders: (0..hosts.count() as u32).map(Rank).collect(),
+            destinations: destinations.clone(),
+            sizes: SizeDistribution::Fixed(MESSAGE),
+            load: self.row.load / f64::from(lanes),
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop,
+            transport: self.row.transport,
+            sl: (lanes > 1).then(|| clearlane_ib::ServiceLevel::new(lane).unwrap_or_default()),
+        };
+        let groups: Vec<Arc<FlowGroup>> = (0..lanes).map(group).map(Arc::new).collect();
+        let program = |rank: u32| -> Box<dyn RankProgram> {
+            let rate = hosts.rate(Rank(rank), &parameters);
+            Box::new(OpenLoop::new(
+                Rank(rank),
+                &groups,
+                rate,
+                parameters.mtu,
+                |group| parameters.header_bytes(group.transport),
+                1,
+            ))
+        };
+        let settings =
+            groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect();
+        Ok((settings, (0..hosts.count() as u32).map(program).collect()))
+    }
+}

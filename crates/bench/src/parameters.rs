@@ -1,0 +1,53 @@
+//! What the devices of all rows are made of. Written out here, every field, so that the rows stay
+//! what they are when a preset is mended: rates of different commits are then rates of the same
+//! work. Who changes a number here begins a new series of measurements.
+
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_sim::{AdapterQueueing, InputArbitration, InputQueueing, Parameters};
+
+/// Payload of every message: one packet.
+pub(crate) const MESSAGE: Bytes = Bytes(2048);
+
+/// Tori by the rule: links of 4 GB/s, 8 KiB a lane, headers of 32 B. No adapter is a limit.
+pub(crate) const BY_RULE: Parameters = Parameters {
+    mtu: 2048,
+    header: Some(32),
+    link_rate: Some(BitsPerSecond(32_000_000_000)),
+    switch_delay: Picoseconds(94_000),
+    cable_delay: Picoseconds(10_000),
+    credit_delay: Picoseconds(0),
+    buffer: Bytes(8192),
+    send_overhead: Picoseconds(0),
+    receive_overhead: Picoseconds(200_000),
+    dma_rate: None,
+    drain_rate: None,
+    injection_engines: None,
+    outstanding: 16,
+    ack_coalescing: 1,
+    queueing: AdapterQueueing::PerDestination,
+    arbitration: InputArbitration::RoundRobin,
+    input_queueing: InputQueueing::Fifo,
+    crossbar_speedup: 100,
+};
+
+/// Fabrics with tables: the rate of their links, which is 4x QDR, and headers by transport.
+pub(crate) const BY_TABLES: Parameters = Parameters {
+    mtu: 2048,
+    header: None,
+    link_rate: None,
+    switch_delay: Picoseconds(100_000),
+    cable_delay: Picoseconds(25_000),
+    credit_delay: Picoseconds(0),
+    buffer: Bytes(8192),
+    send_overhead: Picoseconds(0),
+    receive_overhead: Picoseconds(400_000),
+    dma_rate: None,
+    drain_rate: None,
+    injection_engines: None,
+    outstanding: 16,
+    ack_coalescing: 1,
+    queueing: AdapterQueueing::PerDestination,
+    arbitration: InputArbitration::RoundRobin,
+    input_queueing: InputQueueing::Fifo,
+    crossbar_speedup: 100,
+};
