@@ -4,11 +4,11 @@
 mod support;
 
 use clearlane_fabric::{Fabric, NodeKind};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, VirtualLane};
-use clearlane_sim::{Ending, InputQueueing, Outcome, Parameters, preset, ranges};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, ServiceLevel, VirtualLane};
+use clearlane_sim::{Ending, GroupSettings, InputQueueing, Outcome, Parameters, preset, ranges};
 use clearlane_subnet::{SlToVlTable, Subnet};
 use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
-use support::{Case, Greedy, build, group, idle, one_message, tables};
+use support::{Case, Greedy, build, greedy, group, idle, one_message, tables};
 
 /// 4x QDR: 250 ps a byte. A datagram of 2 KiB is 2,082 B on the wire, which take 33 credits.
 const BYTE_PS: u64 = 250;
@@ -181,6 +181,45 @@ fn a_packet_leaves_at_the_return_that_completes_its_credits() {
         let expected = returned + PACKET_PS + cable + 2_082_000 - large_at;
         let outcome = run(&build("star:2"), slow, sender());
         assert_eq!(latency(&outcome, 1), expected, "the switch, {credits} credits");
+    }
+}
+
+/// Two lanes of the link between two switches, filled one packet's time apart by hosts 0 and 1. The
+/// packets of hosts 2 and 3 come to it at one instant, on a lane each, and go when the credits of
+/// their own lane are back, one behind the other.
+#[test]
+fn of_two_lanes_that_wait_each_leaves_at_its_own_return() {
+    // Hosts 0 to 3 on the first switch, 4 to 7 on the second.
+    let fabric = build("chain:2x4");
+    let late = 2 * PACKET_PS;
+    for (credits, input_queueing) in buffers_of(1)
+        .into_iter()
+        .flat_map(|c| [InputQueueing::Fifo, InputQueueing::Voq].map(|queueing| (c, queueing)))
+    {
+        let p = Parameters { credit_delay: CREDIT_DELAY, input_queueing, ..devices(credits) };
+        let (cable, crossing) = (p.cable_delay.0, p.switch_delay.0);
+        let of_lane =
+            |lane| GroupSettings { transport: Transport::Ud, sl: ServiceLevel::new(lane) };
+        let send = |to, group, start| -> Box<dyn RankProgram> {
+            Box::new(Greedy { group, start, messages: 1, ..greedy(to) })
+        };
+        let mut programs = vec![send(4, 0, 0), send(5, 1, PACKET_PS)];
+        programs.extend([send(6, 2, late), send(7, 3, late), idle(), idle(), idle(), idle()]);
+        let outcome = Case {
+            fabric: &fabric,
+            subnet: &tables(&fabric, 2, false),
+            parameters: p.clone(),
+            groups: [0, 1, 0, 1].map(of_lane).to_vec(),
+            programs,
+            until: Picoseconds(1_000_000_000),
+            width: 13,
+        }
+        .run();
+        let first_crosses = p.send_overhead.0 + cable + crossing;
+        let returned = first_crosses + cable + crossing + PACKET_PS + cable + CREDIT_DELAY.0;
+        let rest = cable + crossing + PACKET_PS + cable;
+        assert_eq!(latency(&outcome, 2), returned + rest - late, "{credits} credits");
+        assert_eq!(latency(&outcome, 3), returned + PACKET_PS + rest - late, "{credits} credits");
     }
 }
 
