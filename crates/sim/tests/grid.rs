@@ -66,7 +66,7 @@ fn half_of_a_ring_s_ties_go_each_way() {
     }
 }
 
-/// Ties in both dimensions: as much up as down in each.
+/// Ties in both dimensions: over all rings, as much up as down in each.
 #[test]
 fn half_of_a_torus_s_ties_go_each_way_in_every_dimension() {
     let fabric = build("torus:4x4");
