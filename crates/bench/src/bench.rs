@@ -147,6 +147,8 @@ impl Bench {
             forwarding,
             parameters: self.row.parameters(),
             queue_width_log2: queue_width_log2(programs.len()),
+            division: clearlane_sim::Division::WHOLE,
+            taps: Vec::new(),
             groups,
             programs,
             recording: recorded.then_some(slices),

@@ -3,7 +3,7 @@
 
 use clearlane_congestion::{Decides, Entry, Preset, Values, mechanisms};
 use clearlane_ib::{Bytes, Lmc, Picoseconds};
-use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, SeedResult, run};
+use clearlane_lab::{Experiment, MechanismSpec, Quiet, RunOptions, RunResult, SeedResult, run};
 use clearlane_sim::{
     Ending, Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Setup, Simulation,
     preset,
@@ -118,6 +118,13 @@ fn sound(variant: &str, run: &SeedResult, plain: &SeedResult) {
     }
 }
 
+const ON_A_TREE: &str = "name = \"incast\"
+        fabric = { build = \"leaf-spine:leaves=3,spines=2,hosts=3\" }
+        subnet = { engine = \"fat-tree\", lmc = 1 }
+        traffic = [{ name = \"hot\", class = \"hot\", pattern = { kind = \"incast\", to = 0 },
+            senders = { except = [0] }, load = 1.0, size = \"2 KiB\", transport = \"ud\",
+            stop = \"30 us\" }]";
+
 /// Runs a scenario with all settings, on one thread and on three.
 fn holds(head: &str) -> RunResult {
     let experiment = experiment(head, &all_settings());
@@ -138,20 +145,29 @@ fn marking(result: &RunResult) -> usize {
     result.variants.iter().filter(|variant| marks(&variant.runs[0])).count()
 }
 
+/// What the reader makes of the corpus holds every mechanism of the registry with its defaults and
+/// with each preset, alone and beside another.
 #[test]
 fn every_mechanism_is_in_the_corpus() {
-    let settings = all_settings();
+    let corpus = experiment(ON_A_TREE, &all_settings());
     for entry in mechanisms::ALL.iter().filter(|entry| entry.name != "none") {
-        let has = |settings: &&Settings, preset: Option<&str>| {
-            settings.iter().flatten().any(|setting| {
-                setting.entry.name == entry.name && setting.preset.map(|p| p.name) == preset
-            })
-        };
-        let presets = entry.presets.iter().map(|preset| Some(preset.name));
-        for preset in presets.chain([None]) {
-            let with: Vec<&Settings> = settings.iter().filter(|s| has(s, preset)).collect();
-            assert!(with.iter().any(|settings| settings.iter().flatten().count() == 1));
-            assert!(with.iter().any(|settings| settings.iter().flatten().count() == 2));
+        let presets = entry.presets.iter().map(|preset| (Some(preset.name), preset.values));
+        for (preset, set) in presets.chain([(None, &[][..])]) {
+            let mut values = Values::default();
+            for (parameter, value) in set {
+                values.set(parameter, value.clone()).unwrap();
+            }
+            let wanted = format!("{:?}", (entry.build)(&values).unwrap());
+            let has = |mechanism: &MechanismSpec| {
+                mechanism.entry.name == entry.name
+                    && mechanism.preset.map(|preset| preset.name) == preset
+                    && format!("{:?}", (entry.build)(&mechanism.values).unwrap()) == wanted
+            };
+            let with = corpus.variants.iter().filter(|variant| variant.control.all().any(has));
+            let beside: Vec<usize> = with.map(|variant| variant.control.all().count()).collect();
+            let alone = beside.iter().filter(|count| **count == 1).count();
+            let composed = beside.iter().filter(|count| **count == 2).count();
+            assert!(alone == 1 && composed > 0, "{} {preset:?}: {beside:?}", entry.name);
         }
     }
 }
@@ -170,14 +186,7 @@ fn a_parking_lot() {
 
 #[test]
 fn an_incast_on_a_tree() {
-    let result = holds(
-        "name = \"incast\"
-        fabric = { build = \"leaf-spine:leaves=3,spines=2,hosts=3\" }
-        subnet = { engine = \"fat-tree\", lmc = 1 }
-        traffic = [{ name = \"hot\", class = \"hot\", pattern = { kind = \"incast\", to = 0 },
-            senders = { except = [0] }, load = 1.0, size = \"2 KiB\", transport = \"ud\",
-            stop = \"30 us\" }]",
-    );
+    let result = holds(ON_A_TREE);
     assert!(marking(&result) > 10, "{}", marking(&result));
 }
 

@@ -215,6 +215,54 @@ fn a_window_of_one_sends_a_packet_per_round_trip() {
     assert_eq!(outcome.totals.acks_injected, outcome.totals.packets_delivered);
 }
 
+/// A message of so many packets, of which so many may be unacknowledged and one ACK covers.
+fn acknowledged(packets: u64, outstanding: u32, ack_coalescing: u32) -> Outcome {
+    let fabric = build("star:2");
+    let case = Case {
+        fabric: &fabric,
+        subnet: &tables(&fabric, 1, false),
+        parameters: Parameters { outstanding, ack_coalescing, ..qdr() },
+        groups: vec![group(Transport::Rc)],
+        programs: vec![one_message(1, packets * 2048, 0), idle()],
+        until: Picoseconds(1_000_000_000),
+        width: 13,
+    };
+    case.run()
+}
+
+/// An ACK for every c-th packet of a message of k and one for its last: ⌈k / c⌉.
+#[test]
+fn a_message_is_acknowledged_every_so_many_packets_and_at_its_end() {
+    for every in 1..=5 {
+        for packets in 1..=11 {
+            let totals = acknowledged(packets, 16, every).totals;
+            assert_eq!(totals.packets_delivered, packets);
+            let acks = packets.div_ceil(u64::from(every));
+            assert_eq!(totals.acks_injected, acks, "{packets} packets, an ACK for {every}");
+            assert_eq!(totals.acks_delivered, acks);
+        }
+    }
+}
+
+/// With as many outstanding as an ACK covers, so many leave back to back and the next when that
+/// ACK is back.
+#[test]
+fn a_window_as_wide_as_an_ack_covers_is_sent_once_a_round_trip() {
+    let p = qdr();
+    let packet = (2048 + 26) * 250;
+    let way = 2 * p.cable_delay.0 + p.switch_delay.0;
+    for every in 1..=5 {
+        for packets in 1..=11 {
+            let outcome = acknowledged(packets, every, every);
+            let every = u64::from(every);
+            let round = every * packet + way + 30 * 250 + way;
+            let last_leaves = (packets - 1) / every * round + (packets - 1) % every * packet;
+            let expected = p.send_overhead.0 + last_leaves + way + packet;
+            assert_eq!(latency(&outcome), u128::from(expected), "{packets} packets by {every}");
+        }
+    }
+}
+
 /// A receiver that drains slower than its link sets the rate of everybody who sends to it.
 #[test]
 fn a_slow_receiver_is_a_bottleneck() {

@@ -12,7 +12,9 @@ use clearlane_sim::{
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
-use support::{Case, Greedy, build, delivered, greedy, group, idle, near, parking_lot, tables};
+use support::{
+    Case, Greedy, Then, build, delivered, greedy, group, idle, near, parking_lot, tables,
+};
 
 /// Links of 8 Gb/s, as in the testbed of seed 002, and buffers in which 1/16 is several packets.
 fn devices() -> Parameters {
@@ -306,18 +308,6 @@ fn markers_see_what_waits_behind_a_head_whose_output_is_yet_to_be_chosen() {
     assert!(fixed.totals.packets_marked > 100, "{:?}", fixed.totals);
     let seen = |outcome: &Outcome| (outcome.totals.packets_marked, outcome.control.clone());
     assert_eq!(seen(&free), seen(&fixed));
-}
-
-/// One program after the other.
-struct Then(Greedy, Greedy);
-
-impl RankProgram for Then {
-    fn step(&mut self, now: Picoseconds, event: Event) -> Op {
-        match self.0.step(now, event) {
-            Op::Done => self.1.step(now, event),
-            op => op,
-        }
-    }
 }
 
 /// Two flows of a torus whose dimension-order paths share a link, each of 3,000 packets in messages

@@ -3,7 +3,7 @@
 mod support;
 
 use clearlane_ib::{Bytes, Picoseconds};
-use clearlane_sim::{Ending, Hosts, InputQueueing, Outcome, Parameters, preset};
+use clearlane_sim::{Ending, Hosts, InputArbitration, InputQueueing, Outcome, Parameters, preset};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::credit_loop;
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -11,7 +11,7 @@ use clearlane_workload::{
     Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
     Transport,
 };
-use support::{Case, Greedy, build, greedy, group, near, tables};
+use support::{Case, Greedy, Then, build, delivered, greedy, group, idle, near, tables};
 
 const UNTIL: Picoseconds = Picoseconds(2_000_000_000);
 
@@ -84,12 +84,44 @@ fn a_faster_crossbar_passes_more() {
     assert!(one + 0.05 < two && two + 0.02 < eight && eight < 0.8, "{one} {two} {eight}");
 }
 
+/// Golestani, INFOCOM 1994: with self-clocked fair queueing a source that begins late, or goes on
+/// after a pause, begins at the tag in service. It gets half of the link from then on; had it saved
+/// up, it would have had all of it for as long as it was silent.
+#[test]
+fn a_source_that_was_silent_gets_its_share_and_not_what_it_missed() {
+    let packet = 2082 * 250;
+    let half = UNTIL.0 / 2;
+    let before = |messages| Greedy { gap: packet, messages, ..greedy(2) };
+    let after = || Greedy { gap: packet, start: half, ..greedy(2) };
+    for paused in [0, 200] {
+        let fabric = build("star:3");
+        let case = Case {
+            fabric: &fabric,
+            subnet: &tables(&fabric, 1, false),
+            parameters: Parameters { arbitration: InputArbitration::FlowFair, ..qdr(16 << 10) },
+            groups: vec![group(Transport::Ud)],
+            programs: vec![
+                Greedy::to(2, packet, 0),
+                Box::new(Then(before(paused), after())),
+                idle(),
+            ],
+            until: UNTIL,
+            width: 13,
+        };
+        let outcome = case.run();
+        let full = half as f64 / packet as f64 * 2048.0;
+        for source in [0, 1] {
+            near(delivered(&outcome, source, 2, 5) / full, 0.5, 0.01);
+        }
+    }
+}
+
 /// Four hosts of leaf 0 send to hosts of four leaves that the tables reach by one spine.
 fn clash(subnet: &Subnet, fabric: &clearlane_fabric::Fabric, transport: Transport) -> Outcome {
     let program = |rank: u32| -> Box<dyn RankProgram> {
         // 9,000 B are five packets: 0.88 of the link's rate.
         let sender = Greedy { bytes: 9000, gap: 5 * 2082 * 250, ..greedy(4 * (rank + 1)) };
-        if rank < 4 { Box::new(sender) } else { support::idle() }
+        if rank < 4 { Box::new(sender) } else { idle() }
     };
     let case = Case {
         fabric,

@@ -167,22 +167,48 @@ fn traffic_whose_sl_is_set_by_hand_closes_the_ring() {
     assert!(!report.is_sane() && report.levels == 3, "{report}");
 }
 
+/// SLs on a ring of five, one host a switch, shortest paths: SL 1 for the pairs whose path crosses
+/// the dateline of its direction, the cable from switch `d` to d + 1; `up` holds for those that go
+/// upwards, `down` for those that go downwards.
+fn datelines(up: usize, down: usize) -> PathSl {
+    let level = |at: usize| {
+        let (from, to) = (at / 5, at % 5);
+        let ahead = (to + 5 - from) % 5;
+        // The switch at the lower end of the path, how many cables it has, and its dateline.
+        let (first, cables, dateline) =
+            if ahead <= 2 { (from, ahead, up) } else { (to, 5 - ahead, down) };
+        u8::from((0..cables).any(|cable| (first + cable) % 5 == dateline))
+    };
+    PathSl::BySwitch { stride: 5, levels: (0..25).map(level).collect() }
+}
+
+/// Requests alone close no circle, neither those that go up nor those that go down: each direction
+/// has a dateline, and no path turns round. But an acknowledgement runs down on the SL of a request
+/// that went up, and if the datelines lie apart, downwards VL 0 holds a path over every two cables.
 #[test]
 fn acknowledgements_on_the_wrong_sl_are_seen() {
-    // Requests upwards on SL 1 and downwards on SL 0; the way back of a request that crossed no
-    // dateline then runs on the lane of those that did.
     let (fabric, mut subnet) = routed("ring:5x1", "dor", 2);
-    assert!(credit_loop(&fabric, &subnet).is_sane());
-    let stride = 5;
-    let level = |at: usize| {
-        let (from, to) = (at / stride, at % stride);
-        let symmetric = subnet.path_sl.level(from, to).value();
-        // Asymmetric: only paths towards + tell the truth.
-        if (to + stride - from) % stride <= 2 { symmetric } else { 0 }
-    };
-    let levels = (0..stride * stride).map(level).collect();
-    subnet.path_sl = PathSl::BySwitch { stride, levels };
-    assert!(!credit_loop(&fabric, &subnet).is_sane());
+    for dateline in 0..5 {
+        subnet.path_sl = datelines(dateline, dateline);
+        let report = credit_loop(&fabric, &subnet);
+        assert!(report.is_sane() && report.levels == 2, "{dateline}: {report}");
+    }
+    for (up, down) in [(4, 1), (4, 2), (0, 3)] {
+        subnet.path_sl = datelines(up, down);
+        let report = credit_loop(&fabric, &subnet);
+        let cycle = report.cycle.as_ref().unwrap_or_else(|| panic!("{up}, {down}: {report}"));
+        assert_eq!(cycle.channels.len(), 5, "{report}");
+        // Somebody in the circle sends on another SL than his own request would have.
+        let row = |end: Endpoint| {
+            let switch = fabric.peer(end).unwrap().node;
+            subnet.tables.row_of(switch).unwrap()
+        };
+        let answers = cycle.channels.iter().filter(|waits| {
+            let to = subnet.lids.owner(waits.destination).unwrap().end;
+            waits.sl != subnet.path_sl.level(row(waits.source), row(to))
+        });
+        assert!(answers.count() > 0, "{report}");
+    }
 }
 
 #[test]

@@ -128,6 +128,18 @@ impl RankProgram for Greedy {
     }
 }
 
+/// One program after the other.
+pub struct Then(pub Greedy, pub Greedy);
+
+impl RankProgram for Then {
+    fn step(&mut self, now: Picoseconds, event: Event) -> Op {
+        match self.0.step(now, event) {
+            Op::Done => self.1.step(now, event),
+            op => op,
+        }
+    }
+}
+
 /// One message at a given time.
 pub fn one_message(to: u32, bytes: u64, at: u64) -> Box<dyn RankProgram> {
     Box::new(Greedy { to, bytes, gap: 1, start: at, group: 0, messages: 1, next: 0 })
