@@ -73,8 +73,8 @@ fn remedy(lmc: u8, least: usize) -> &'static str {
 }
 
 impl LidMap {
-    /// Fails if the subnet's 49,151 unicast LIDs do not suffice for every switch and 2^LMC for every
-    /// cabled adapter port.
+    /// Fails if the subnet's 49,151 unicast LIDs do not suffice for every switch and 2^LMC for
+    /// every cabled adapter port.
     pub fn suffice(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {
         let step = usize::from(lmc.lids());
         let adapters = fabric.ids(NodeKind::ChannelAdapter);
