@@ -25,7 +25,7 @@ pub struct Room {
     of: String,
     /// Bytes that may still be taken.
     left: u64,
-    /// Bytes of address space in use, where it is that which is limited.
+    /// Bytes in lists and the like, where address space is limited and not what is filled of it.
     mapped: Option<u64>,
 }
 
@@ -55,9 +55,11 @@ fn rooms(read: Read<'_>) -> Vec<Room> {
         ("Max address space", "VmSize:", "the address space (ulimit -v)"),
         ("Max data size", "VmData:", "the data segment (ulimit -d)"),
     ] {
-        if let (Some(limit), Some(mapped)) = (soft(&limits, limit), kilobytes(&status, used)) {
-            let left = limit.saturating_sub(mapped);
-            rooms.push(Room { of: of.into(), left, mapped: Some(mapped) });
+        if let (Some(limit), Some(used)) = (soft(&limits, limit), kilobytes(&status, used)) {
+            let left = limit.saturating_sub(used);
+            // What the allocator keeps free for each thread is in VmSize and not in VmData.
+            let mapped = kilobytes(&status, "VmData:");
+            rooms.push(Room { of: of.into(), left, mapped });
         }
     }
     rooms
@@ -182,7 +184,7 @@ mod tests {
         let texts = [
             ("/proc/meminfo", "MemAvailable: 4000 kB\n"),
             ("/proc/self/limits", limits),
-            ("/proc/self/status", "VmSize:\t 1000 kB\nVmData:\t 1000 kB\n"),
+            ("/proc/self/status", "VmSize:\t 2000 kB\nVmData:\t 1000 kB\n"),
         ];
         let system = files(&texts);
         let left: Vec<_> =
@@ -191,7 +193,7 @@ mod tests {
             left,
             [
                 ("the machine's memory".into(), 4_096_000, 0),
-                ("the address space (ulimit -v)".into(), 7_976_000, 1_024_000),
+                ("the address space (ulimit -v)".into(), 6_952_000, 1_024_000),
                 // Less than is in use already.
                 ("the data segment (ulimit -d)".into(), 0, 1_024_000),
             ]

@@ -47,8 +47,8 @@ pub enum LabError {
     /// A limit of memory is nearly reached while a run is under way.
     #[error(
         "variant {variant}: {what} is nearly full, and {waiting} messages wait at {at} of \
-         simulated time: where more is offered than delivered, lower load or duration; else run fewer at a \
-         time with --jobs, or allow more"
+         simulated time: where more is offered than delivered, lower load or duration; else run \
+         fewer at a time with --jobs, or allow more"
     )]
     Memory {
         /// Name of the variant.

@@ -131,7 +131,7 @@ fn a_drawing_is_never_written_over_the_results() {
 fn a_sweep_that_is_refused_leaves_nothing() {
     let scratch = Scratch::new("overwrite-sweep");
     scratch.write("star.toml", STAR);
-    let one = "sweep star.toml --out out --over fabric.build=star:1,star:4";
+    let one = "sweep star.toml --out out --jobs 1 --over fabric.build=star:1,star:4";
     scratch.call(one).failure(2);
     assert_eq!(scratch.names(), ["star.toml"]);
     // What another sweep left is there until there is something in its place.

@@ -182,3 +182,12 @@ fn memory_that_is_nearly_full_ends_a_run_with_words() {
     let light = limited(&scratch, "ulimit -v 1048576", "run light.toml --out out");
     assert_eq!(light.code, 0, "{light:?}");
 }
+
+#[test]
+fn memory_that_is_refused_at_once_is_the_machines_fault_too() {
+    let scratch = Scratch::new("memory-refused");
+    let called = limited(&scratch, "ulimit -v 200000", "fabric build hypercube:19 -o x.topo");
+    assert_eq!((called.code, called.stdout.as_str()), (5, ""), "{called:?}");
+    assert!(called.stderr.starts_with("memory allocation of "), "{called:?}");
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+}
