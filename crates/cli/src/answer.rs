@@ -36,17 +36,24 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What goes to stdout, with its last newline.
     pub text: String,
+    /// Whether that is the content of a file.
+    pub is_file: bool,
 }
 
 impl Answer {
     /// What was asked for, as text.
     pub fn text(text: String) -> Self {
-        Answer { verdict: Verdict::Done, text }
+        Answer { verdict: Verdict::Done, text, is_file: false }
+    }
+
+    /// The content of a file.
+    pub fn file(text: String) -> Self {
+        Answer { is_file: true, ..Answer::text(text) }
     }
 
     /// One JSON document; see [`document`].
     pub fn json(schema: &str, fields: Value) -> Self {
-        Answer { verdict: Verdict::Done, text: document(schema, &fields) }
+        Answer::text(document(schema, &fields))
     }
 
     /// The same answer with another verdict.

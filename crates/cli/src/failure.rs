@@ -1,6 +1,7 @@
 //! Why a command gives no answer, and the exit code that says so.
 
-use clearlane_lab::LabError;
+use clearlane_ib::visible;
+use clearlane_lab::{LabError, named};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -14,6 +15,9 @@ pub enum Failure {
     /// The machine refused: disk full, output not writable.
     #[error("{0}")]
     Machine(String),
+    /// It was stopped before there was anything to hand over.
+    #[error("{0}")]
+    Interrupted(String),
     /// A fault of this program.
     #[error("{0}; this is a fault of clearlane, report it")]
     Internal(String),
@@ -25,28 +29,30 @@ impl Failure {
         Failure::Input(error.to_string())
     }
 
-    /// What `lab` has to say: the machine refused, or the input is wrong.
+    /// What `lab` has to say: it was stopped, the machine refused, or the input is wrong.
     pub fn lab(error: LabError) -> Self {
-        match error.is_machine() {
-            true => Failure::Machine(error.to_string()),
-            false => Failure::Input(error.to_string()),
+        match &error {
+            LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),
+            machine if machine.is_machine() => Failure::Machine(error.to_string()),
+            _ => Failure::Input(error.to_string()),
         }
     }
 
     /// `cannot read site.topo: no such file or folder`; wrong input.
     pub fn reading(path: &Path, error: &io::Error) -> Self {
-        Failure::Input(format!("cannot read {}: {}", path.display(), reason(error)))
+        Failure::Input(format!("cannot read {}: {}", named(path), reason(error)))
     }
 
     /// `cannot write out.topo: the disk is full; free some space`; the machine refused.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
-        Failure::Machine(format!("cannot write {}: {}", path.display(), reason(error)))
+        Failure::Machine(format!("cannot write {}: {}", named(path), reason(error)))
     }
 
     /// The exit code of ARCHITECTURE.md.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Input(_) => 2,
+            Failure::Interrupted(_) => 4,
             Failure::Machine(_) | Failure::Internal(_) => 5,
         }
     }
@@ -54,8 +60,8 @@ impl Failure {
     /// The message on one line, whatever a file name or an error of a library holds.
     pub fn line(&self) -> String {
         let text = self.to_string();
-        let words = text.split(|c: char| c.is_control()).filter(|part| !part.is_empty());
-        words.collect::<Vec<_>>().join(" ")
+        let lines = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty());
+        visible(&lines.collect::<Vec<_>>().join(" ")).into_owned()
     }
 }
 
@@ -78,7 +84,7 @@ mod tests {
     #[test]
     fn a_failure_is_one_line_whatever_it_says() {
         let failure = Failure::Input("a\nb\r\n\tc\u{1b}[31m".into());
-        assert_eq!(failure.line(), "a b c [31m");
+        assert_eq!(failure.line(), "a b c\\u001b[31m");
         assert_eq!(failure.code(), 2);
     }
 

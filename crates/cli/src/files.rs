@@ -2,25 +2,15 @@
 //! beside its place and renamed.
 
 use crate::failure::Failure;
+use clearlane_lab::{exchange_folders, read_text};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The most a file may hold: a fabric of 49,151 LIDs takes some 20 MB, its tables 1 GB.
-const FILE_BYTES_MAX: u64 = 2 << 30;
-
-/// Reads a text file.
-pub fn read(path: &Path) -> Result<String, Failure> {
-    let failed = |error: io::Error| Failure::reading(path, &error);
-    let file = File::open(path).map_err(failed)?;
-    let mut text = String::new();
-    let taken = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
-    if taken as u64 > FILE_BYTES_MAX {
-        let line = format!("cannot read {}: it is larger than 2 GiB", path.display());
-        return Err(Failure::Input(line));
-    }
-    Ok(text)
+/// Reads a text file of at most so many bytes.
+pub fn read(path: &Path, bytes_max: u64) -> Result<String, Failure> {
+    read_text(path, bytes_max).map_err(|error| Failure::reading(path, &error))
 }
 
 /// Writes a file in place of any that is there.
@@ -96,7 +86,7 @@ pub type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 pub fn write_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(folder, &error);
     let place = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-    let (staged, old) = (beside(&place), beside(&place).with_extension("old"));
+    let staged = beside(&place);
     let all = || -> io::Result<()> {
         fs::create_dir(&staged)?;
         for (name, content) in files {
@@ -104,20 +94,15 @@ pub fn write_folder(folder: &Path, files: &[(&str, Content<'_>)]) -> Result<(), 
             content(&mut out)?;
             out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         }
-        if place.is_dir() {
-            fs::rename(&place, &old)?;
+        match place.is_dir() {
+            true => exchange_folders(&staged, &place),
+            false => fs::rename(&staged, &place),
         }
-        fs::rename(&staged, &place)
     };
     let done = all();
-    // Best effort in the rest: the failure to report is the first one.
-    if done.is_err() {
-        let _ = fs::remove_dir_all(&staged);
-        if !place.exists() {
-            let _ = fs::rename(&old, &place);
-        }
-    }
-    let _ = fs::remove_dir_all(&old);
+    // What was written half-way, or what was replaced. Best effort: the failure to report is the
+    // first one.
+    let _ = fs::remove_dir_all(&staged);
     done.map_err(failed)
 }
 

@@ -1,5 +1,7 @@
 //! Clearlane's command line: flags to calls, results to stdout, everything else to stderr.
 
+#![forbid(unsafe_code)]
+
 mod answer;
 mod arguments;
 mod catalogue;
@@ -27,7 +29,8 @@ fn main() -> ExitCode {
         Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
         Parsed::Command(command, json) => {
             let answer = commands::run(&command, json)?;
-            terminal::print(&answer.text).map(|()| answer.verdict)
+            let print = if answer.is_file { terminal::print_file } else { terminal::print };
+            print(&answer.text).map(|()| answer.verdict)
         }
     });
     let code = match outcome {

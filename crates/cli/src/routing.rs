@@ -5,6 +5,7 @@ use crate::files;
 use clap::Args;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Lmc, PortNumber};
+use clearlane_lab::TABLE_BYTES_MAX;
 use clearlane_subnet::engines::{self, RouteOptions, RoutingError, TableFile};
 use clearlane_subnet::{LidMap, Subnet};
 use std::path::{Path, PathBuf};
@@ -100,7 +101,10 @@ impl Routing {
 
     fn files(&self) -> Result<Vec<TableFile>, Failure> {
         let read = |path: &PathBuf| -> Result<TableFile, Failure> {
-            Ok(TableFile { name: path.display().to_string(), text: files::read(path)? })
+            Ok(TableFile {
+                name: path.display().to_string(),
+                text: files::read(path, TABLE_BYTES_MAX)?,
+            })
         };
         self.lft.iter().map(read).collect()
     }

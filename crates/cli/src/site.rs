@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use clearlane_fabric::formats::{self, Oddity};
 use clearlane_fabric::{Fabric, topologies};
+use clearlane_lab::FABRIC_BYTES_MAX;
 use std::path::Path;
 
 /// A fabric and where it came from.
@@ -19,6 +20,11 @@ pub struct Site {
 
 /// Reads the file of that name or, where there is none, builds the topology of that name.
 pub fn open(name: &str) -> Result<Site, Failure> {
+    if name.is_empty() {
+        let line =
+            "the name of the fabric is empty; name a file or a topology such as fat-tree:648";
+        return Err(Failure::Input(line.into()));
+    }
     let path = Path::new(name);
     if !path.exists() && is_bare(name) && !is_specification(name) {
         return Err(Failure::Input(unknown(name)));
@@ -33,7 +39,8 @@ pub fn open(name: &str) -> Result<Site, Failure> {
 /// Reads a fabric file.
 pub fn read(path: &Path) -> Result<Site, Failure> {
     let name = path.display().to_string();
-    let reading = formats::read(&files::read(path)?, &name).map_err(Failure::input)?;
+    let reading =
+        formats::read(&files::read(path, FABRIC_BYTES_MAX)?, &name).map_err(Failure::input)?;
     Ok(Site { fabric: reading.fabric, oddities: reading.oddities, name })
 }
 

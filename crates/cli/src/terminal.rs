@@ -1,10 +1,24 @@
-//! The one place that writes to stdout and stderr.
+//! The one place that writes to stdout and stderr. Nothing that came from a file or an argument
+//! acts on a terminal: escapes and what reorders a line are spelt out.
 
 use crate::failure::Failure;
+use clearlane_ib::visible_lines;
 use std::io::{self, IsTerminal, Write};
 
 /// Writes a result to stdout. A reader that has heard enough (`| head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
+    write_out(&visible_lines(text))
+}
+
+/// Writes the content of a file to stdout: to the last byte, unless that is a terminal.
+pub fn print_file(text: &str) -> Result<(), Failure> {
+    match io::stdout().is_terminal() {
+        true => print(text),
+        false => write_out(text),
+    }
+}
+
+fn write_out(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -16,7 +30,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a line to stderr. That nobody listens there is nothing to act on.
 pub fn remark(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", visible_lines(line));
 }
 
 /// Whether a person watches stderr.

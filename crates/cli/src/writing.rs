@@ -7,7 +7,7 @@ use crate::files;
 use clap::Args;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Flags of every command that writes what `-o` names.
 #[derive(Args, Debug)]
@@ -83,7 +83,7 @@ pub fn deliver(
         let line = "-o - and --json both write to stdout; name a file or leave --json out";
         return Err(Failure::Input(line.into()));
     }
-    Ok((!dry).then(|| Answer::text(text())))
+    Ok((!dry).then(|| Answer::file(text())))
 }
 
 /// Fails if replacing a folder would take away one of the inputs or what is read-only.
@@ -122,12 +122,29 @@ fn writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Fails if a file lies in a folder that this command fills itself.
+pub fn outside(file: &Path, folder: &Path) -> Result<(), Failure> {
+    match place(file).starts_with(place(folder)) {
+        true => Err(refused(file, "lies in the folder of the results; name a file elsewhere")),
+        false => Ok(()),
+    }
+}
+
 /// The one path of a file, however it is named and whether or not it is there yet.
 fn place(path: &Path) -> PathBuf {
-    let beside = || -> Option<PathBuf> {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?;
-        Some(parent.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.to_path_buf())
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    for there in whole.ancestors() {
+        let (Ok(mut real), Ok(rest)) = (fs::canonicalize(there), whole.strip_prefix(there)) else {
+            continue;
+        };
+        for part in rest.components() {
+            // What is not there is no link either: the folder above it is the one written before.
+            match part {
+                Component::ParentDir => _ = real.pop(),
+                part => real.push(part),
+            }
+        }
+        return real;
+    }
+    whole
 }

@@ -6,10 +6,12 @@ mod commands {
     mod errors;
     mod experiments;
     mod fabric;
+    mod hostile;
     mod names;
     mod overwriting;
     mod reference;
     mod robustness;
     mod site_files;
+    mod stopping;
     mod tables;
 }

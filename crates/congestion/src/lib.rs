@@ -10,6 +10,8 @@
 //! hand, and the sender of a real traffic generator. A new mechanism is one file in `mechanisms/`
 //! and one line in [`mechanisms::ALL`].
 
+#![forbid(unsafe_code)]
+
 mod marker;
 mod mechanism;
 pub mod mechanisms;

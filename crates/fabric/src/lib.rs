@@ -1,6 +1,8 @@
 //! The cables: nodes, ports and links, the topologies they are built in and the files they are
 //! written in. No LIDs are assigned here and nothing is routed; a file's LIDs are carried along.
 
+#![forbid(unsafe_code)]
+
 pub mod anonymize;
 pub mod damage;
 mod fabric;

@@ -130,6 +130,34 @@ fn a_file_cut_off_is_never_taken_for_a_whole_one() {
     }
 }
 
+#[test]
+fn a_cable_list_cut_off_is_refused_wherever_it_is_cut() {
+    let list = samples().remove(3);
+    let (first, second) = list.trim_end().split_once('\n').unwrap();
+    // A second cable, from port 2 of the switch to an adapter of its own.
+    let more = |line: &str| {
+        line.replace("PN:01 } { CA", "PN:02 } { CA").replace("PN:01 } PHY", "PN:02 } PHY")
+    };
+    let other = format!("{}\n{}", more(first), more(second).replace("CA-SM", "CA"));
+    let other = other.replace("02c900000000001", "02c900000000002").replace("a HCA-1", "b HCA-1");
+    let other = other.replace("CA-SM", "CA").replace("LID:0001 PN:02", "LID:0003 PN:01");
+    let text = format!("{}\n", format!("{first}\n{second}\n{other}").trim_end());
+    assert_eq!(read(&text, "x").unwrap().fabric.summary().links, 2, "{text}");
+    let last = text.trim_end().len();
+    assert!(read(&text[..last], "x").is_ok(), "a line feed less is no fault");
+    for at in 1..last {
+        let whole_cable = text[..at].trim_end().len() == first.len() + 1 + second.len();
+        let part = read(&text[..at], "x");
+        assert!(part.is_err() || whole_cable, "{:?}", &text[..at]);
+    }
+    let third = text.match_indices('\n').nth(2).unwrap().0;
+    assert_eq!(
+        read(&text[..=third], "x").unwrap_err().to_string(),
+        "x:3: 1 of 2 cables are listed from one end only, the first of them \"top\"[2]-\"b \
+         HCA-1\"[1] in line 3, and OpenSM lists both; the file is cut off, save it again"
+    );
+}
+
 /// Line and text of the oddities, one a line.
 fn oddities(text: &str) -> String {
     let reading = read(text, "x").unwrap();

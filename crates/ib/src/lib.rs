@@ -3,6 +3,8 @@
 //! Every quantity that could be confused with another one is a type of its own. This crate
 //! does no I/O and knows nothing of fabrics, tables or events.
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod bth;
 mod cnp;
@@ -14,6 +16,7 @@ mod nearest;
 mod opcode;
 mod quantity;
 pub mod random;
+mod visible;
 pub mod wire;
 
 pub use address::{Guid, Lid, Lmc, PortNumber};
@@ -26,3 +29,4 @@ pub use lrh::Lrh;
 pub use nearest::nearest;
 pub use opcode::Opcode;
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
+pub use visible::{visible, visible_lines};

@@ -10,19 +10,37 @@ pub struct QuantityError {
     what: &'static str,
     text: String,
     remedy: &'static str,
+    /// What was meant, where only the case of the unit is wrong.
+    meant: Option<String>,
 }
 
 impl QuantityError {
     /// `what` with its article ("a time"), the offending `text`, and what would be accepted.
     pub fn new(what: &'static str, text: &str, remedy: &'static str) -> Self {
         let text = text.chars().take(60).collect();
-        QuantityError { what, text, remedy }
+        QuantityError { what, text, remedy, meant: None }
+    }
+
+    /// The same for a number with a unit, which is named as it is spelt: `mib` is no unit, and
+    /// whether `mb/s` are bits or bytes nobody knows.
+    fn scaled(what: &'static str, text: &str, remedy: &'static str, units: &[(&str, u64)]) -> Self {
+        let (number, unit) = split(text).unwrap_or((text, ""));
+        let mut alike = units.iter().filter(|(name, _)| name.eq_ignore_ascii_case(unit));
+        let meant = match (alike.next(), alike.next()) {
+            (Some((name, _)), None) if *name != unit => Some(format!("{number} {name}")),
+            _ => None,
+        };
+        QuantityError { meant, ..QuantityError::new(what, text, remedy) }
     }
 }
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not {}; write {}", self.text.escape_debug(), self.what, self.remedy)
+        write!(f, "`{}` is not {}; write ", self.text.escape_debug(), self.what)?;
+        match &self.meant {
+            Some(meant) => write!(f, "\"{meant}\""),
+            None => f.write_str(self.remedy),
+        }
     }
 }
 
@@ -61,7 +79,7 @@ const TIME_REMEDY: &str = "a number and one of ps, ns, us, ms, s, such as \"2.5 
 impl FromStr for Picoseconds {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let error = || QuantityError::new("a time", text, TIME_REMEDY);
+        let error = || QuantityError::scaled("a time", text, TIME_REMEDY, TIME_UNITS);
         scaled(text, TIME_UNITS).map(Picoseconds).ok_or_else(error)
     }
 }
@@ -97,7 +115,7 @@ const SIZE_REMEDY: &str = "a number and one of B, KiB, MiB, GiB, kB, MB, GB, suc
 impl FromStr for Bytes {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let error = || QuantityError::new("a size", text, SIZE_REMEDY);
+        let error = || QuantityError::scaled("a size", text, SIZE_REMEDY, SIZE_UNITS);
         scaled(text, SIZE_UNITS).map(Bytes).ok_or_else(error)
     }
 }
@@ -142,7 +160,7 @@ const RATE_REMEDY: &str = "a number and one of Mb/s, Gb/s, Tb/s, MB/s, GB/s, suc
 impl FromStr for BitsPerSecond {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let error = || QuantityError::new("a rate", text, RATE_REMEDY);
+        let error = || QuantityError::scaled("a rate", text, RATE_REMEDY, RATE_UNITS);
         scaled(text, RATE_UNITS).map(BitsPerSecond).ok_or_else(error)
     }
 }
@@ -155,10 +173,8 @@ impl fmt::Display for BitsPerSecond {
 
 /// `12.5 ms` → 12_500_000_000, exactly: decimal arithmetic, no floating point, no silent rounding.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
-    let (number, unit) = text.split_at(split);
-    let scale = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    let (number, unit) = split(text)?;
+    let scale = units.iter().find(|(name, _)| *name == unit)?.1;
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     if whole.is_empty() || fraction.contains('.') || fraction.len() > 18 {
@@ -173,6 +189,14 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
         return None;
     }
     u64::try_from(total / ten).ok()
+}
+
+/// Number and unit, without the blanks around them.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?);
+    Some((number, unit.trim()))
 }
 
 /// `value / scale` with up to three decimals and no trailing zeros.
@@ -201,6 +225,18 @@ mod tests {
             let error = text.parse::<Picoseconds>().unwrap_err().to_string();
             assert!(error.contains("is not a time; write"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_unit_in_the_wrong_case_is_answered_with_the_right_one() {
+        let size = |text: &str| text.parse::<Bytes>().unwrap_err().to_string();
+        assert_eq!(size("4 mib"), "`4 mib` is not a size; write \"4 MiB\"");
+        assert_eq!(size("64KB"), "`64KB` is not a size; write \"64 kB\"");
+        assert_eq!(size("4 mim"), format!("`4 mim` is not a size; write {SIZE_REMEDY}"));
+        let time = "5 MS".parse::<Picoseconds>().unwrap_err().to_string();
+        assert_eq!(time, "`5 MS` is not a time; write \"5 ms\"");
+        let rate = "5 mb/s".parse::<BitsPerSecond>().unwrap_err().to_string();
+        assert_eq!(rate, format!("`5 mb/s` is not a rate; write {RATE_REMEDY}"));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use clearlane_ib::Picoseconds;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why an experiment could not be read, run or written down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A file is missing or unreadable.
-    #[error("{}: {}; check the path", path.display(), plain(source))]
+    #[error("{}: {}; check the path", named(path), plain(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -37,25 +37,45 @@ pub enum LabError {
         problem: String,
     },
     /// The machine refused to write.
-    #[error("{}: {}; choose another folder", path.display(), plain(source))]
+    #[error("{}: {}; choose another folder", named(path), plain(source))]
     Write {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// More waits to be sent than memory holds.
+    /// A limit of memory is nearly reached while a run is under way.
     #[error(
-        "variant {variant}: {waiting} messages wait at {at} of simulated time and fill the memory: \
-         more is offered than delivered; lower load or duration, or run fewer at a time with --jobs"
+        "variant {variant}: {what} is nearly full, and {waiting} messages wait at {at} of \
+         simulated time: where more is offered than delivered, lower load or duration; else run \
+         fewer at a time with --jobs, or allow more"
     )]
     Memory {
         /// Name of the variant.
         variant: String,
+        /// What is nearly full.
+        what: String,
         /// Messages posted and not delivered.
         waiting: u64,
         /// When.
         at: Picoseconds,
+    },
+    /// A limit of memory is nearly reached before anything was run.
+    #[error(
+        "variant {variant}: {what} is nearly full before anything is run; take a smaller fabric, \
+         or allow more"
+    )]
+    MemorySetUp {
+        /// Name of the variant.
+        variant: String,
+        /// What is nearly full.
+        what: String,
+    },
+    /// Stopped before there was anything to hand over.
+    #[error("variant {variant}: interrupted before anything was run; nothing is written")]
+    Interrupted {
+        /// The variant that was being set up.
+        variant: String,
     },
     /// Queues that are there from the start are more than memory holds.
     #[error(
@@ -72,13 +92,21 @@ pub enum LabError {
         free_mib: u64,
     },
     /// The folder for the results is taken.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: {problem}", named(path))]
     Taken {
         /// The folder.
         path: PathBuf,
         /// What is in it and what to do.
         problem: &'static str,
     },
+}
+
+/// A path in a sentence; an empty one in quotes, for nothing else would be seen.
+pub fn named(path: &Path) -> String {
+    match path.as_os_str().is_empty() {
+        true => "\"\"".into(),
+        false => path.display().to_string(),
+    }
 }
 
 /// What the system said in plain words, without a capital or an error number.
@@ -90,6 +118,7 @@ pub fn plain(error: &io::Error) -> String {
         Kind::IsADirectory => "is a folder",
         Kind::NotADirectory => "a file stands where a folder should be",
         Kind::AlreadyExists => "is there already",
+        Kind::FileTooLarge => "the file is larger than allowed (ulimit -f)",
         Kind::StorageFull => "the disk is full",
         Kind::QuotaExceeded => "the quota of the disk is used up",
         Kind::ReadOnlyFilesystem => "the disk is read-only",
@@ -106,7 +135,8 @@ pub fn plain(error: &io::Error) -> String {
 impl LabError {
     /// True if the machine is at fault (disk full, folder not writable) and not the input.
     pub fn is_machine(&self) -> bool {
-        matches!(self, LabError::Write { .. } | LabError::Memory { .. } | LabError::Queues { .. })
+        use LabError::{Memory, MemorySetUp, Queues, Write};
+        matches!(self, Write { .. } | Memory { .. } | MemorySetUp { .. } | Queues { .. })
     }
 
     /// One line whatever a file, a name or a library put into the message.

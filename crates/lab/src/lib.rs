@@ -26,6 +26,8 @@
 //! the share of all simulated time that is done and the packet-hops so far. `cancel` is an
 //! `AtomicBool`; once true the runs stop and the result is [`Status::Partial`].
 
+#![forbid(unsafe_code)]
+
 mod control;
 mod error;
 mod experiment;
@@ -40,20 +42,22 @@ mod routes;
 mod run;
 mod sweep;
 mod table;
+mod text;
 
-pub use error::{LabError, plain};
+pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DevicesSpec, Experiment, FabricSource, FabricSpec, MechanismSpec, Plan,
     PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use opensm_conf::OpensmConf;
-pub use prepare::Fact;
+pub use prepare::{FABRIC_BYTES_MAX, Fact, TABLE_BYTES_MAX};
 pub use report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
 };
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
-pub use results::{Better, ControlTotals, RunFolder, write_run_folder};
+pub use results::{Better, ControlTotals, RunFolder, exchange_folders, write_run_folder};
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table, wrap};
+pub use text::read_text;

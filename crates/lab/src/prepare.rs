@@ -4,21 +4,24 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
-    in_words, read_text,
+    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time, in_words,
 };
 use crate::routes::DefaultRoutes;
+use crate::run::Halt;
+use crate::text;
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
 use clearlane_ib::ServiceLevel;
 use clearlane_sim::{Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
-use clearlane_subnet::{LidMap, Subnet, check};
+use clearlane_subnet::{LidError, LidMap, Subnet, check};
 use clearlane_workload::{Arrivals, Class, FlowGroup, Rank, Routes, Transport};
 use std::path::PathBuf;
 
-/// Most bytes of a fabric, table or matrix file: a subnet's largest LFT dump is below.
-const INPUT_BYTES_MAX: u64 = 1 << 31;
+/// Most bytes of a fabric file: one of 49,151 LIDs takes some 20 MB.
+pub const FABRIC_BYTES_MAX: u64 = 256 << 20;
+/// Most bytes of a table or matrix file: a subnet's largest LFT dump takes 1 GB.
+pub const TABLE_BYTES_MAX: u64 = 2 << 30;
 
 /// What switches forward by.
 #[derive(Debug)]
@@ -52,16 +55,24 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Reads, routes and checks. Fails where a file or a request in it is wrong.
-    pub(crate) fn of(variant: &Variant, plan: &Plan) -> Result<Self, LabError> {
+    /// Reads, routes and checks. Fails where a file or a request in it is wrong, and between two of
+    /// these steps if it is to stop.
+    pub(crate) fn of(variant: &Variant, plan: &Plan, halt: Halt<'_>) -> Result<Self, LabError> {
+        let go_on = || halt.set_up(&variant.name);
+        go_on()?;
         let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
         let mut facts = Vec::new();
         let mut oddities = Vec::new();
         let fabric = fabric(variant, &mut oddities)?;
+        go_on()?;
+        lids_suffice(variant, &fabric)?;
         fact(&mut facts, "fabric", fabric.summary().to_string());
         fact(&mut facts, "structure", structure_of(&fabric));
+        go_on()?;
         let routed = route(variant, &fabric, &mut oddities)?;
+        go_on()?;
         check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
+        go_on()?;
         let hosts = Hosts::of(&fabric);
         let ranks = hosts.ranks();
         let routes = match &routed {
@@ -76,7 +87,7 @@ impl Prepared {
             if variant.foreign_site {
                 stand_ins.extend(spec.stand_in(&ranks));
             }
-            let matrix = spec.matrix().map(|path| read_text(path, INPUT_BYTES_MAX)).transpose()?;
+            let matrix = spec.matrix().map(|path| text::read(path, TABLE_BYTES_MAX)).transpose()?;
             let group = spec.group(&ranks, routes, matrix, plan.duration);
             groups.push(group.map_err(|e| fault(&e))?);
         }
@@ -147,7 +158,7 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
     let FabricSpec { source, cut, cut_random } = &variant.fabric;
     let mut fabric = match source {
         FabricSource::File(path) => {
-            let text = read_text(path, INPUT_BYTES_MAX)?;
+            let text = text::read(path, FABRIC_BYTES_MAX)?;
             let name = path.display().to_string();
             let reading = formats::read(&text, &name).map_err(|error| fault(&error))?;
             let odd = reading.oddities.iter();
@@ -212,6 +223,22 @@ fn structure_of(fabric: &Fabric) -> String {
     }
 }
 
+/// Looked at before anything that takes its time on a fabric no subnet can address.
+fn lids_suffice(variant: &Variant, fabric: &Fabric) -> Result<(), LabError> {
+    let enough = match &variant.subnet.routing {
+        Routing::DimensionOrderRule => Ok(()),
+        Routing::Engine(_) => LidMap::suffice(fabric, variant.subnet.lmc),
+        Routing::Files(_) => LidMap::from_fabric(fabric).map(|_| ()),
+    };
+    enough.map_err(|error| match error {
+        LidError::TooMany { .. } => {
+            let rule = "or forward by rule where it is a grid: forwarding = \"dimension-order\"";
+            LabError::variant(&variant.name, format!("{error}, {rule}"))
+        }
+        other => LabError::variant(&variant.name, other),
+    })
+}
+
 fn route(
     variant: &Variant,
     fabric: &Fabric,
@@ -254,7 +281,7 @@ fn table_files(variant: &Variant, paths: &[PathBuf]) -> Result<Vec<TableFile>, L
         return Err(LabError::variant(&variant.name, problem));
     }
     let read = |path: &PathBuf| {
-        let text = read_text(path, INPUT_BYTES_MAX)?;
+        let text = text::read(path, TABLE_BYTES_MAX)?;
         Ok(TableFile { name: path.display().to_string(), text })
     };
     paths.iter().map(read).collect()

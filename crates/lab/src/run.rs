@@ -11,8 +11,8 @@ use clearlane_sim::{
     Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -21,16 +21,20 @@ pub struct RunOptions {
     pub jobs: usize,
     /// The command line that makes the same results again, for the report.
     pub command: String,
-    /// Memory that messages waiting for their turn and the queues per output of switches may fill,
-    /// all runs together, in bytes; nothing for all there is. An open loop that offers more than is
-    /// delivered fills any.
+    /// Memory that the queues per output of switches may fill, all runs together, in bytes; nothing
+    /// for all there is.
     pub memory_bytes: Option<u64>,
+    /// Which limit of memory is nearly reached, as the subject of a sentence. Whoever watches
+    /// memory says so here and then raises `cancel`: an open loop that offers more than is
+    /// delivered fills any.
+    pub memory_short: Arc<OnceLock<String>>,
 }
 
 impl RunOptions {
     /// So many runs at a time, without a limit of memory.
     pub fn new(jobs: usize, command: impl Into<String>) -> Self {
-        RunOptions { jobs, command: command.into(), memory_bytes: None }
+        let command = command.into();
+        RunOptions { jobs, command, memory_bytes: None, memory_short: Arc::default() }
     }
 }
 
@@ -48,12 +52,8 @@ impl Progress for Quiet {
     fn on_progress(&self, _: f64, _: u64) {}
 }
 
-/// A run's simulated time is advanced in so many steps, between which progress is told and an
-/// interruption is noticed.
+/// A run's simulated time is advanced in so many steps, between which progress is told.
 const STEPS: u64 = 200;
-/// What a waiting message takes: a record of 80 bytes and, where a mechanism chooses paths, 24 for
-/// its place among the others.
-const MESSAGE_BYTES: u64 = 112;
 /// Flows are recorded one by one as long as their slices take no more than this.
 const FLOW_BYTES_MAX: u64 = 64 << 20;
 
@@ -81,14 +81,35 @@ struct AloneDelivered {
     flows: Vec<FlowRecord>,
 }
 
+/// Why work stops before its end, if it does.
+#[derive(Clone, Copy)]
+pub(crate) struct Halt<'a> {
+    cancel: &'a AtomicBool,
+    memory_short: &'a OnceLock<String>,
+}
+
+impl Halt<'_> {
+    fn is_raised(self) -> bool {
+        self.cancel.load(Ordering::SeqCst)
+    }
+
+    /// Between the steps of setting a variant up: fails if it is to stop there.
+    pub(crate) fn set_up(self, variant: &str) -> Result<(), LabError> {
+        let variant = || variant.to_owned();
+        match self.memory_short.get() {
+            Some(what) => Err(LabError::MemorySetUp { variant: variant(), what: what.clone() }),
+            None if self.is_raised() => Err(LabError::Interrupted { variant: variant() }),
+            None => Ok(()),
+        }
+    }
+}
+
 struct Shared<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
-    cancel: &'a AtomicBool,
+    halt: Halt<'a>,
     /// What is measured over time.
     timed: Vec<Timed>,
-    /// Bytes that one run may fill; nothing for all there are.
-    memory_bytes: Option<u64>,
     /// Steps done of all jobs, and how many there are.
     steps: AtomicU64,
     steps_all: u64,
@@ -96,7 +117,8 @@ struct Shared<'a> {
 }
 
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
-/// simulated network is a result. Once `cancel` is true, runs stop and the result is partial.
+/// simulated network is a result. Once `cancel` is true, runs stop and the result is partial, or an
+/// error if none has begun or memory is short.
 pub fn run(
     experiment: &Experiment,
     options: &RunOptions,
@@ -104,9 +126,10 @@ pub fn run(
     cancel: &AtomicBool,
 ) -> Result<RunResult, LabError> {
     let plan = &experiment.plan;
+    let halt = Halt { cancel, memory_short: &options.memory_short };
     let mut prepared = Vec::new();
     for variant in &experiment.variants {
-        let ready = Prepared::of(variant, plan)?;
+        let ready = Prepared::of(variant, plan, halt)?;
         // Of another site its own hosts are not asked.
         if !variant.foreign_site {
             let (ranks, first) = (ready.hosts.ranks(), prepared.is_empty());
@@ -126,14 +149,33 @@ pub fn run(
     let shared = Shared {
         plan,
         progress,
-        cancel,
+        halt,
         timed: experiment.timed(),
-        memory_bytes,
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
         packet_hops: AtomicU64::new(0),
     };
     let finished = work(experiment, &prepared, &jobs, options.jobs, &shared);
+    // One that was left out for want of memory makes the others no partial result.
+    let left_out = jobs.iter().zip(&finished).find(|(_, done)| done.is_none());
+    let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
+    if let Some((job, _)) = left_out.filter(|_| !failed && halt.memory_short.get().is_some()) {
+        halt.set_up(&experiment.variants[job.variant].name)?;
+    }
+    let runs = runs_of(&jobs, finished, &prepared)?;
+    let named = experiment.variants.iter().zip(prepared).zip(runs);
+    let variants = named
+        .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
+        .collect();
+    Ok(RunResult { experiment: experiment.clone(), command: options.command.clone(), variants })
+}
+
+/// By variant, the runs that were finished or interrupted. Fails with the first job that failed.
+fn runs_of(
+    jobs: &[Job],
+    finished: Vec<Done>,
+    prepared: &[Prepared],
+) -> Result<Vec<Vec<SeedResult>>, LabError> {
     let mut runs: Vec<Vec<SeedResult>> = prepared.iter().map(|_| Vec::new()).collect();
     // A job of the victims alone follows the run it belongs to.
     for (job, done) in jobs.iter().zip(finished) {
@@ -154,11 +196,7 @@ pub fn run(
             }
         }
     }
-    let named = experiment.variants.iter().zip(prepared).zip(runs);
-    let variants = named
-        .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
-        .collect();
-    Ok(RunResult { experiment: experiment.clone(), command: options.command.clone(), variants })
+    Ok(runs)
 }
 
 /// Fails if the queues per output of a variant alone fill what a run may take.
@@ -229,7 +267,7 @@ fn work(
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Done>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let worker = || {
-        while !shared.cancel.load(Ordering::Relaxed) {
+        while !shared.halt.is_raised() {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let name = &experiment.variants[job.variant].name;
@@ -263,33 +301,35 @@ fn simulate(
     setup.control = control.map_err(|error| LabError::variant(name, error))?;
     let simulation = Simulation::new(setup);
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
-    let left = |bytes: u64| bytes.saturating_sub(prepared.voq_bytes()) / MESSAGE_BYTES;
-    let waiting_max = shared.memory_bytes.map_or(u64::MAX, left);
     let mut hops = 0;
     let mut interrupted = false;
     for step in 1..=STEPS {
         let until = u128::from(plan.duration.0) * u128::from(step) / u128::from(STEPS);
-        let status = simulation.run_until(Picoseconds(until as u64));
+        let status = simulation.advance(Picoseconds(until as u64), shared.halt.cancel);
         let totals = simulation.totals();
         let now = totals.packet_hops;
         let all = shared.packet_hops.fetch_add(now - hops, Ordering::Relaxed) + (now - hops);
         hops = now;
-        let ended = status != SimStatus::Running;
-        let steps = if ended { STEPS - step + 1 } else { 1 };
+        let ended = matches!(status, SimStatus::Drained | SimStatus::Deadlocked);
+        let steps = match status {
+            SimStatus::Running => 1,
+            SimStatus::Paused => 0,
+            SimStatus::Drained | SimStatus::Deadlocked => STEPS - step + 1,
+        };
         let steps = shared.steps.fetch_add(steps, Ordering::Relaxed) + steps;
         shared.progress.on_progress(steps as f64 / shared.steps_all as f64, all);
         if ended {
             break;
         }
-        let waiting = simulation.messages_kept();
-        if waiting > waiting_max {
-            let at = Picoseconds(until as u64);
-            return Err(LabError::Memory { variant: name.to_owned(), waiting, at });
-        }
-        if step < STEPS && shared.cancel.load(Ordering::Relaxed) {
+        if status == SimStatus::Paused || (step < STEPS && shared.halt.is_raised()) {
             interrupted = true;
             break;
         }
+    }
+    if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
+        let (waiting, at) = (simulation.messages_kept(), simulation.now());
+        let (variant, what) = (name.to_owned(), what.clone());
+        return Err(LabError::Memory { variant, what, waiting, at });
     }
     let outcome = simulation.finish();
     Ok(finished(prepared, job, outcome, interrupted, shared))

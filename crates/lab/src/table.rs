@@ -1,5 +1,7 @@
 //! Tables for people: aligned columns, units below the labels.
 
+use clearlane_ib::visible;
+use std::borrow::Cow;
 use std::fmt;
 
 /// How the cells of a column line up.
@@ -59,6 +61,27 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Whether a cell or a head holds what must not reach a terminal.
+    fn acts(&self) -> bool {
+        let acts = |text: &String| matches!(visible(text), Cow::Owned(_));
+        self.columns.iter().any(|column| acts(&column.label) || acts(&column.unit))
+            || self.rows.iter().flatten().any(acts)
+    }
+
+    /// The same with such characters spelt out.
+    fn visible(&self) -> Table {
+        let shown = |text: &String| visible(text).into_owned();
+        let column = |column: &Column| Column {
+            label: shown(&column.label),
+            unit: shown(&column.unit),
+            align: column.align,
+        };
+        Table {
+            columns: self.columns.iter().map(column).collect(),
+            rows: self.rows.iter().map(|row| row.iter().map(shown).collect()).collect(),
+        }
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |text: &str| text.chars().count();
         let of = |(index, column): (usize, &Column)| {
@@ -85,6 +108,10 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What cells hold came from files: it must neither act on a terminal nor break a line.
+        if self.acts() {
+            return self.visible().fmt(f);
+        }
         let widths = self.widths();
         let heads: Vec<&str> = self.columns.iter().map(|column| column.label.as_str()).collect();
         if heads.iter().any(|head| !head.is_empty()) {
@@ -156,6 +183,21 @@ variant      victims
                 Gb/s
 as-is           3.90
 fat-tree  19.2 ± 0.4
+";
+        assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn columns_line_up_whatever_the_cells_hold() {
+        let mut table = Table::new([("name", "", Align::Left), ("load", "", Align::Right)]);
+        table.row(["\u{1b}[31ma\nb", "1"]);
+        table.row(["c", "20"]);
+        table.columns[1].unit = "\u{202e}b".into();
+        let expected = "\
+name                   load
+                    \\u202eb
+\\u001b[31ma\\u000ab        1
+c                        20
 ";
         assert_eq!(table.to_string(), expected);
     }

@@ -9,7 +9,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const FILES: [&str; 6] = [
     "summary.json",
@@ -364,11 +366,58 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
         (Some("clearlane-summary/1"), Some("partial"))
     );
 
-    // Stopped before anything was finished: still a folder that says so.
-    let cancel = AtomicBool::new(true);
-    let nothing = run(&small(), &options, &Quiet, &cancel).unwrap();
-    assert_eq!(nothing.status(), Status::Partial);
-    write_run_folder(&nothing, &scratch.0.join("nothing"), false).unwrap();
+    // Stopped before anything was run: there is nothing to put into a folder.
+    let error = run(&small(), &options, &Quiet, &AtomicBool::new(true)).unwrap_err();
+    assert!(!error.is_machine());
+    let said = error.to_string();
+    assert!(said.ends_with("interrupted before anything was run; nothing is written"), "{said}");
+}
+
+#[test]
+fn an_interruption_need_not_wait_for_a_share_of_the_run() {
+    // One of its 200 steps takes minutes.
+    let text = SMALL.replace("400 us", "280 s").replace("seeds = 2", "seeds = 1");
+    let mut experiment = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+    experiment.keep_variants(&["one lane"]).unwrap();
+    let cancel = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Time enough to set it up.
+            let (_open, never) = channel::<()>();
+            never.recv_timeout(Duration::from_secs(1)).unwrap_err();
+            cancel.store(true, Ordering::SeqCst);
+        });
+        run(&experiment, &RunOptions::new(1, ""), &Quiet, &cancel).unwrap()
+    });
+    assert_eq!(result.status(), Status::Partial);
+    let run = &result.variants[0].runs[0];
+    assert!(run.interrupted && run.simulated < experiment.plan.duration, "{}", run.simulated);
+}
+
+#[test]
+fn whoever_looks_while_a_run_is_replaced_finds_the_old_one_or_the_new_one() {
+    let scratch = Scratch::new("exchange");
+    let mut experiment = small();
+    experiment.override_seeds(None, Some(1)).unwrap();
+    let result = result(&experiment, 2);
+    let out = scratch.0.join("run");
+    write_run_folder(&result, &out, false).unwrap();
+    let (done, missing) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                let whole = FILES.iter().all(|name| out.join(name).is_file());
+                missing.fetch_add(usize::from(!whole), Ordering::SeqCst);
+            }
+        });
+        for _ in 0..20 {
+            write_run_folder(&result, &out, true).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    assert_eq!(missing.load(Ordering::SeqCst), 0);
+    let names = fs::read_dir(&scratch.0).unwrap().count();
+    assert_eq!(names, 1, "something is left beside the folder");
 }
 
 #[test]

@@ -346,18 +346,48 @@ fn a_warm_up_set_by_hand_does_not_hide_that_nothing_is_steady() {
     assert!(said.contains("not converged: throughput was still changing"), "{said}");
 }
 
+/// Says that memory is nearly full once a share is done, as the watcher of a command does.
+struct FullAt<'a>(f64, &'a RunOptions, &'a AtomicBool);
+
+impl Progress for FullAt<'_> {
+    fn on_progress(&self, done: f64, _: u64) {
+        if done >= self.0 {
+            let _ = self.1.memory_short.set("the memory of the job".into());
+            self.2.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
 #[test]
 fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
     let text = STAR.replace("load = 0.3", "load = 4.0").replace("2 KiB", "1 B");
     let experiment = Experiment::parse(&text, Path::new("star.toml")).unwrap();
-    let options = |bytes| RunOptions { memory_bytes: Some(bytes), ..RunOptions::new(2, "") };
-    let error = run(&experiment, &options(1 << 20), &Quiet, &AtomicBool::new(false)).unwrap_err();
+    let (options, cancel) = (RunOptions::new(2, ""), AtomicBool::new(false));
+    let full = FullAt(0.1, &options, &cancel);
+    let error = run(&experiment, &options, &full, &cancel).unwrap_err();
     assert!(error.is_machine());
     let said = error.to_string();
+    assert!(said.contains("the memory of the job is nearly full, and "), "{said}");
     assert!(said.contains("messages wait at") && said.contains("lower load or duration"), "{said}");
-    let light = Experiment::parse(STAR, Path::new("star.toml")).unwrap();
-    run(&light, &options(1 << 20), &Quiet, &AtomicBool::new(false)).unwrap();
-    // Queues per output are there from the start: 648 hosts, 36 ports, 8 lanes and 24 bytes.
+    // Before anything is run there is no message to tell of.
+    let error = run(&experiment, &options, &Quiet, &cancel).unwrap_err();
+    assert!(error.is_machine());
+    let said = error.to_string();
+    assert!(said.contains("the memory of the job is nearly full before anything"), "{said}");
+    // A sweep ends with the same words.
+    let scratch = Scratch::new("full");
+    let sweep = sweep(&[]).unwrap();
+    let folder = SweepFolder::claim(&sweep, &scratch.0.join("out"), false, false).unwrap();
+    let (options, cancel) = (RunOptions::new(2, ""), AtomicBool::new(false));
+    let full = FullAt(0.1, &options, &cancel);
+    let error = run_sweep(&sweep, &options, &folder, &full, &cancel).unwrap_err();
+    assert!(error.is_machine() && error.to_string().contains("nearly full"), "{error}");
+}
+
+#[test]
+fn queues_that_no_memory_holds_are_refused_before_the_run() {
+    let options = |bytes| RunOptions { memory_bytes: Some(bytes), ..RunOptions::new(2, "") };
+    // They are there from the start: 648 hosts, 36 ports, 8 lanes and 24 bytes.
     let text = STAR.replace("star:8", "fat-tree:648");
     let text = text.replace("preset = \"qdr\"", "preset = \"qdr\", input_queueing = \"voq\"");
     let queues = Experiment::parse(&text, Path::new("star.toml")).unwrap();

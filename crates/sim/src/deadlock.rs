@@ -10,7 +10,6 @@
 //! however they are divided.
 
 use crate::model::Model;
-use crate::network::HomeIndex;
 use crate::outcome::WaitingBuffer;
 use crate::packet::{PacketIndex, UNROUTED};
 use crate::partition::Partition;
@@ -137,8 +136,8 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
     fn each_input(&mut self, mut look: impl FnMut(&Self, usize, PortIndex, usize)) {
         for partition in 0..self.partitions.len() {
             for home in 0..self.partitions[partition].net.homes.len() as u32 {
-                self.partitions[partition].net.enter(home);
-                let record = self.partitions[partition].net.homes[HomeIndex(home)];
+                let net = &mut self.partitions[partition].net;
+                let record = net.enter(home, net.now);
                 for place in 0..u32::from(record.switch_ports) {
                     (0..V).for_each(|at| look(self, partition, record.first.plus(place), at));
                 }

@@ -155,23 +155,18 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         }
     }
 
-    /// Turns to a home: from now on its ports may be woken and marked dirty.
+    /// Turns to a home at a time: from now on its ports may be woken and touched.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, home: u32) {
-        self.home = home;
-        self.base = self.homes[HomeIndex(home)].first;
+    pub(crate) fn enter(&mut self, home: u32, now: u64) -> Home {
+        let record = self.homes[HomeIndex(home)];
+        (self.home, self.base, self.now) = (home, record.first, now);
+        record
     }
 
     /// Number of the home being served.
     #[inline(always)]
     pub(crate) fn home(&self) -> u32 {
         self.home
-    }
-
-    /// First port of the home being served.
-    #[inline(always)]
-    pub(crate) fn base(&self) -> PortIndex {
-        self.base
     }
 
     /// The port at a place of the home being served.

@@ -13,7 +13,7 @@ use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::queue::{AHEAD, Entry, Instant, Kind};
+use crate::queue::{AHEAD, Entry, Instant, Kind, Window};
 use crate::ranks::Ranks;
 use crate::switch::Switches;
 
@@ -49,7 +49,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
             let record = net.homes[HomeIndex(home)];
             let next = net.homes.iter().nth(home as usize + 1);
             let end = next.map_or(net.ports.len() as u32, |next| next.first.0);
-            net.enter(home);
+            net.enter(home, 0);
             for port in record.first.0 + u32::from(record.switch_ports)..end {
                 net.schedule(0, PortIndex(port), Kind::Step, 0, 0);
             }
@@ -68,46 +68,50 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let queue = &mut self.net.queue;
         self.net.floor = queue.begin(slot).max(self.net.floor);
         if queue.next_slot() == Some(slot) {
-            queue.open(slot, end);
-            if self.fetches_ahead {
-                self.serve_window::<true>();
-            } else {
-                self.serve_window::<false>();
-            }
+            let window = queue.open(slot, end);
+            self.net.totals.events += window.len() as u64;
+            let window = match self.fetches_ahead {
+                true => self.serve_window::<true>(window),
+                false => self.serve_window::<false>(window),
+            };
+            self.net.queue.close(window);
         }
         self.net.floor = end;
     }
 
-    fn serve_window<const FETCHES: bool>(&mut self) {
+    fn serve_window<const FETCHES: bool>(&mut self, mut window: Window) -> Window {
         if FETCHES {
-            (0..FETCH_FIRST).for_each(|places| self.fetch_first(places));
-            (0..FETCH_THEN).for_each(|places| self.fetch_then(places));
+            (0..FETCH_FIRST).for_each(|places| self.fetch_first(&window, places));
+            (0..FETCH_THEN).for_each(|places| self.fetch_then(&window, places));
         }
-        let mut instant = self.net.queue.peek();
+        let mut instant = self.net.queue.peek(&window);
         while instant != Instant::END {
-            self.net.enter(self.net.queue.home(instant));
-            self.net.now = self.net.queue.time(instant);
-            while self.net.queue.peek() == instant {
+            let (home, now) = self.net.queue.home_and_time(instant);
+            let home = self.net.enter(home, now);
+            loop {
                 if FETCHES {
-                    self.fetch_first(FETCH_FIRST);
-                    self.fetch_then(FETCH_THEN);
+                    self.fetch_first(&window, FETCH_FIRST);
+                    self.fetch_then(&window, FETCH_THEN);
                 }
-                let entry = self.net.queue.pop();
-                self.net.totals.events += 1;
-                self.apply(entry);
+                let entry = self.net.queue.pop(&mut window);
+                self.apply(home, entry);
+                if self.net.queue.peek(&window) != instant {
+                    break;
+                }
             }
-            self.arbitrate_all();
+            self.arbitrate_all(home);
             while M::Forwarder::ADAPTIVE && !self.switches.undecided.is_empty() {
                 // Heads that grants of this instant have brought up.
-                self.arbitrate_all();
+                self.arbitrate_all(home);
             }
-            instant = self.net.queue.peek();
+            instant = self.net.queue.peek(&window);
         }
+        window
     }
 
     /// Phase 1 of one event.
     #[inline(always)]
-    fn apply(&mut self, entry: Entry) {
+    fn apply(&mut self, home: Home, entry: Entry) {
         let net = &mut self.net;
         let port = net.port(entry.place());
         match entry.kind() {
@@ -124,12 +128,12 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 }
             }
             Kind::Deliver => {
-                let slot = slot_at(self.net.homes[HomeIndex(self.net.home())], entry.place());
+                let slot = slot_at(home, entry.place());
                 self.adapters.deliver(&mut self.net, slot, port, PacketIndex(entry.packet()));
                 self.tell();
             }
             Kind::Step => {
-                let slot = slot_at(self.net.homes[HomeIndex(self.net.home())], entry.place());
+                let slot = slot_at(home, entry.place());
                 self.ranks.step(&mut self.adapters, &mut self.net, slot, port);
                 self.tell();
             }
@@ -159,11 +163,10 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// Phase 2: where switches may choose, they do so from the state phase 1 left, then every
     /// touched port arbitrates.
     #[inline(always)]
-    fn arbitrate_all(&mut self) {
+    fn arbitrate_all(&mut self, home: Home) {
         if M::Forwarder::ADAPTIVE {
             self.switches.decide(&mut self.net);
         }
-        let home = self.net.homes[HomeIndex(self.net.home())];
         let mut index = 0;
         while let Some(port) = self.net.dirty.get(index).copied() {
             index += 1;
@@ -185,8 +188,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// latency of memory, not by instructions. In two stages, because which output an arrival
     /// wants is known only once its port and packet have been read.
     #[inline(always)]
-    fn fetch_first(&self, places: usize) {
-        let Some(entry) = self.net.queue.ahead(places) else { return };
+    fn fetch_first(&self, window: &Window, places: usize) {
+        let Some(entry) = window.ahead(places) else { return };
         let address = self.net.queue.address(entry);
         self.net.ports.prefetch::<2>(self.net.port_at(address));
         match entry.kind() {
@@ -203,8 +206,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     }
 
     #[inline(always)]
-    fn fetch_then(&mut self, places: usize) {
-        let Some(entry) = self.net.queue.ahead(places) else { return };
+    fn fetch_then(&mut self, window: &Window, places: usize) {
+        let Some(entry) = window.ahead(places) else { return };
         let address = self.net.queue.address(entry);
         let first = self.net.homes[HomeIndex(address.home())].first;
         let record = &self.net.ports[first.plus(address.place())];

@@ -123,14 +123,20 @@ impl Instant {
     pub(crate) const END: Instant = Instant(u64::MAX >> LOW_BITS);
 }
 
-/// In which order the events of a window are served.
+/// In which order the events of a window are served: from which bits of an entry's word on home
+/// and time stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Layout {
+struct Layout {
+    home_at: u32,
+    offset_at: u32,
+}
+
+impl Layout {
     /// Home by home, each in the order of time: where a window is no longer than the lookahead.
     /// A home's records are then at hand, and homes come in the order they lie in memory.
-    ByHome,
+    const BY_HOME: Layout = Layout { home_at: OFFSET_BITS + LOW_BITS, offset_at: LOW_BITS };
     /// In the order of time.
-    ByTime,
+    const BY_TIME: Layout = Layout { home_at: LOW_BITS, offset_at: HOME_BITS + LOW_BITS };
 }
 
 const SLOTS: u64 = 8192;
@@ -176,6 +182,34 @@ impl Slot {
     }
 }
 
+/// The events of a window, in the order they are served in.
+pub(crate) struct Window {
+    /// `AHEAD` times `END` after the last.
+    entries: Records<ServedIndex, Entry>,
+    next: ServedIndex,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window { entries: Records::default(), next: ServedIndex(0) }
+    }
+}
+
+impl Window {
+    /// The event so many places on, among those known when the window was opened.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
+        debug_assert!(places < AHEAD);
+        let entry = self.entries[ServedIndex(self.next.0 + places as u32)];
+        (entry != Entry::END).then_some(entry)
+    }
+
+    /// How many events were known when it was opened.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - AHEAD
+    }
+}
+
 /// Events in the order of windows, within a window as the layout has it.
 pub(crate) struct Queue {
     width_log2: u32,
@@ -186,9 +220,8 @@ pub(crate) struct Queue {
     slot: u64,
     /// When the window being served ends: at the end of its slot, or before.
     end: u64,
-    /// Its events in order, then `END`s; those before `cursor` are gone.
-    served: Records<ServedIndex, Entry>,
-    cursor: u32,
+    /// The window before, for its memory.
+    spare: Window,
     /// Events of the window that have come up while it is served, the last one first.
     pending: Vec<Entry>,
     /// Order of the next of them, `u64::MAX` if there is none.
@@ -222,8 +255,7 @@ impl Queue {
             home_log2: homes.max(1).next_power_of_two().ilog2(),
             slot: 0,
             end: 0,
-            served: vec![Entry::END; AHEAD].into(),
-            cursor: 0,
+            spare: Window::default(),
             pending: Vec::new(),
             pending_next: u64::MAX,
             slots: Box::new([NONE; SLOTS as usize]),
@@ -238,48 +270,38 @@ impl Queue {
     }
 
     fn layout(width_log2: u32, lookahead: u64) -> Layout {
-        if 1 << width_log2 <= lookahead { Layout::ByHome } else { Layout::ByTime }
+        if 1 << width_log2 <= lookahead { Layout::BY_HOME } else { Layout::BY_TIME }
     }
 
     #[inline(always)]
     fn order(&self, event: &Event) -> u64 {
-        let low = u64::from(event.address.place()) << 6
-            | (event.kind as u64) << 4
-            | u64::from(event.lane & 15);
+        let low = event.address.place() << 6 | (event.kind as u32) << 4 | u32::from(event.lane);
         let offset = event.time & ((1 << self.width_log2) - 1);
         let home = u64::from(event.address.home());
-        match self.layout {
-            Layout::ByHome => home << (OFFSET_BITS + LOW_BITS) | offset << LOW_BITS | low,
-            Layout::ByTime => offset << (HOME_BITS + LOW_BITS) | home << LOW_BITS | low,
-        }
+        home << self.layout.home_at | offset << self.layout.offset_at | u64::from(low)
     }
 
     #[inline(always)]
     fn offset(&self, order: u64) -> u64 {
-        match self.layout {
-            Layout::ByHome => order >> LOW_BITS & OFFSET,
-            Layout::ByTime => order >> (HOME_BITS + LOW_BITS) & OFFSET,
-        }
+        order >> self.layout.offset_at & OFFSET
     }
 
     #[inline(always)]
-    pub(crate) fn home(&self, instant: Instant) -> u32 {
-        (match self.layout {
-            Layout::ByHome => instant.0 >> OFFSET_BITS,
-            Layout::ByTime => instant.0 & ((1 << HOME_BITS) - 1),
-        }) as u32
+    fn home_of(&self, order: u64) -> u32 {
+        (order >> self.layout.home_at) as u32 & ((1 << HOME_BITS) - 1)
     }
 
+    /// Home and time of an instant of the window being served.
     #[inline(always)]
-    pub(crate) fn time(&self, instant: Instant) -> u64 {
-        (self.slot << self.width_log2) + self.offset(instant.0 << LOW_BITS)
+    pub(crate) fn home_and_time(&self, instant: Instant) -> (u32, u64) {
+        let order = instant.0 << LOW_BITS;
+        (self.home_of(order), self.begin(self.slot) + self.offset(order))
     }
 
     /// The address an event of the window being served happens at.
     #[inline(always)]
     pub(crate) fn address(&self, entry: Entry) -> Address {
-        let home = self.home(Instant(entry.order >> LOW_BITS));
-        Address(home << PLACE_BITS | entry.place())
+        Address(self.home_of(entry.order) << PLACE_BITS | entry.place())
     }
 
     /// Adds an event, which must not lie before the window being served.
@@ -331,20 +353,20 @@ impl Queue {
         self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
     }
 
-    /// The home and time of the next event of the window, `Instant::END` after its last.
+    /// The home and time of the next event of a window, `Instant::END` after its last.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Instant {
-        Instant(self.served[ServedIndex(self.cursor)].order.min(self.pending_next) >> LOW_BITS)
+    pub(crate) fn peek(&self, window: &Window) -> Instant {
+        Instant(window.entries[window.next].order.min(self.pending_next) >> LOW_BITS)
     }
 
-    /// Takes out the next event of the window, which must not be at its end.
+    /// Takes out the next event of a window, which must not be at its end.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Entry {
-        let next = self.served[ServedIndex(self.cursor)];
+    pub(crate) fn pop(&mut self, window: &mut Window) -> Entry {
+        let next = window.entries[window.next];
         if self.pending_next < next.order {
             return self.pop_pending(next);
         }
-        self.cursor += 1;
+        window.next.0 += 1;
         next
     }
 
@@ -353,14 +375,6 @@ impl Queue {
         let taken = self.pending.pop().unwrap_or(next);
         self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
         taken
-    }
-
-    /// The event so many places on in the window, among those known when it was opened.
-    #[inline(always)]
-    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
-        debug_assert!(places < AHEAD);
-        let entry = self.served[ServedIndex(self.cursor + places as u32)];
-        (entry != Entry::END).then_some(entry)
     }
 
     /// The number of the next slot with events; nothing if there are none at all.
@@ -376,8 +390,8 @@ impl Queue {
 
     /// Opens the window from the beginning of slot `slot`, or where its last window ended, to
     /// `end`, which lies no later than the slot's end. No slot before it may have events.
-    pub(crate) fn open(&mut self, slot: u64, end: u64) {
-        debug_assert!(self.peek() == Instant::END && self.next_slot().is_none_or(|n| n >= slot));
+    pub(crate) fn open(&mut self, slot: u64, end: u64) -> Window {
+        debug_assert!(self.pending.is_empty() && self.next_slot().is_none_or(|n| n >= slot));
         self.slot = slot;
         self.end = end;
         while let Some(Reverse(event)) = self.far.peek().copied() {
@@ -390,7 +404,13 @@ impl Queue {
             self.push_near((at % SLOTS) as usize, entry);
         }
         self.take_slot((slot % SLOTS) as usize, end - self.begin(slot));
-        self.put_in_order();
+        self.put_in_order()
+    }
+
+    /// Takes back a window all of whose events are served.
+    pub(crate) fn close(&mut self, window: Window) {
+        debug_assert!(self.peek(&window) == Instant::END);
+        self.spare = window;
     }
 
     /// Makes the first events of a slot, those before `end`, the ones to be put in order.
@@ -407,52 +427,54 @@ impl Queue {
             block = before;
         }
         if end < 1 << self.width_log2 {
-            let mut later = Vec::new();
-            let mut taken = std::mem::take(&mut self.scratch);
-            taken.retain(|entry| {
-                let now = self.offset(entry.order) < end;
-                if !now {
-                    later.push(*entry);
-                }
-                now
-            });
-            self.scratch = taken;
-            later.into_iter().for_each(|entry| self.push_near(at, entry));
+            self.leave_later(at, end);
         }
     }
 
-    /// Sorts the events taken from a slot into `served`: first by shares of home and time about as
-    /// many as events, then one by one.
-    fn put_in_order(&mut self) {
+    /// Puts the events taken from a slot that do not lie before `end` back.
+    fn leave_later(&mut self, at: usize, end: u64) {
+        let mut taken = std::mem::take(&mut self.scratch);
+        taken.retain(|entry| {
+            let now = self.offset(entry.order) < end;
+            if !now {
+                self.push_near(at, *entry);
+            }
+            now
+        });
+        self.scratch = taken;
+    }
+
+    /// Sorts the events taken from a slot: first by shares of home and time about as many as
+    /// events, then one by one.
+    fn put_in_order(&mut self) -> Window {
         let events = self.scratch.len();
-        self.cursor = 0;
-        let mut served = std::mem::take(&mut self.served).into_vec();
+        let mut served = std::mem::take(&mut self.spare).entries.into_vec();
         served.clear();
         if events <= FEW {
             served.extend_from_slice(&self.scratch);
         } else {
-            self.scatter(&mut served);
+            served = self.scatter(served);
         }
-        insert_in_order(&mut served);
+        let mut served: Records<ServedIndex, Entry> = served.into();
+        insert_in_order(&mut served, events as u32);
+        let mut served = served.into_vec();
         served.resize(events + AHEAD, Entry::END);
-        self.served = served.into();
+        Window { entries: served.into(), next: ServedIndex(0) }
     }
 
     /// Copies events to about where they belong.
-    fn scatter(&mut self, served: &mut Vec<Entry>) {
+    fn scatter(&mut self, mut served: Vec<Entry>) -> Vec<Entry> {
         let events = self.scratch.len();
         let bits = self.home_log2 + self.width_log2;
         let buckets_log2 = events.next_power_of_two().ilog2().min(bits);
         let shift = bits - buckets_log2;
-        let (width, home_log2) = (self.width_log2, self.home_log2);
-        let by_home = self.layout == Layout::ByHome;
+        // Home and time side by side, the one that sorts first above.
+        let by_home = self.layout == Layout::BY_HOME;
+        let low_bits = if by_home { self.width_log2 } else { self.home_log2 };
+        let high_at = if by_home { self.layout.home_at } else { self.layout.offset_at };
+        let low_mask = (1u64 << low_bits) - 1;
         let bucket = |order: u64| {
-            let dense = if by_home {
-                (order >> (OFFSET_BITS + LOW_BITS)) << width | (order >> LOW_BITS & OFFSET)
-            } else {
-                let home = order >> LOW_BITS & ((1 << HOME_BITS) - 1);
-                (order >> (HOME_BITS + LOW_BITS)) << home_log2 | home
-            };
+            let dense = order >> high_at << low_bits | order >> LOW_BITS & low_mask;
             BucketIndex((dense >> shift) as u32)
         };
         let mut counts = std::mem::take(&mut self.counts).into_vec();
@@ -466,15 +488,15 @@ impl Queue {
         for number in 0..1 << buckets_log2 {
             first += std::mem::replace(&mut counts[BucketIndex(number)], first);
         }
-        served.resize(events, Entry::END);
-        let mut placed: Records<ServedIndex, Entry> = std::mem::take(served).into();
+        served.resize(events + AHEAD, Entry::END);
+        let mut placed: Records<ServedIndex, Entry> = served.into();
         for entry in &self.scratch {
             let next = &mut counts[bucket(entry.order)];
             placed[ServedIndex(*next)] = *entry;
             *next += 1;
         }
-        *served = placed.into_vec();
         self.counts = counts;
+        placed.into_vec()
     }
 
     /// The number of the next slot with events among those near, that being served included.
@@ -504,7 +526,7 @@ impl Queue {
 
     /// Gives slots another width, or homes another lookahead, between two windows.
     pub(crate) fn reshape(&mut self, width_log2: u32, lookahead: u64) {
-        debug_assert!(self.peek() == Instant::END);
+        debug_assert!(self.pending.is_empty());
         if (width_log2, Self::layout(width_log2, lookahead)) == (self.width_log2, self.layout) {
             return;
         }
@@ -553,23 +575,20 @@ impl Queue {
         })
     }
 
-    /// Room for so many events under way, on large pages where there are many.
-    pub(crate) fn reserve(&mut self, events: usize) {
-        self.entries.reserve(events);
-        self.entries.use_large_pages();
-    }
 }
 
-/// Insertion sort: events are where they belong but for a few places.
-fn insert_in_order(entries: &mut [Entry]) {
-    for at in 1..entries.len() {
-        let entry = entries[at];
+/// Insertion sort of the first `events`: they are where they belong but for a few places.
+fn insert_in_order(entries: &mut Records<ServedIndex, Entry>, events: u32) {
+    for at in 1..events {
+        let entry = entries[ServedIndex(at)];
         let mut to = at;
-        while to > 0 && entries[to - 1].order > entry.order {
-            entries[to] = entries[to - 1];
+        while to > 0 && entries[ServedIndex(to - 1)].order > entry.order {
+            entries[ServedIndex(to)] = entries[ServedIndex(to - 1)];
             to -= 1;
         }
-        entries[to] = entry;
+        if to < at {
+            entries[ServedIndex(to)] = entry;
+        }
     }
 }
 
@@ -579,16 +598,22 @@ mod tests {
     use clearlane_ib::random::Stream;
 
     /// Takes the next event; windows end at `limit`s that come at random.
-    fn take(queue: &mut Queue, stream: &mut Stream) -> Option<Event> {
-        while queue.peek() == Instant::END {
+    fn take(queue: &mut Queue, window: &mut Window, stream: &mut Stream) -> Option<Event> {
+        while queue.peek(window) == Instant::END {
             let slot = queue.next_slot()?;
             let (begin, width) = (queue.begin(slot), 1 << queue.width_log2());
-            let end = if stream.below(3) == 0 { begin + 1 + stream.below(width) } else { begin + width };
-            queue.open(slot, end.max(queue.end));
+            let short = begin + 1 + stream.below(width);
+            let end = if stream.below(3) == 0 { short } else { begin + width };
+            queue.close(std::mem::replace(window, empty()));
+            *window = queue.open(slot, end.max(queue.end));
         }
         let slot = queue.slot;
-        let entry = queue.pop();
+        let entry = queue.pop(window);
         Some(queue.event(slot, entry))
+    }
+
+    fn empty() -> Window {
+        Window { entries: vec![Entry::END; AHEAD].into(), next: ServedIndex(0) }
     }
 
     /// Random pushes, at or after the last event taken, in any width, against a sorted list.
@@ -597,6 +622,7 @@ mod tests {
         for width in [0, 6, 9, 13, 20, 24] {
             // Without lookahead: no order but that of time will do.
             let mut queue = Queue::new(width, 1000, 0);
+            let mut window = empty();
             let mut model = BinaryHeap::new();
             let mut stream = Stream::new(3, "queue", u64::from(width));
             let mut now = 0;
@@ -608,23 +634,23 @@ mod tests {
                 queue.push(event);
                 model.push(Reverse(event));
                 if stream.below(5) < 2 {
-                    let next = take(&mut queue, &mut stream).unwrap();
+                    let next = take(&mut queue, &mut window, &mut stream).unwrap();
                     now = next.time;
                     let Reverse(expected) = model.pop().unwrap();
                     assert_eq!(next.time, expected.time);
                 }
                 if number % 5000 == 4999 {
-                    while queue.peek() != Instant::END {
-                        now = take(&mut queue, &mut stream).unwrap().time;
+                    while queue.peek(&window) != Instant::END {
+                        now = take(&mut queue, &mut window, &mut stream).unwrap().time;
                         model.pop();
                     }
                     queue.reshape((width + number / 5000) % 24, 0);
                 }
             }
             while let Some(Reverse(event)) = model.pop() {
-                assert_eq!(take(&mut queue, &mut stream).map(|e| e.time), Some(event.time));
+                assert_eq!(take(&mut queue, &mut window, &mut stream).map(|e| e.time), Some(event.time));
             }
-            assert_eq!(take(&mut queue, &mut stream), None);
+            assert_eq!(take(&mut queue, &mut window, &mut stream), None);
         }
     }
 
@@ -641,9 +667,9 @@ mod tests {
             }
             let mut served = Vec::new();
             while let Some(slot) = queue.next_slot() {
-                queue.open(slot, queue.begin(slot + 1));
-                while queue.peek() != Instant::END {
-                    let entry = queue.pop();
+                let mut window = queue.open(slot, queue.begin(slot + 1));
+                while queue.peek(&window) != Instant::END {
+                    let entry = queue.pop(&mut window);
                     let event = queue.event(slot, entry);
                     served.push((slot, event.address.home(), event.time));
                 }

@@ -74,11 +74,6 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records
     }
 
-    /// Makes room for so many records in all.
-    pub(crate) fn reserve(&mut self, records: usize) {
-        self.records.reserve_exact(records.saturating_sub(self.records.len()));
-    }
-
     /// The records at these places.
     pub(crate) fn slice(&self, places: Range<usize>) -> &[T] {
         &self.records[places]

@@ -1,6 +1,8 @@
 //! What a subnet manager computes: LIDs, forwarding tables, SL2VL, VL arbitration and the SL of a
 //! path; and the checkers that prove the result sane.
 
+#![forbid(unsafe_code)]
+
 mod adaptive;
 pub mod check;
 pub mod engines;

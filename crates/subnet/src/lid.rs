@@ -25,12 +25,17 @@ pub struct LidMap {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LidError {
     /// More ports × 2^LMC than unicast LIDs.
-    #[error("lmc {lmc} needs {needed} LIDs for this fabric and a subnet has 49151; lower the lmc")]
+    #[error(
+        "this fabric needs {needed} LIDs at lmc {lmc}, and a subnet has 49151; {}",
+        remedy(*lmc, *least)
+    )]
     TooMany {
         /// LMC asked for.
         lmc: u8,
         /// LIDs that would be needed.
         needed: usize,
+        /// LIDs that would be needed without LMC.
+        least: usize,
     },
     /// A file gives one LID to two ports.
     #[error("lid {lid} belongs to both {first} and {second}; correct the file or drop its LIDs")]
@@ -59,20 +64,37 @@ pub enum LidError {
     },
 }
 
+/// What helps where LIDs do not suffice.
+fn remedy(lmc: u8, least: usize) -> &'static str {
+    match lmc > 0 && least <= usize::from(Lid::MAX.value()) {
+        true => "lower the lmc",
+        false => "take one of fewer hosts and switches",
+    }
+}
+
 impl LidMap {
+    /// Fails if the subnet's 49,151 unicast LIDs do not suffice for every switch and 2^LMC for
+    /// every cabled adapter port.
+    pub fn suffice(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {
+        let step = usize::from(lmc.lids());
+        let adapters = fabric.ids(NodeKind::ChannelAdapter);
+        let ports: usize = adapters.map(|node| fabric.neighbours(node).count()).sum();
+        let switches = fabric.ids(NodeKind::Switch).count();
+        let (needed, least) = (ports * step + switches, ports + switches);
+        // The LIDs below the first aligned one stay unused.
+        match needed + step - 1 > usize::from(Lid::MAX.value()) {
+            true => Err(LidError::TooMany { lmc: lmc.value(), needed, least }),
+            false => Ok(()),
+        }
+    }
+
     /// LIDs for every switch and every cabled adapter port, in node order: adapters first, aligned
     /// to 2^LMC, then switches, which have one LID each (base port 0).
     ///
     /// Fails when the subnet's 49,151 unicast LIDs do not suffice.
     pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Self, LidError> {
+        Self::suffice(fabric, lmc)?;
         let step = usize::from(lmc.lids());
-        let adapters = fabric.ids(NodeKind::ChannelAdapter);
-        let ports: usize = adapters.map(|node| fabric.neighbours(node).count()).sum();
-        let needed = ports * step + fabric.ids(NodeKind::Switch).count();
-        // The LIDs below the first aligned one stay unused.
-        if needed + step - 1 > usize::from(Lid::MAX.value()) {
-            return Err(LidError::TooMany { lmc: lmc.value(), needed });
-        }
         let mut map = Self::empty(fabric);
         let mut next = step;
         for node in fabric.ids(NodeKind::ChannelAdapter) {
@@ -95,7 +117,7 @@ impl LidMap {
     pub fn from_fabric(fabric: &Fabric) -> Result<Option<Self>, LidError> {
         let needed = fabric.ids(NodeKind::Switch).count();
         if needed > usize::from(Lid::MAX.value()) {
-            return Err(LidError::TooMany { lmc: 0, needed });
+            return Err(LidError::TooMany { lmc: 0, needed, least: needed });
         }
         let mut map = Self::empty(fabric);
         let mut any = false;
@@ -246,7 +268,22 @@ mod tests {
         let fabric = build("torus:64x64,hosts=3").unwrap();
         assert!(LidMap::assign(&fabric, Lmc::new(1).unwrap()).is_ok());
         let error = LidMap::assign(&fabric, Lmc::new(2).unwrap()).unwrap_err();
-        assert_eq!(error, LidError::TooMany { lmc: 2, needed: 64 * 64 * 13 });
+        assert_eq!(
+            error.to_string(),
+            "this fabric needs 53248 LIDs at lmc 2, and a subnet has 49151; lower the lmc"
+        );
+        // No LMC is low enough.
+        let fabric = build("torus:160x160").unwrap();
+        for (lmc, needed) in [(0, 51_200), (1, 76_800)] {
+            let error = LidMap::suffice(&fabric, Lmc::new(lmc).unwrap()).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "this fabric needs {needed} LIDs at lmc {lmc}, and a subnet has 49151; take \
+                     one of fewer hosts and switches"
+                )
+            );
+        }
     }
 
     #[test]
@@ -254,7 +291,7 @@ mod tests {
         let mut fabric = build("torus:256x192").unwrap();
         fabric.node_mut(NodeId(0)).ports[0].lid = Some(Lid::MAX);
         let error = LidMap::from_fabric(&fabric).unwrap_err();
-        assert_eq!(error, LidError::TooMany { lmc: 0, needed: 49_152 });
+        assert_eq!(error, LidError::TooMany { lmc: 0, needed: 49_152, least: 49_152 });
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the ranks want to send: programs, traffic patterns and flow groups. Nothing here knows how
 //! packets travel.
 
+#![forbid(unsafe_code)]
+
 mod flow_group;
 mod open_loop;
 pub mod patterns;

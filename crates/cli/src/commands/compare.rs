@@ -4,6 +4,7 @@ use super::experiment::{self, Picture, Shared};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use clap::Args;
 use clearlane_lab::RunResult;
 
@@ -23,9 +24,9 @@ pub struct Arguments {
 }
 
 /// Compares.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     let Arguments { shared, variants, picture } = arguments;
-    experiment::answer("compare", shared, variants, picture, json, text)
+    experiment::answer("compare", shared, variants, picture, json, interrupts, text)
 }
 
 fn text(result: &RunResult) -> String {

@@ -3,16 +3,19 @@
 use crate::answer::{self, Answer, Verdict};
 use crate::failure::Failure;
 use crate::files;
-use crate::interrupt;
-use crate::memory;
+use crate::interrupt::Interrupts;
+use crate::memory::{self, Guard};
 use crate::progress::Progress;
 use crate::table::count;
 use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
+use clearlane_ib::visible;
 use clearlane_lab::{Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Flags of all three commands.
 #[derive(Args, Debug)]
@@ -67,10 +70,13 @@ enum Colours {
 }
 
 impl Picture {
-    /// Fails if the drawing may not be written.
-    fn check(&self, shared: &Shared) -> Result<(), Failure> {
+    /// Fails if the drawing may not be written, as into the folder of the results, `out`.
+    fn check(&self, shared: &Shared, out: &Path) -> Result<(), Failure> {
         let writing = Writing { force: shared.force, dry_run: false };
-        self.picture.iter().try_for_each(|path| writing.files(&[path], &shared.inputs()))
+        self.picture.iter().try_for_each(|path| {
+            writing::outside(path, out)?;
+            writing.files(&[path], &shared.inputs())
+        })
     }
 
     /// Draws, if it is asked for.
@@ -95,6 +101,7 @@ pub fn answer(
     variants: &[String],
     drawing: &Picture,
     json: bool,
+    interrupts: &Interrupts,
     text: impl Fn(&RunResult) -> String,
 ) -> Result<Answer, Failure> {
     let mut experiment = Experiment::read(&shared.experiment).map_err(Failure::lab)?;
@@ -106,12 +113,15 @@ pub fn answer(
     if shared.dry_run {
         return resolved(&experiment, json);
     }
-    drawing.check(shared)?;
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
+    drawing.check(shared, &out)?;
+    let made = !out.exists();
     let folder = RunFolder::claim(&out, shared.force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
-    let result = run_watched(command, shared, variants, &experiment)?;
+    let halt = interrupts.stop_in_good_order(&out, made);
+    let command = again(command, shared, variants);
+    let result = run_watched(command, shared, &experiment, &halt)?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
     drawing.draw(&result)?;
     let verdict = verdict(result.status());
@@ -126,16 +136,16 @@ pub fn answer(
 }
 
 fn run_watched(
-    command: &str,
+    command: String,
     shared: &Shared,
-    variants: &[String],
     experiment: &Experiment,
+    halt: &Arc<AtomicBool>,
 ) -> Result<RunResult, Failure> {
-    let interrupted = interrupt::watch()?;
-    let options = shared.options(again(command, shared, variants));
+    let guard = Guard::start(halt);
+    let options = shared.options(command, &guard);
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::start(&format!("running {names}"));
-    run(experiment, &options, &progress, &interrupted).map_err(Failure::lab)
+    run(experiment, &options, &progress, halt).map_err(Failure::lab)
 }
 
 /// The exit code's reason.
@@ -155,10 +165,11 @@ impl Shared {
     }
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
-    pub fn options(&self, command: String) -> RunOptions {
+    pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.map_or_else(cores, usize::from);
-        RunOptions { jobs, command, memory_bytes: memory::free_bytes() }
+        let memory_bytes = memory::free_bytes();
+        RunOptions { jobs, command, memory_bytes, memory_short: guard.short() }
     }
 }
 
@@ -187,7 +198,7 @@ pub fn title(result: &RunResult) -> String {
     };
     let summary = match experiment.summary.as_str() {
         "" => String::new(),
-        summary => format!(": {summary}"),
+        summary => format!(": {}", visible(summary)),
     };
     format!(
         "{}{summary}{status}\n{} per variant, {seeds}{interval}\n",

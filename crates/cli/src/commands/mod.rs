@@ -16,7 +16,7 @@ mod sweep;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::interrupt::Interrupts;
 use clap::Subcommand;
 
 /// The commands.
@@ -51,14 +51,11 @@ pub enum Command {
 
 /// Runs a command.
 pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
-    // Experiments watch for themselves, to hand over what is finished.
-    if !matches!(command, Command::Run(_) | Command::Compare(_) | Command::Sweep(_)) {
-        interrupt::end_at_once()?;
-    }
+    let interrupts = Interrupts::caught()?;
     match command {
-        Command::Run(arguments) => run::run(arguments, json),
-        Command::Compare(arguments) => compare::run(arguments, json),
-        Command::Sweep(arguments) => sweep::run(arguments, json),
+        Command::Run(arguments) => run::run(arguments, json, &interrupts),
+        Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
+        Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
         Command::Control(arguments) => control::run(arguments, json),

@@ -4,6 +4,7 @@ use super::experiment::{self, Picture, Shared};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use clap::Args;
 use clearlane_lab::RunResult;
 
@@ -23,8 +24,8 @@ pub struct Arguments {
 }
 
 /// Runs.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    experiment::answer("run", &arguments.shared, &[], &arguments.picture, json, text)
+pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
+    experiment::answer("run", &arguments.shared, &[], &arguments.picture, json, interrupts, text)
 }
 
 fn text(result: &RunResult) -> String {

@@ -4,15 +4,19 @@ use super::experiment::{self, Shared};
 use super::narrow;
 use crate::answer::{self, Answer};
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::interrupt::Interrupts;
+use crate::memory::Guard;
 use crate::progress::Progress;
 use crate::table::count;
 use crate::terminal;
 use crate::writing;
 use clap::Args;
+use clearlane_ib::visible;
 use clearlane_lab::{Status, Sweep, SweepFolder, SweepResult, run_sweep};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What to sweep.
 #[derive(Args, Debug)]
@@ -42,7 +46,7 @@ pub struct Arguments {
 }
 
 /// Sweeps.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     let shared = &arguments.shared;
     let (over, variants) = (&arguments.over, &arguments.variants);
     let mut sweep = Sweep::read(&shared.experiment, over, variants).map_err(Failure::lab)?;
@@ -53,10 +57,11 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
     let out: PathBuf = shared.out.clone().unwrap_or_else(default);
-    let keep = arguments.keep_runs;
+    let (keep, made) = (arguments.keep_runs, !out.exists());
     let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
-    let result = run_watched(arguments, &sweep, &folder)?;
+    let halt = interrupts.stop_in_good_order(&out, made);
+    let result = run_watched(arguments, &sweep, &folder, &halt)?;
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     let verdict = experiment::verdict(result.status());
     if json {
@@ -71,12 +76,13 @@ fn run_watched(
     arguments: &Arguments,
     sweep: &Sweep,
     folder: &SweepFolder,
+    halt: &Arc<AtomicBool>,
 ) -> Result<SweepResult, Failure> {
-    let interrupted = interrupt::watch()?;
-    let options = arguments.shared.options(again(arguments));
+    let guard = Guard::start(halt);
+    let options = arguments.shared.options(again(arguments), &guard);
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::start(&format!("sweeping {names}"));
-    run_sweep(sweep, &options, folder, &progress, &interrupted).map_err(Failure::lab)
+    run_sweep(sweep, &options, folder, &progress, halt).map_err(Failure::lab)
 }
 
 fn again(arguments: &Arguments) -> String {
@@ -96,7 +102,7 @@ fn text(result: &SweepResult) -> String {
     };
     let summary = match experiment.summary.as_str() {
         "" => String::new(),
-        summary => format!(": {summary}"),
+        summary => format!(": {}", visible(summary)),
     };
     let known = match result.known {
         0 => String::new(),

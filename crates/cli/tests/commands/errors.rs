@@ -135,5 +135,5 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 fn a_hostile_file_name_stays_on_one_line() {
     let scratch = Scratch::new("hostile");
     let called = scratch.call_words(&["fabric", "show", "a\nb\u{1b}[31m.topo"]);
-    assert_eq!(called.failure(2), "cannot read a b [31m.topo: no such file or folder");
+    assert_eq!(called.failure(2), "cannot read a b\\u001b[31m.topo: no such file or folder");
 }

@@ -86,3 +86,59 @@ fn what_is_read_only_stays_even_with_force_and_for_root() {
     }
     assert_eq!((scratch.read("t.topo"), scratch.read("out/guid2lid")), before);
 }
+
+const STAR: &str = r#"schema = 1
+name = "star"
+fabric = { build = "star:4" }
+subnet = { engine = "min-hop" }
+sim = { preset = "qdr" }
+run = { duration = "20 us" }
+[[traffic]]
+name = "all"
+class = "background"
+pattern = { kind = "uniform" }
+load = 0.3
+size = "2 KiB"
+"#;
+
+#[test]
+fn a_drawing_is_never_written_over_the_results() {
+    let scratch = Scratch::new("overwrite-report");
+    scratch.write("star.toml", STAR);
+    fs::create_dir(scratch.path("there")).unwrap();
+    symlink("there", scratch.path("link")).unwrap();
+    for (out, picture) in [
+        ("out", "out/report.html"),
+        ("out", "./out/picture.svg"),
+        ("a/b/out", "a/../a/b/out/deep/x.svg"),
+        ("there", "link/report.html"),
+        ("link", "there/x.svg"),
+    ] {
+        for command in ["run", "compare"] {
+            let line = format!("{command} star.toml --out {out} --picture {picture} --force");
+            let told =
+                format!("{picture} lies in the folder of the results; name a file elsewhere");
+            assert_eq!(scratch.call(&line).failure(2), told);
+        }
+    }
+    assert_eq!(scratch.names(), ["link", "star.toml", "there"]);
+    // Beside it there is room, even under a name that begins alike.
+    scratch.call("run star.toml --out out --picture out.svg").text();
+    assert!(scratch.read("out/report.html").contains("clearlane-report/1"));
+}
+
+#[test]
+fn a_sweep_that_is_refused_leaves_nothing() {
+    let scratch = Scratch::new("overwrite-sweep");
+    scratch.write("star.toml", STAR);
+    let one = "sweep star.toml --out out --jobs 1 --over fabric.build=star:1,star:4";
+    scratch.call(one).failure(2);
+    assert_eq!(scratch.names(), ["star.toml"]);
+    // What another sweep left is there until there is something in its place.
+    scratch.call("sweep star.toml --out out --over traffic.load=0.1,0.2").text();
+    let points = scratch.read("out/points.jsonl");
+    scratch.call(&format!("{one} --force")).failure(2);
+    assert_eq!(scratch.read("out/points.jsonl"), points);
+    scratch.call("sweep star.toml --out out --over traffic.load=0.2,0.3 --force").text();
+    assert_eq!(scratch.read("out/points.jsonl").lines().count(), 2);
+}

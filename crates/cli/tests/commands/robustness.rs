@@ -148,3 +148,43 @@ fn a_sweep_that_is_killed_goes_on() {
         (Some("complete"), Some(3))
     );
 }
+
+#[test]
+fn a_file_larger_than_allowed_is_told_and_nothing_half_written_stays() {
+    let scratch = Scratch::new("file-size");
+    scratch.write("star.toml", STAR);
+    let route = "route fat-tree:648 --engine min-hop -o out";
+    let build = "fabric build fat-tree:648 -o out";
+    for line in ["run star.toml --out out", route, build] {
+        let script = format!("ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_clearlane"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(scratch.path("")).stdin(Stdio::null());
+        let called = Called::from(command.output().unwrap(), line);
+        let said = called.failure(5);
+        assert!(said.contains("the file is larger than allowed (ulimit -f)"), "{said}");
+        assert_eq!(scratch.names(), ["star.toml"], "{line}");
+    }
+}
+
+#[test]
+fn a_fabric_no_subnet_can_address_is_refused_at_once_with_what_helps() {
+    let scratch = Scratch::new("too-many-lids");
+    let large = STAR.replace("star:8", "torus:160x160");
+    scratch.write("large.toml", &large);
+    let needs = "this fabric needs 51200 LIDs at lmc 0, and a subnet has 49151; take one of fewer \
+        hosts and switches";
+    let rule = "or forward by rule where it is a grid: forwarding = \"dimension-order\"";
+    for command in ["run", "compare", "sweep"] {
+        let called = scratch.call(&format!("{command} large.toml --out out"));
+        assert_eq!(called.failure(2), format!("variant as-is: {needs}, {rule}"));
+    }
+    let route = scratch.call("route torus:160x160 --engine dor -o out");
+    assert_eq!(route.failure(2), needs);
+    assert_eq!(scratch.names(), ["large.toml"]);
+    // By rule it may run, and where a lower LMC helps, that is said.
+    let lmc = STAR.replace("star:8", "torus:64x64,hosts=3");
+    let lmc = lmc.replace("engine = \"min-hop\"", "engine = \"min-hop\", lmc = 2");
+    scratch.write("lmc.toml", &lmc);
+    let called = scratch.call("run lmc.toml --out out");
+    assert!(called.failure(2).contains("needs 53248 LIDs at lmc 2, and a subnet has 49151; lower"));
+}

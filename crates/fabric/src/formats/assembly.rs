@@ -195,6 +195,32 @@ impl<'a> Assembly<'a> {
             return Err(self.error(1, Problem::Empty));
         }
         let cables = self.pair_ends()?;
+        self.together(cables)
+    }
+
+    /// The same for a format in which a cable without its other end says that the file is cut off:
+    /// `last` is the line it ends with.
+    pub(super) fn finish_whole(mut self, last: usize) -> Result<Reading, FormatError> {
+        self.end_noise();
+        if self.nodes.is_empty() {
+            return Err(self.error(1, Problem::Empty));
+        }
+        let cables = self.pair_ends()?;
+        let mut alone = cables.iter().filter(|cable| !cable.confirmed);
+        if let Some(first) = alone.next() {
+            let Link { a, b, .. } = first.link;
+            let problem = Problem::EndsMissing {
+                cables: 1 + alone.count(),
+                of: cables.len(),
+                first: format!("{}-{}", self.describe(a), self.describe(b)),
+                line: first.line,
+            };
+            return Err(self.error(last, problem));
+        }
+        self.together(cables)
+    }
+
+    fn together(mut self, cables: Vec<Cable>) -> Result<Reading, FormatError> {
         self.note_names();
         let mut fabric = Fabric::new();
         for index in 0..self.nodes.len() {

@@ -167,6 +167,21 @@ pub enum Problem {
         /// The node's id, quoted.
         peer: String,
     },
+    /// Cables of which only one end is listed, in a format that lists both.
+    #[error(
+        "{cables} of {of} cables are listed from one end only, the first of them {first} in line \
+         {line}, and OpenSM lists both; the file is cut off, save it again"
+    )]
+    EndsMissing {
+        /// How many.
+        cables: usize,
+        /// How many cables there are.
+        of: usize,
+        /// The first of them.
+        first: String,
+        /// Its line.
+        line: usize,
+    },
     /// A port number the node does not have.
     #[error("port {port} of {node} is listed, but it has ports 1 to {ports}; correct one of them")]
     NoSuchPort {

@@ -1,6 +1,8 @@
 //! What it is: `opensm-subnet.lst`, which OpenSM writes after every heavy sweep: one line per
 //! direction of a cable, `{ SW Ports:24 … {name} LID:0002 PN:05 } { … } PHY=4x LOG=ACT SPD=10`.
 //!
+//! Every cable is listed from both its ends, so one that is not says that the file is cut off.
+//!
 //! Numbers are hexadecimal. The node the subnet manager runs on is a `CA-SM`. Old files have no
 //! `SPD`; some print the device id of the second half shifted by 16 bits or as zero.
 
@@ -19,6 +21,9 @@ pub const ENTRY: Entry = Entry {
     reader: Some(Reader { sniff, read }),
     write: None,
 };
+
+/// What OpenSM calls the logical states of a link.
+const STATES: [&str; 5] = ["DWN", "INI", "ARM", "ACT", "ACD"];
 
 fn sniff(line: &str) -> bool {
     line.trim_start().starts_with("{ ") && line.contains(" NodeGUID:")
@@ -40,39 +45,50 @@ struct Half<'t> {
 
 /// Reads a whole file; `file` is named in errors.
 pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
-    let mut reader = List { assembly: Assembly::new(file), by_guid: BTreeMap::new() };
-    for (index, line) in text.lines().enumerate() {
-        let (number, line) = (index + 1, line.trim());
+    let assembly = Assembly::new(file);
+    let mut reader = List { assembly, by_guid: BTreeMap::new(), with_speeds: false };
+    let mut last = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let (number, whole, line) = (index + 1, line.ends_with('\n'), line.trim());
+        last = number;
         if line.starts_with('{') {
-            reader.row(number, line)?;
+            reader.row(number, line, whole)?;
         } else if !line.is_empty() {
             reader.assembly.noise(number, line);
         }
     }
     drop(reader.by_guid);
-    reader.assembly.finish()
+    reader.assembly.finish_whole(last)
 }
 
 struct List<'t> {
     assembly: Assembly<'t>,
     by_guid: BTreeMap<Guid, NodeId>,
+    /// Whether lines before say a speed.
+    with_speeds: bool,
 }
 
 impl List<'_> {
-    fn row(&mut self, number: usize, line: &str) -> Result<(), FormatError> {
+    /// One line; `whole` says that it has its line feed.
+    fn row(&mut self, number: usize, line: &str, whole: bool) -> Result<(), FormatError> {
         let mut rest = line;
         let (Some(first), Some(second)) = (half(&mut rest), half(&mut rest)) else {
             let expected = "a cable line { SW Ports:24 … {name} LID:0002 PN:05 } { … } PHY=4x …";
             return Err(self.assembly.syntax(number, expected, line));
         };
         let value = |key: &str| rest.split_whitespace().find_map(|word| word.strip_prefix(key));
-        let (Some(width), Some(_)) = (value("PHY="), value("LOG=")) else {
+        let (Some(width), Some(state)) = (value("PHY="), value("LOG=")) else {
             return Err(self.assembly.syntax(number, "PHY=… LOG=… after the two ends", line));
         };
+        let speed = value("SPD=").and_then(speed);
+        // Cut within these words, the last line still reads.
+        if !whole && (!STATES.contains(&state) || (self.with_speeds && speed.is_none())) {
+            return Err(self.assembly.syntax(number, "a whole last line", rest));
+        }
+        self.with_speeds |= speed.is_some();
         let from = self.end(number, &first)?;
         let to = self.end(number, &second)?;
         let width = LinkWidth::from_name(&width.to_lowercase());
-        let speed = value("SPD=").and_then(speed);
         self.assembly.listing(Listing { line: number, from, to, width, speed })
     }
 

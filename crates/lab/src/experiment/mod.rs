@@ -31,6 +31,7 @@ pub(crate) use traffic::in_words;
 
 use crate::LabError;
 use crate::measure::{Measure, Timed};
+use crate::text;
 use document::{Document, Node, Value};
 use keys::{Field, Keys};
 use overlay::Overlay;
@@ -114,7 +115,7 @@ impl Experiment {
 
     /// Reads the text of a file of at most 4 MiB.
     pub(crate) fn text(path: &Path) -> Result<String, LabError> {
-        read_text(path, FILE_BYTES_MAX)
+        text::read(path, FILE_BYTES_MAX)
     }
 
     /// Reads and checks the text of a file called `path`; paths in it are relative to its folder.
@@ -430,18 +431,4 @@ fn variant(
     }
     let (foreign_site, own) = (false, Vec::new());
     Ok(Variant { name, summary, fabric, subnet, devices, control, traffic, foreign_site, own })
-}
-
-/// The text of a file of at most `bytes_max` bytes.
-pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, LabError> {
-    use std::io::Read;
-    let failed = |source| LabError::Read { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > bytes_max {
-        let text = format!("larger than {} MiB", bytes_max >> 20);
-        return Err(failed(std::io::Error::other(text)));
-    }
-    String::from_utf8(bytes).map_err(|_| failed(std::io::Error::other("not a text in UTF-8")))
 }

@@ -12,7 +12,7 @@ use crate::measure::{Measure, Quantity, Scope};
 use crate::result::{RunResult, VariantResult};
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
-use clearlane_ib::{Picoseconds, PortNumber};
+use clearlane_ib::{Picoseconds, PortNumber, visible};
 use clearlane_sim::{Deadlock, Ending};
 use clearlane_workload::Class;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,7 +153,7 @@ pub fn picture(result: &RunResult, variants: &[&str], theme: Theme) -> Result<St
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn words(

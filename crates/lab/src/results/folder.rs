@@ -1,6 +1,7 @@
 //! The folder of a run: written aside and renamed, so that nothing looks whole that is not.
 
 use super::claim::Claim;
+use super::exchange::exchange_folders;
 use super::tables;
 use crate::result::RunResult;
 use crate::{LabError, report};
@@ -50,18 +51,17 @@ impl RunFolder {
             // The folder aside is nobody's business: it is `out` that cannot be written.
             write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
         }
-        // A folder cannot be replaced in one step: the old run goes first, file by file, so that
-        // nothing foreign is ever deleted. A folder that is a link stays one.
+        // A folder that is a link stays one.
         let place = fs::canonicalize(&out).map_err(|source| refused(&out, source))?;
-        for name in FILES {
-            match fs::remove_file(place.join(name)) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(refused(&out.join(name), source));
-                }
-                _ => {}
-            }
+        exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
+        // Somebody may have put a file of theirs there meanwhile: it is not deleted.
+        if let Err(error) = check(&aside.path, true) {
+            exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
+            return Err(match error {
+                LabError::Taken { problem, .. } => LabError::Taken { path: out, problem },
+                other => other,
+            });
         }
-        fs::rename(&aside.path, &place).map_err(|source| refused(&out, source))?;
         drop(claim);
         Ok(out.join("report.html"))
     }
@@ -141,7 +141,8 @@ fn clear_aside(out: &Path) {
     }
 }
 
-/// A temporary folder that is gone if writing fails half-way.
+/// A temporary folder that is gone in the end, with what is in it: results that were written
+/// half-way or those that were replaced.
 struct Aside {
     path: PathBuf,
 }
@@ -159,7 +160,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // Renamed away on success; on failure nothing better can be done than to try.
+        // Nothing better can be done than to try.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

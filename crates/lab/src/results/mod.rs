@@ -2,12 +2,14 @@
 
 mod claim;
 mod control;
+mod exchange;
 mod folder;
 mod headline;
 mod summary;
 mod tables;
 
 pub use control::ControlTotals;
+pub use exchange::exchange_folders;
 pub use folder::{RunFolder, write_run_folder};
 pub use headline::Better;
 

@@ -18,6 +18,15 @@ const RUNS: &str = "runs";
 /// Everything else in the folder.
 const FILES: &[&str] = &["sweep.json", "experiment.toml", "points.parquet", "report.html"];
 
+/// The file of finished points.
+#[derive(Debug, Default)]
+struct Points {
+    /// What it begins with: the points that were there.
+    known: String,
+    /// Open once there is a point to add: a sweep that fails before changes nothing.
+    file: Option<File>,
+}
+
 /// A folder claimed for a sweep.
 #[derive(Debug)]
 pub struct SweepFolder {
@@ -26,7 +35,7 @@ pub struct SweepFolder {
     /// Whether each point's own run is kept.
     keep_runs: bool,
     questions: Vec<String>,
-    points: Mutex<Option<File>>,
+    points: Mutex<Points>,
     _claim: Claim,
 }
 
@@ -46,7 +55,7 @@ impl SweepFolder {
             force,
             keep_runs,
             questions,
-            points: Mutex::new(None),
+            points: Mutex::default(),
             _claim: claim,
         };
         folder.check()?;
@@ -87,7 +96,7 @@ impl SweepFolder {
     }
 
     /// By point of the sweep, what the folder holds of it already. What it holds of other sweeps
-    /// goes.
+    /// goes with the first point that is kept.
     pub(super) fn known(&self, sweep: &Sweep) -> Result<Vec<Option<Record>>, LabError> {
         let records = self.records()?;
         let has_run = |record: &&Record| match &record.run {
@@ -103,12 +112,8 @@ impl SweepFolder {
         for record in known.iter().flatten() {
             lines.push_str(&line(record));
         }
-        let path = self.out.join(POINTS);
-        // Not in place: a disk that is full must not take the points that are there.
-        self.replace(POINTS, lines.as_bytes())?;
-        let file = File::options().append(true).open(&path);
-        let file = file.map_err(|source| refused(&path, source))?;
-        *self.points.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
+        let points = Points { known: lines, file: None };
+        *self.points.lock().unwrap_or_else(|e| e.into_inner()) = points;
         Ok(known)
     }
 
@@ -133,19 +138,33 @@ impl SweepFolder {
         };
         let question = self.questions.get(index).cloned().unwrap_or_default();
         let record = Record::of(question, result, run);
-        let path = self.out.join(POINTS);
-        let mut file = self.points.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(file) = file.as_mut() {
-            let written = file.write_all(line(&record).as_bytes()).and_then(|()| file.sync_data());
-            written.map_err(|source| refused(&path, source))?;
-        }
+        let mut points = self.points.lock().unwrap_or_else(|e| e.into_inner());
+        let file = self.begun(&mut points)?;
+        let written = file.write_all(line(&record).as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(|source| refused(&self.out.join(POINTS), source))?;
         Ok(Some(record))
+    }
+
+    /// The file of finished points, with those that were there.
+    fn begun<'a>(&self, points: &'a mut Points) -> Result<&'a mut File, LabError> {
+        let file = match points.file.take() {
+            Some(file) => file,
+            None => {
+                // Not in place: a disk that is full must not take the points that are there.
+                self.replace(POINTS, points.known.as_bytes())?;
+                let path = self.out.join(POINTS);
+                let file = File::options().append(true).open(&path);
+                file.map_err(|source| refused(&path, source))?
+            }
+        };
+        Ok(points.file.insert(file))
     }
 
     /// Writes what the sweep came to and hands out the path of the report.
     pub fn fill(&self, result: &SweepResult) -> Result<PathBuf, LabError> {
         let parquet = result.parquet();
         let parquet = parquet.map_err(|e| LabError::Request(LabError::one_line(&e.to_string())))?;
+        self.begun(&mut self.points.lock().unwrap_or_else(|e| e.into_inner()))?;
         self.replace("experiment.toml", result.experiment.resolved().as_bytes())?;
         self.replace("points.parquet", &parquet)?;
         self.replace("report.html", result.page().as_bytes())?;

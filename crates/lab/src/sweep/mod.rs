@@ -13,8 +13,8 @@ use crate::experiment::{Axis, Experiment, Variant};
 use crate::run::{Progress, RunOptions, run};
 use record::Record;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Most points of a grid.
 const POINTS_MAX: usize = 10_000;
@@ -202,13 +202,15 @@ pub fn run_sweep(
             let Some(index) = missing.get(order).copied() else { return };
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
             let command = options.command.clone();
-            let options = RunOptions { jobs: inner, command, memory_bytes };
+            let memory_short = Arc::clone(&options.memory_short);
+            let options = RunOptions { jobs: inner, command, memory_bytes, memory_short };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)
                 .and_then(|result| folder.keep(index, point, &result));
             match done {
                 Ok(record) => *records[index].lock().unwrap_or_else(|e| e.into_inner()) = record,
+                Err(LabError::Interrupted { .. }) => {}
                 Err(error) => {
                     // Whatever is wrong with one point will be wrong with others.
                     next.store(missing.len(), Ordering::Relaxed);

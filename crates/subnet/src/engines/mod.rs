@@ -72,6 +72,10 @@ impl Entry {
             let able = able.collect::<Vec<_>>().join(", ");
             return Err(RoutingError::NotAdaptive { engine: self.name, able });
         }
+        // Before anything that takes its time.
+        if options.lids.is_none() && options.files.is_empty() {
+            LidMap::suffice(fabric, options.lmc)?;
+        }
         let mut subnet = (self.route)(fabric, options)?;
         if let Some(groups) = &subnet.adaptive {
             let rows = 0..subnet.tables.switches().len();

@@ -9,6 +9,7 @@ use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::anonymize::{Naming, anonymize};
 use clearlane_fabric::formats;
+use clearlane_lab::TABLE_BYTES_MAX;
 use serde_json::json;
 use std::iter::once;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = Site { fabric, oddities: Vec::new(), name: known.name };
     let mut out = vec![(arguments.output.as_path(), formats::write(&site.fabric).into_bytes())];
     if let (Some(lft), Some(lft_out)) = (&arguments.lft, &arguments.lft_out) {
-        out.push((lft_out, aliases.rename_dump(&files::read(lft)?).into_bytes()));
+        out.push((lft_out, aliases.rename_dump(&files::read(lft, TABLE_BYTES_MAX)?).into_bytes()));
     }
     if !arguments.writing.dry_run {
         files::write_all(&out)?;

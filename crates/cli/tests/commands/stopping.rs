@@ -1,0 +1,193 @@
+//! What stops a run before its end: signals, and memory that is nearly full.
+
+use super::binary::{Called, Scratch};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+const LONG: &str = r#"schema = 1
+name = "long"
+fabric = { build = "fat-tree:648" }
+subnet = { engine = "fat-tree" }
+sim = { preset = "qdr" }
+run = { duration = "281 s" }
+[[traffic]]
+name = "all"
+class = "background"
+pattern = { kind = "uniform" }
+load = 0.3
+size = "2 KiB"
+"#;
+
+/// Setting it up takes seconds, and there is no step in which to stop.
+fn large() -> String {
+    LONG.replace("fat-tree:648", "fat-tree:11664").replace("281 s", "1 us")
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long stopping takes is what is tested")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A call under way.
+struct Running {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Running {
+    fn of(scratch: &Scratch, line: &str) -> Self {
+        let mut command = scratch.command(&line.split_whitespace().collect::<Vec<_>>());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Running { child, stderr }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// The next line on stderr.
+    fn said(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Exit code and what was said last.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+
+    /// Waits until the folder is claimed.
+    fn claimed(&mut self, scratch: &Scratch) {
+        while !scratch.path("out").exists() {
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
+    let scratch = Scratch::new("signal-run");
+    scratch.write("long.toml", LONG);
+    let mut running = Running::of(&scratch, "run long.toml --out out");
+    // The first line of a log is due when the run is long under way.
+    let line = running.said();
+    assert!(line.starts_with("running 1 variant"), "{line}");
+    let pressed = now();
+    running.signal("-TERM");
+    assert_eq!(
+        running.said(),
+        "clearlane: interrupted; what is finished goes into out, marked partial; interrupt again \
+         to end at once\n"
+    );
+    assert!(pressed.elapsed() < Duration::from_secs(5), "{:?}", pressed.elapsed());
+    assert_eq!(running.ended().0, Some(4));
+    // Alone on a machine, it takes a tenth of a second.
+    assert!(pressed.elapsed() < Duration::from_secs(10), "{:?}", pressed.elapsed());
+    assert!(scratch.read("out/summary.json").contains("\"partial\""));
+    assert_eq!(scratch.names(), ["long.toml", "out"]);
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_nothing_half_written_stays() {
+    let scratch = Scratch::new("signal-twice");
+    scratch.write("large.toml", &large());
+    let mut running = Running::of(&scratch, "run large.toml --out out");
+    running.claimed(&scratch);
+    // The flag is raised right after the claim, or the first signal ends it already.
+    running.signal("-TERM");
+    let first = running.said();
+    running.signal("-TERM");
+    let (code, last) = running.ended();
+    assert_eq!(code, Some(4));
+    if first.contains("interrupt again") {
+        let again = "clearlane: interrupted again; out is left as it is\n";
+        let stopped = "interrupted before anything was run; nothing is written\n";
+        assert!(last == again || last.ends_with(stopped), "{last:?}");
+    }
+    assert_eq!(scratch.names(), ["large.toml"]);
+    // What lay there before stays.
+    scratch.write("long.toml", &LONG.replace("281 s", "1 us"));
+    scratch.call("run long.toml --out out").text();
+    let before = scratch.read("out/summary.json");
+    let mut running = Running::of(&scratch, "run large.toml --out out --force");
+    // Time enough to begin with setting it up.
+    let (_open, never) = channel::<()>();
+    never.recv_timeout(Duration::from_millis(500)).unwrap_err();
+    running.signal("-TERM");
+    assert!(running.said().contains("interrupt again"));
+    running.signal("-TERM");
+    assert_eq!(running.ended().0, Some(4));
+    assert_eq!(scratch.read("out/summary.json"), before);
+    assert_eq!(scratch.names(), ["large.toml", "long.toml", "out"]);
+}
+
+#[test]
+fn a_signal_while_a_run_is_set_up_ends_it_with_words() {
+    let scratch = Scratch::new("signal-set-up");
+    scratch.write("large.toml", &large());
+    let mut running = Running::of(&scratch, "run large.toml --out out");
+    running.claimed(&scratch);
+    running.signal("-TERM");
+    let (code, said) = running.ended();
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.starts_with("clearlane: interrupted"), "{said}");
+    assert_eq!(scratch.names(), ["large.toml"]);
+}
+
+/// Calls the binary under limits that a shell sets.
+fn limited(scratch: &Scratch, limit: &str, arguments: &str) -> Called {
+    let script = format!("{limit}; exec {} {arguments}", env!("CARGO_BIN_EXE_clearlane"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(scratch.path("")).stdin(Stdio::null());
+    Called::from(command.output().unwrap(), arguments)
+}
+
+#[test]
+fn memory_that_is_nearly_full_ends_a_run_with_words() {
+    let scratch = Scratch::new("memory");
+    // Two millions of messages are posted by every microsecond, and a step is half a second.
+    let incast = LONG
+        .replace("fat-tree:648", "star:200")
+        .replace("engine = \"fat-tree\"", "engine = \"min-hop\"")
+        .replace("281 s", "100 s")
+        .replace("kind = \"uniform\"", "kind = \"incast\", to = 0")
+        .replace("load = 0.3", "load = 4.0")
+        .replace("2 KiB", "1 B");
+    scratch.write("incast.toml", &incast);
+    let begun = now();
+    for (limit, what) in [
+        ("ulimit -v 1048576", "the address space (ulimit -v) is nearly full"),
+        ("ulimit -d 1048576", "the data segment (ulimit -d) is nearly full"),
+    ] {
+        for line in
+            ["run incast.toml --out out", "sweep incast.toml --out out --over traffic.load=3,4"]
+        {
+            let called = limited(&scratch, limit, line);
+            let said = called.failure(5);
+            assert!(said.contains(what) && said.contains("messages wait at"), "{said}");
+            assert_eq!(scratch.names(), ["incast.toml"]);
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    // What needs little, has it.
+    scratch.write("light.toml", &LONG.replace("281 s", "1 us").replace("fat-tree:648", "star:4"));
+    let light = limited(&scratch, "ulimit -v 1048576", "run light.toml --out out");
+    assert_eq!(light.code, 0, "{light:?}");
+}
+
+#[test]
+fn memory_that_is_refused_at_once_is_the_machines_fault_too() {
+    let scratch = Scratch::new("memory-refused");
+    let called = limited(&scratch, "ulimit -v 200000", "fabric build hypercube:19 -o x.topo");
+    assert_eq!((called.code, called.stdout.as_str()), (5, ""), "{called:?}");
+    assert!(called.stderr.starts_with("memory allocation of "), "{called:?}");
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+}
