@@ -5,6 +5,7 @@ use crate::network::{Home, Links, Parts};
 use crate::port::{ClassNumber, LinkClass, LinkKind, Port, PortIndex};
 use crate::port_set::PortSet;
 use crate::queue::Address;
+use crate::records::room_for;
 use crate::{Hosts, InputQueueing, Parameters};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{LinkRate, LinkSpeed, LinkWidth, PortNumber, wire};
@@ -99,11 +100,13 @@ impl Cabling {
         }
         let flight = parameters.cable_delay.0 + parameters.switch_delay.0;
         let mut rates = Rates::default();
+        let mut blank = room_for(ports as usize);
+        blank.resize(ports as usize, Port::blank(capacity));
         let mut wiring = Wiring {
             cabling: self,
             partition: partition as u32,
             homes,
-            ports: vec![Port::blank(capacity); ports as usize],
+            ports: blank,
             // The class of ports without a cable.
             classes: vec![LinkClass {
                 kind: LinkKind::Inner,

@@ -77,6 +77,9 @@ impl Links {
 pub(crate) type NetworkOf<M, const V: usize> =
     Network<<M as Model>::Ports, <M as Model>::Observer, V>;
 
+/// Packets under way per home that there is room for before records have to move.
+const PACKETS_PER_HOME: usize = 8;
+
 /// See the module.
 pub(crate) struct Network<B, O, const V: usize> {
     pub(crate) now: u64,
@@ -141,7 +144,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
             classes: parts.classes.into(),
             links: parts.links,
             arbitration,
-            packets: Slab::default(),
+            packets: Slab::with_room_for(PACKETS_PER_HOME * homes as usize),
             tails: Records::default(),
             envelopes: Slab::default(),
             queue: Queue::new(width_log2, homes, lookahead),

@@ -57,15 +57,12 @@ impl fmt::Display for Deadlock {
 }
 
 /// Totals of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Grants at switch outputs of data packets, those to hosts included.
     pub packet_hops: u64,
     /// Grants at switch outputs of ACKs.
     pub ack_hops: u64,
-    /// Events taken from queues. No result: it differs with the number of partitions, and two
-    /// totals that differ in nothing else are equal.
-    pub events: u64,
     /// Data packets that entered the network.
     pub packets_injected: u64,
     /// Data packets that arrived.
@@ -96,7 +93,6 @@ impl Totals {
         let Totals {
             packet_hops,
             ack_hops,
-            events,
             packets_injected,
             packets_delivered,
             acks_injected,
@@ -112,7 +108,6 @@ impl Totals {
         for (sum, part) in [
             (&mut self.packet_hops, packet_hops),
             (&mut self.ack_hops, ack_hops),
-            (&mut self.events, events),
             (&mut self.packets_injected, packets_injected),
             (&mut self.packets_delivered, packets_delivered),
             (&mut self.acks_injected, acks_injected),
@@ -135,16 +130,6 @@ impl Totals {
         injected - self.packets_delivered - self.acks_delivered - self.cnps_delivered
     }
 }
-
-/// Totals are the same whatever their number of events: that follows how the run was divided.
-impl PartialEq for Totals {
-    fn eq(&self, other: &Self) -> bool {
-        let essence = |totals: &Totals| format!("{:?}", Totals { events: 0, ..*totals });
-        essence(self) == essence(other)
-    }
-}
-
-impl Eq for Totals {}
 
 /// One slice of time of a flow group.
 #[derive(Clone, Debug)]

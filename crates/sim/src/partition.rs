@@ -32,6 +32,9 @@ pub(crate) struct Partition<M: Model, const V: usize> {
     pub(crate) ranks: Ranks,
     pub(crate) places: Places,
     fetches_ahead: bool,
+    /// Events served, but for those that came up in the window they were served in. No result: it
+    /// differs with the division of a run.
+    pub(crate) events: u64,
 }
 
 impl<M: Model, const V: usize> Partition<M, V> {
@@ -44,7 +47,6 @@ impl<M: Model, const V: usize> Partition<M, V> {
         places: Places,
     ) -> Self {
         let bytes = net.ports.len() * size_of::<crate::port::Port<M::Ports, V>>();
-        net.ports.use_large_pages();
         for home in 0..net.homes.len() as u32 {
             let record = net.homes[HomeIndex(home)];
             let next = net.homes.iter().nth(home as usize + 1);
@@ -55,21 +57,21 @@ impl<M: Model, const V: usize> Partition<M, V> {
             }
         }
         let fetches_ahead = bytes > FITS_IN_CACHE;
-        Partition { net, switches, adapters, ranks, places, fetches_ahead }
+        Partition { net, switches, adapters, ranks, places, fetches_ahead, events: 0 }
     }
 
-    /// The number of the next slot with events.
-    pub(crate) fn next_slot(&self) -> Option<u64> {
-        self.net.queue.next_slot()
+    /// A time no later than the next event; nothing if there is none.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        self.net.queue.next_time()
     }
 
-    /// Serves all events before `end` of a slot, which no earlier slot with events precedes.
-    pub(crate) fn serve(&mut self, slot: u64, end: u64) {
+    /// Serves all events from `time` on and before `end`. There may be none before `time`.
+    pub(crate) fn serve(&mut self, time: u64, end: u64) {
         let queue = &mut self.net.queue;
-        self.net.floor = queue.begin(slot).max(self.net.floor);
-        if queue.next_slot() == Some(slot) {
-            let window = queue.open(slot, end);
-            self.net.totals.events += window.len() as u64;
+        self.net.floor = time;
+        if queue.next_time().is_some_and(|next| next < end) {
+            let window = queue.open(time, end);
+            self.events += window.len() as u64;
             let window = match self.fetches_ahead {
                 true => self.serve_window::<true>(window),
                 false => self.serve_window::<false>(window),
@@ -190,7 +192,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     #[inline(always)]
     fn fetch_first(&self, window: &Window, places: usize) {
         let Some(entry) = window.ahead(places) else { return };
-        let address = self.net.queue.address(entry);
+        let address = entry.address();
         self.net.ports.prefetch::<2>(self.net.port_at(address));
         match entry.kind() {
             Kind::Arrive | Kind::Deliver => {
@@ -208,7 +210,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     #[inline(always)]
     fn fetch_then(&mut self, window: &Window, places: usize) {
         let Some(entry) = window.ahead(places) else { return };
-        let address = self.net.queue.address(entry);
+        let address = entry.address();
         let first = self.net.homes[HomeIndex(address.home())].first;
         let record = &self.net.ports[first.plus(address.place())];
         match entry.kind() {

@@ -1,7 +1,7 @@
 //! The event queue: slots of time, each put in order when its turn comes, and a heap for what lies
 //! beyond them. Neither the width of a slot nor the order among homes can be seen in any result.
 
-use crate::records::{Records, index};
+use crate::records::{Records, index, room_for};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -72,6 +72,7 @@ const OFFSET_BITS: u32 = 26;
 /// Place, kind and lane.
 const LOW_BITS: u32 = PLACE_BITS + 2 + 4;
 const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
+const HOME_AT: u32 = OFFSET_BITS + LOW_BITS;
 
 /// The widest slot.
 pub(crate) const WIDTH_LOG2_MAX: u32 = 24;
@@ -87,6 +88,12 @@ pub(crate) struct Entry {
 impl Entry {
     /// Ends a window, so that looking at the next event needs no test for the end.
     const END: Entry = Entry { order: u64::MAX, packet: 0 };
+
+    /// Where it happens.
+    #[inline(always)]
+    pub(crate) const fn address(self) -> Address {
+        Address((self.order >> HOME_AT) as u32 * Address::PLACES + self.place())
+    }
 
     #[inline(always)]
     pub(crate) const fn place(self) -> u32 {
@@ -123,22 +130,6 @@ impl Instant {
     pub(crate) const END: Instant = Instant(u64::MAX >> LOW_BITS);
 }
 
-/// In which order the events of a window are served: from which bits of an entry's word on home
-/// and time stand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Layout {
-    home_at: u32,
-    offset_at: u32,
-}
-
-impl Layout {
-    /// Home by home, each in the order of time: where a window is no longer than the lookahead.
-    /// A home's records are then at hand, and homes come in the order they lie in memory.
-    const BY_HOME: Layout = Layout { home_at: OFFSET_BITS + LOW_BITS, offset_at: LOW_BITS };
-    /// In the order of time.
-    const BY_TIME: Layout = Layout { home_at: LOW_BITS, offset_at: HOME_BITS + LOW_BITS };
-}
-
 const SLOTS: u64 = 8192;
 const WORDS: usize = (SLOTS / 64) as usize;
 /// Events in a block of a later slot.
@@ -146,7 +137,9 @@ const BLOCK: u32 = 16;
 /// How far ahead of the event being served others may be looked at.
 pub(crate) const AHEAD: usize = 20;
 /// Up to so many events are put in order one by one.
-const FEW: usize = 24;
+const FEW: usize = 8;
+/// Events under way per home that there is room for before blocks have to move.
+const EVENTS_PER_HOME: usize = 8;
 
 index!(
     /// An entry in the blocks of later slots.
@@ -210,10 +203,13 @@ impl Window {
     }
 }
 
-/// Events in the order of windows, within a window as the layout has it.
+/// Events in the order of windows, within a window home by home and each home's in the order of
+/// time: a window is no longer than the lookahead. A home's records are then at hand, and homes come
+/// in the order they lie in memory.
 pub(crate) struct Queue {
     width_log2: u32,
-    layout: Layout,
+    /// The longest window.
+    lookahead: u64,
     /// Bits that tell homes apart.
     home_log2: u32,
     /// Number of the slot being served.
@@ -251,7 +247,7 @@ impl Queue {
         assert!(width_log2 <= WIDTH_LOG2_MAX, "slots of 2^{width_log2} ps");
         Queue {
             width_log2,
-            layout: Self::layout(width_log2, lookahead),
+            lookahead,
             home_log2: homes.max(1).next_power_of_two().ilog2(),
             slot: 0,
             end: 0,
@@ -260,7 +256,7 @@ impl Queue {
             pending_next: u64::MAX,
             slots: Box::new([NONE; SLOTS as usize]),
             occupied: [0; WORDS],
-            entries: vec![Entry::END; BLOCK as usize].into(),
+            entries: first_block(homes as usize * EVENTS_PER_HOME).into(),
             before: vec![BlockIndex::NIL].into(),
             free: BlockIndex::NIL,
             far: BinaryHeap::new(),
@@ -269,39 +265,27 @@ impl Queue {
         }
     }
 
-    fn layout(width_log2: u32, lookahead: u64) -> Layout {
-        if 1 << width_log2 <= lookahead { Layout::BY_HOME } else { Layout::BY_TIME }
-    }
-
     #[inline(always)]
     fn order(&self, event: &Event) -> u64 {
-        let low = event.address.place() << 6 | (event.kind as u32) << 4 | u32::from(event.lane);
+        let Address(address) = event.address;
+        let home = u64::from(address & !(Address::PLACES - 1)) << (HOME_AT - PLACE_BITS);
         let offset = event.time & ((1 << self.width_log2) - 1);
-        let home = u64::from(event.address.home());
-        home << self.layout.home_at | offset << self.layout.offset_at | u64::from(low)
+        let what = (event.kind as u32) << 4 | u32::from(event.lane);
+        let low = (address & (Address::PLACES - 1)) << 6 | what;
+        home | offset << LOW_BITS | u64::from(low)
     }
 
+    /// The time of an entry since its slot's beginning.
     #[inline(always)]
-    fn offset(&self, order: u64) -> u64 {
-        order >> self.layout.offset_at & OFFSET
-    }
-
-    #[inline(always)]
-    fn home_of(&self, order: u64) -> u32 {
-        (order >> self.layout.home_at) as u32 & ((1 << HOME_BITS) - 1)
+    const fn offset(order: u64) -> u64 {
+        order >> LOW_BITS & OFFSET
     }
 
     /// Home and time of an instant of the window being served.
     #[inline(always)]
     pub(crate) fn home_and_time(&self, instant: Instant) -> (u32, u64) {
-        let order = instant.0 << LOW_BITS;
-        (self.home_of(order), self.begin(self.slot) + self.offset(order))
-    }
-
-    /// The address an event of the window being served happens at.
-    #[inline(always)]
-    pub(crate) fn address(&self, entry: Entry) -> Address {
-        Address(self.home_of(entry.order) << PLACE_BITS | entry.place())
+        let home = (instant.0 >> OFFSET_BITS) as u32;
+        (home, self.begin(self.slot) + (instant.0 & OFFSET))
     }
 
     /// Adds an event, which must not lie before the window being served.
@@ -377,10 +361,28 @@ impl Queue {
         taken
     }
 
-    /// The number of the next slot with events; nothing if there are none at all.
-    pub(crate) fn next_slot(&self) -> Option<u64> {
-        let far = self.far.peek().map(|Reverse(event)| event.time >> self.width_log2);
-        self.next_occupied().into_iter().chain(far).min()
+    /// A time no later than the next event, and no earlier than its slot begins; nothing if there
+    /// are no events at all. Where windows are shorter than slots it is that of the event.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        let near = self.next_occupied().map(|slot| self.next_time_in(slot));
+        let far = self.far.peek().map(|Reverse(event)| event.time);
+        near.into_iter().chain(far).min()
+    }
+
+    fn next_time_in(&self, slot: u64) -> u64 {
+        let begin = self.begin(slot).max(self.end);
+        if 1 << self.width_log2 <= self.lookahead {
+            return begin;
+        }
+        let entries = self.entries_in(self.slots[(slot % SLOTS) as usize]);
+        let first = entries.map(|entry| Self::offset(entry.order)).min();
+        self.begin(slot) + first.unwrap_or(0)
+    }
+
+    /// The window that begins with an event at `time`: when it ends at the latest.
+    pub(crate) fn window_end(&self, time: u64) -> u64 {
+        let slot = time >> self.width_log2;
+        self.begin(slot + 1).min(time.saturating_add(self.lookahead))
     }
 
     /// When a slot begins.
@@ -388,10 +390,12 @@ impl Queue {
         slot << self.width_log2
     }
 
-    /// Opens the window from the beginning of slot `slot`, or where its last window ended, to
-    /// `end`, which lies no later than the slot's end. No slot before it may have events.
-    pub(crate) fn open(&mut self, slot: u64, end: u64) -> Window {
-        debug_assert!(self.pending.is_empty() && self.next_slot().is_none_or(|n| n >= slot));
+    /// Opens the window of the events from `time` to `end`, no later than
+    /// [`window_end`](Self::window_end) has it. There may be none before `time`.
+    pub(crate) fn open(&mut self, time: u64, end: u64) -> Window {
+        debug_assert!(self.pending.is_empty() && self.next_time().is_none_or(|next| next >= time));
+        debug_assert!(time < end && end <= self.window_end(time));
+        let slot = time >> self.width_log2;
         self.slot = slot;
         self.end = end;
         while let Some(Reverse(event)) = self.far.peek().copied() {
@@ -435,7 +439,7 @@ impl Queue {
     fn leave_later(&mut self, at: usize, end: u64) {
         let mut taken = std::mem::take(&mut self.scratch);
         taken.retain(|entry| {
-            let now = self.offset(entry.order) < end;
+            let now = Self::offset(entry.order) < end;
             if !now {
                 self.push_near(at, *entry);
             }
@@ -468,13 +472,9 @@ impl Queue {
         let bits = self.home_log2 + self.width_log2;
         let buckets_log2 = events.next_power_of_two().ilog2().min(bits);
         let shift = bits - buckets_log2;
-        // Home and time side by side, the one that sorts first above.
-        let by_home = self.layout == Layout::BY_HOME;
-        let low_bits = if by_home { self.width_log2 } else { self.home_log2 };
-        let high_at = if by_home { self.layout.home_at } else { self.layout.offset_at };
-        let low_mask = (1u64 << low_bits) - 1;
+        let width = self.width_log2;
         let bucket = |order: u64| {
-            let dense = order >> high_at << low_bits | order >> LOW_BITS & low_mask;
+            let dense = order >> HOME_AT << width | Self::offset(order);
             BucketIndex((dense >> shift) as u32)
         };
         let mut counts = std::mem::take(&mut self.counts).into_vec();
@@ -519,15 +519,11 @@ impl Queue {
         None
     }
 
-    /// The width of a slot, as a power of two of picoseconds.
-    pub(crate) fn width_log2(&self) -> u32 {
-        self.width_log2
-    }
-
     /// Gives slots another width, or homes another lookahead, between two windows.
     pub(crate) fn reshape(&mut self, width_log2: u32, lookahead: u64) {
         debug_assert!(self.pending.is_empty());
-        if (width_log2, Self::layout(width_log2, lookahead)) == (self.width_log2, self.layout) {
+        self.lookahead = lookahead;
+        if width_log2 == self.width_log2 {
             return;
         }
         let events: Vec<Event> = self.remaining().collect();
@@ -552,8 +548,8 @@ impl Queue {
 
     fn event(&self, slot: u64, entry: Entry) -> Event {
         Event {
-            time: self.begin(slot) + self.offset(entry.order),
-            address: self.address(entry),
+            time: self.begin(slot) + Self::offset(entry.order),
+            address: entry.address(),
             kind: entry.kind(),
             lane: entry.lane(),
             packet: entry.packet,
@@ -575,6 +571,13 @@ impl Queue {
         })
     }
 
+}
+
+/// The block that stays unused, and room for so many events.
+fn first_block(events: usize) -> Vec<Entry> {
+    let mut entries = room_for(events);
+    entries.resize(BLOCK as usize, Entry::END);
+    entries
 }
 
 /// Insertion sort of the first `events`: they are where they belong but for a few places.
@@ -600,12 +603,12 @@ mod tests {
     /// Takes the next event; windows end at `limit`s that come at random.
     fn take(queue: &mut Queue, window: &mut Window, stream: &mut Stream) -> Option<Event> {
         while queue.peek(window) == Instant::END {
-            let slot = queue.next_slot()?;
-            let (begin, width) = (queue.begin(slot), 1 << queue.width_log2());
-            let short = begin + 1 + stream.below(width);
-            let end = if stream.below(3) == 0 { short } else { begin + width };
+            let time = queue.next_time()?;
+            let long = queue.window_end(time);
+            let short = time + 1 + stream.below(long - time);
+            let end = if stream.below(3) == 0 { short } else { long };
             queue.close(std::mem::replace(window, empty()));
-            *window = queue.open(slot, end.max(queue.end));
+            *window = queue.open(time, end);
         }
         let slot = queue.slot;
         let entry = queue.pop(window);
@@ -620,8 +623,8 @@ mod tests {
     #[test]
     fn events_come_out_in_the_order_of_time_whatever_the_width() {
         for width in [0, 6, 9, 13, 20, 24] {
-            // Without lookahead: no order but that of time will do.
-            let mut queue = Queue::new(width, 1000, 0);
+            // Almost without lookahead: no order but that of time will do.
+            let mut queue = Queue::new(width, 1000, 1);
             let mut window = empty();
             let mut model = BinaryHeap::new();
             let mut stream = Stream::new(3, "queue", u64::from(width));
@@ -644,7 +647,9 @@ mod tests {
                         now = take(&mut queue, &mut window, &mut stream).unwrap().time;
                         model.pop();
                     }
-                    queue.reshape((width + number / 5000) % 24, 0);
+                    queue.reshape((width + number / 5000) % 24, 1);
+                    // Between windows nothing lies before the end of the last.
+                    now = now.max(queue.end);
                 }
             }
             while let Some(Reverse(event)) = model.pop() {
@@ -666,8 +671,9 @@ mod tests {
                 queue.push(Event { time, address, kind: Kind::Arrive, lane: 0, packet: number });
             }
             let mut served = Vec::new();
-            while let Some(slot) = queue.next_slot() {
-                let mut window = queue.open(slot, queue.begin(slot + 1));
+            while let Some(time) = queue.next_time() {
+                let mut window = queue.open(time, queue.window_end(time));
+                let slot = queue.slot;
                 while queue.peek(&window) != Instant::END {
                     let entry = queue.pop(&mut window);
                     let event = queue.event(slot, entry);

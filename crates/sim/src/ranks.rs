@@ -8,7 +8,7 @@ use crate::network::{Network, NetworkOf};
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
 use crate::queue::Kind;
-use crate::records::{Records, index};
+use crate::records::{Records, index, room_for};
 use clearlane_ib::Picoseconds;
 use clearlane_workload::{Event, Handle, Op, RankProgram};
 
@@ -94,8 +94,10 @@ impl Ranks {
             next_handle: 0,
             matching: None,
         };
+        let mut ranks = room_for(programs.len());
+        ranks.extend(programs.into_iter().map(state));
         Ranks {
-            ranks: programs.into_iter().map(state).collect::<Vec<_>>().into(),
+            ranks: ranks.into(),
             send_overhead: send_overhead.0,
             receive_overhead: receive_overhead.0,
         }

@@ -87,18 +87,20 @@ impl<I: RecordIndex, T> Records<I, T> {
             prefetch(record.wrapping_add(64 * line));
         }
     }
+}
 
-    /// Asks the system for large pages for what there is room for: large fabrics are bound by how
-    /// fast addresses are translated. Of no use below a few pages; a refusal changes nothing.
-    pub(crate) fn use_large_pages(&self) {
-        const PAGE: usize = 2 << 20;
-        let bytes = self.records.capacity() * size_of::<T>();
-        let begin = (self.records.as_ptr() as usize).next_multiple_of(4096);
-        let end = (self.records.as_ptr() as usize + bytes) & !4095;
-        if end >= begin + 2 * PAGE {
-            advise_large_pages(begin, end - begin);
-        }
+/// Room for so many records, on large pages where it takes several: large fabrics are bound by how
+/// fast addresses are translated. Before the records are there, because pages are chosen as they
+/// are first touched; a system that has no large pages changes nothing.
+pub(crate) fn room_for<T>(records: usize) -> Vec<T> {
+    const PAGE: usize = 2 << 20;
+    let room = Vec::with_capacity(records);
+    let begin = room.as_ptr() as usize;
+    let (begin, end) = (begin.next_multiple_of(4096), (begin + records * size_of::<T>()) & !4095);
+    if end >= begin + 2 * PAGE {
+        advise_large_pages(begin, end - begin);
     }
+    room
 }
 
 #[cfg(target_os = "linux")]
@@ -171,6 +173,11 @@ impl<I, T> Default for Slab<I, T> {
 }
 
 impl<I: RecordIndex + From<u32>, T> Slab<I, T> {
+    /// No records, but room for so many.
+    pub(crate) fn with_room_for(records: usize) -> Self {
+        Slab { records: room_for(records).into(), free: Vec::new() }
+    }
+
     /// Takes a record in.
     #[inline(always)]
     pub(crate) fn insert(&mut self, record: T) -> I {

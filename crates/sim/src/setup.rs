@@ -60,9 +60,8 @@ pub struct Setup<'a> {
 /// A width of the event queue's slots at which a slot of a busy fabric holds some hundred events:
 /// 524 ns for a hundred hosts, 16 ns for four thousand. The lookahead may make slots narrower.
 pub fn queue_width_log2(hosts: usize) -> u32 {
-    if let Ok(w) = std::env::var("WIDTH") { return w.parse().unwrap(); }
     let busier = (hosts / 128).max(1).ilog2();
-    19u32.saturating_sub(busier).max(13)
+    17u32.saturating_sub(busier / 2).max(14)
 }
 
 /// Where a run stands after [`Simulation::run_until`].

@@ -85,6 +85,11 @@ impl Simulation {
         self.run.messages_kept()
     }
 
+    /// Events served so far. No result: it differs with the division of a run.
+    pub fn events(&self) -> u64 {
+        self.run.events()
+    }
+
     /// Parts of the fabric that are simulated side by side.
     pub fn partitions(&self) -> usize {
         self.run.partitions()

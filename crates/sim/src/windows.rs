@@ -13,7 +13,8 @@ use crate::outcome::{
     ChannelRecord, ControlRecord, Deadlock, Ending, GroupSlice, Outcome, Recorded, Tapped, Totals,
 };
 use crate::partition::Partition;
-use crate::queue::WIDTH_LOG2_MAX;
+use crate::port::NEVER;
+use crate::queue::Queue;
 use crate::setup::Status;
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
@@ -23,8 +24,8 @@ use std::sync::{Mutex, PoisonError};
 /// Simulated time between two looks for a deadlock: a fixed grid.
 const DEADLOCK_GRID_PS: u64 = 50_000_000;
 
-/// No further slot.
-const NO_SLOT: u64 = u64::MAX;
+/// No slot is narrower than 2^this picoseconds.
+const NARROWEST_LOG2: u32 = 10;
 
 /// An instance of the simulator, whatever its types.
 pub(crate) trait Run: Send {
@@ -33,6 +34,7 @@ pub(crate) trait Run: Send {
     fn now(&self) -> u64;
     fn totals(&self) -> Totals;
     fn messages_kept(&self) -> u64;
+    fn events(&self) -> u64;
     fn partitions(&self) -> usize;
     fn threads(&self) -> usize;
     fn measure(&mut self, clock: fn() -> u64);
@@ -71,7 +73,7 @@ pub(crate) struct Windows<M: Model, const V: usize> {
 /// What the next window is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    /// This slot, up to this time.
+    /// Events from this time on and before that.
     Window(u64, u64),
     /// Nothing happens before this time, at which somebody wants to look.
     Limit(u64),
@@ -83,9 +85,19 @@ enum Next {
     Shorter,
 }
 
+/// What comes next, given a time no later than the next event, and one at which somebody wants to
+/// look.
+fn next(queue: &Queue, time: u64, limit: u64) -> Next {
+    match time {
+        NEVER => Next::Nothing,
+        time if time >= limit => Next::Limit(limit),
+        time => Next::Window(time, queue.window_end(time).min(limit)),
+    }
+}
+
 /// What threads tell each other at a barrier, by the window's parity.
 struct Notices {
-    slots: Vec<AtomicU64>,
+    times: Vec<AtomicU64>,
     shortest: Vec<AtomicU64>,
     /// CPU time of the window.
     spent: Vec<AtomicU64>,
@@ -120,34 +132,21 @@ impl<M: Model, const V: usize> Windows<M, V> {
         windows
     }
 
-    /// Makes slots as wide as is fast and, where there are several partitions, no wider than the
-    /// lookahead.
+    /// Makes slots as wide as is fast and, down to a limit, no wider than the lookahead.
     fn reshape(&mut self) {
         let shortest = self.partitions.iter().map(|part| part.net.shortest).min();
         self.shortest = shortest.unwrap_or(u32::MAX);
         let lookahead = self.partitions[0].net.links.lookahead(self.shortest);
-        let allowed = lookahead.ilog2();
-        let width = match self.partitions.len() {
-            // One partition can do without the order of homes, slowly where windows are tiny.
-            1 if allowed + 4 < self.width_log2 => self.width_log2,
-            _ => self.width_log2.min(allowed),
-        };
+        // Slots much shorter than the events are apart would cost more than windows within slots.
+        let width = self.width_log2.min(lookahead.ilog2().max(NARROWEST_LOG2));
         for partition in &mut self.partitions {
-            partition.net.queue.reshape(width.min(WIDTH_LOG2_MAX), lookahead);
+            partition.net.queue.reshape(width, lookahead);
         }
     }
 
-    /// What comes after the windows so far, given the next slot with events.
-    fn next(&self, slot: u64, floor: u64, until: u64) -> Next {
-        if slot == NO_SLOT {
-            return Next::Nothing;
-        }
-        let queue = &self.partitions[0].net.queue;
-        let limit = self.next_look.min(until + 1);
-        if queue.begin(slot).max(floor) >= limit {
-            return Next::Limit(limit);
-        }
-        Next::Window(slot, queue.begin(slot + 1).min(limit))
+    /// What comes after the windows so far, given a time no later than the next event.
+    fn next(&self, time: u64, until: u64) -> Next {
+        next(&self.partitions[0].net.queue, time, self.next_look.min(until + 1))
     }
 
     /// Windows up to `until` or until something else is to be done than serving.
@@ -160,10 +159,10 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     fn serve_alone(&mut self, until: u64, pause: &AtomicBool) -> Next {
         loop {
-            let slot = self.partitions[0].next_slot().unwrap_or(NO_SLOT);
-            let next = self.next(slot, self.partitions[0].net.floor, until);
-            let Next::Window(slot, end) = next else { return next };
-            self.partitions[0].serve(slot, end);
+            let time = self.partitions[0].next_time().unwrap_or(NEVER);
+            let next = self.next(time, until);
+            let Next::Window(time, end) = next else { return next };
+            self.partitions[0].serve(time, end);
             if self.partitions[0].net.shortest < self.shortest {
                 return Next::Shorter;
             }
@@ -180,7 +179,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
         let shares: Vec<&mut [Partition<M, V>]> = partitions.chunks_mut(per_thread).collect();
         let threads = shares.len();
         let notice = || Notices {
-            slots: (0..threads).map(|_| AtomicU64::new(NO_SLOT)).collect(),
+            times: (0..threads).map(|_| AtomicU64::new(NEVER)).collect(),
             shortest: (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect(),
             spent: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             pause: AtomicBool::new(false),
@@ -238,9 +237,8 @@ impl<M: Model, const V: usize> Windows<M, V> {
                 return Some(Status::Deadlocked);
             }
             // Until the next event nothing changes.
-            let slot = self.partitions.iter().filter_map(Partition::next_slot).min();
-            let queue = &self.partitions[0].net.queue;
-            let event = slot.map_or(limit, |slot| queue.begin(slot).max(limit));
+            let next = self.partitions.iter().filter_map(Partition::next_time).min();
+            let event = next.map_or(limit, |time| time.max(limit));
             self.next_look = (event / DEADLOCK_GRID_PS + 1) * DEADLOCK_GRID_PS;
         }
         (limit > until).then(|| {
@@ -276,7 +274,7 @@ impl Team<'_> {
     ) -> (Next, (u64, u64)) {
         let mut spent = (0, 0);
         let mut parity = 0;
-        self.tell(thread, parity, share, NO_SLOT, 0);
+        self.tell(thread, parity, share, NEVER, 0);
         loop {
             self.barrier.wait();
             self.take_in(parity, first, share);
@@ -285,12 +283,12 @@ impl Team<'_> {
             spent.0 += windows.clone().sum::<u64>();
             spent.1 += windows.max().unwrap_or(0);
             let next = self.next(notices, share);
-            let Next::Window(slot, end) = next else { return (next, spent) };
+            let Next::Window(time, end) = next else { return (next, spent) };
             let begin = self.clock.map(|clock| clock());
-            let mut sent = NO_SLOT;
+            let mut sent = NEVER;
             parity = 1 - parity;
             for (number, partition) in share.iter_mut().enumerate() {
-                partition.serve(slot, end);
+                partition.serve(time, end);
                 sent = sent.min(self.send(parity, first + number, partition));
             }
             let took = begin.zip(self.clock).map_or(0, |(begin, clock)| clock() - begin);
@@ -305,7 +303,7 @@ impl Team<'_> {
         share: &[Partition<M, V>],
     ) -> Next {
         let least = |numbers: &[AtomicU64]| {
-            numbers.iter().map(|number| number.load(Ordering::Relaxed)).min().unwrap_or(NO_SLOT)
+            numbers.iter().map(|number| number.load(Ordering::Relaxed)).min().unwrap_or(NEVER)
         };
         if least(&notices.shortest) < u64::from(self.shortest) {
             return Next::Shorter;
@@ -313,18 +311,10 @@ impl Team<'_> {
         if notices.pause.load(Ordering::Relaxed) {
             return Next::Pause;
         }
-        let slot = least(&notices.slots);
-        if slot == NO_SLOT {
-            return Next::Nothing;
-        }
-        let Partition { net, .. } = &share[0];
-        if net.queue.begin(slot).max(net.floor) >= self.limit {
-            return Next::Limit(self.limit);
-        }
-        Next::Window(slot, net.queue.begin(slot + 1).min(self.limit))
+        next(&share[0].net.queue, least(&notices.times), self.limit)
     }
 
-    /// Tells the others what this thread knows: its next slot, or that of mail it has `sent`.
+    /// Tells the others what this thread knows: its next time, or that of mail it has `sent`.
     fn tell<M: Model, const V: usize>(
         &self,
         thread: usize,
@@ -334,9 +324,9 @@ impl Team<'_> {
         took: u64,
     ) {
         let notices = &self.notices[parity];
-        let slots = share.iter().filter_map(Partition::next_slot);
-        let slot = slots.chain([sent]).min().unwrap_or(NO_SLOT);
-        notices.slots[thread].store(slot, Ordering::Relaxed);
+        let times = share.iter().filter_map(Partition::next_time);
+        let time = times.chain([sent]).min().unwrap_or(NEVER);
+        notices.times[thread].store(time, Ordering::Relaxed);
         let shortest = share.iter().map(|part| part.net.shortest).min().unwrap_or(u32::MAX);
         notices.shortest[thread].store(shortest.into(), Ordering::Relaxed);
         notices.spent[thread].store(took, Ordering::Relaxed);
@@ -345,14 +335,14 @@ impl Team<'_> {
         }
     }
 
-    /// Hands a partition's mail over. Returns the earliest slot in which any of it counts.
+    /// Hands a partition's mail over. Returns the earliest time at which any of it counts.
     fn send<M: Model, const V: usize>(
         &self,
         parity: usize,
         from: usize,
         partition: &mut Partition<M, V>,
     ) -> u64 {
-        let mut earliest = u64::MAX;
+        let mut earliest = NEVER;
         for to in 0..self.count {
             let mail = &mut partition.net.outbox[to];
             if mail.is_empty() {
@@ -362,7 +352,7 @@ impl Team<'_> {
             let mut place = lock(&self.boxes[from * self.count + to][parity]);
             std::mem::swap(&mut *place, mail);
         }
-        if earliest == u64::MAX { NO_SLOT } else { earliest >> partition.net.queue.width_log2() }
+        earliest
     }
 
     fn take_in<M: Model, const V: usize>(
@@ -430,6 +420,10 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
 
     fn messages_kept(&self) -> u64 {
         self.partitions.iter().map(|partition| partition.adapters.messages_kept()).sum()
+    }
+
+    fn events(&self) -> u64 {
+        self.partitions.iter().map(|partition| partition.events).sum()
     }
 
     fn partitions(&self) -> usize {

@@ -206,7 +206,8 @@ fn a_service_level_that_is_throttled_as_a_whole_sends_at_the_rate_of_its_ccti() 
             let rate = 1.0 / (ccti + 1) as f64;
             near(shares.iter().sum(), rate, 0.01);
             assert_eq!(shares.len(), 32);
-            shares.iter().for_each(|share| near(*share, rate / 32.0, 0.05));
+            // One packet more or less: with CCTI 31 each sends fifteen or sixteen.
+            shares.iter().for_each(|share| near(*share, rate / 32.0, 0.07));
         }
     }
     assert_eq!(throttled_together(&[0], 31, None, 9), throttled_together(&[0], 31, None, 13));

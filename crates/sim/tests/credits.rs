@@ -137,18 +137,21 @@ struct SmallThenLarge {
 
 impl RankProgram for SmallThenLarge {
     fn step(&mut self, now: Picoseconds, _: Event) -> Op {
-        let put = |bytes, group| Op::Put { dst: Rank(1), bytes, group, tracked: false };
+        // Of open-loop traffic: no CPU spaces them.
+        let offer = |bytes, group| {
+            Op::Offer { dst: Rank(1), bytes, group, next: Some(Picoseconds(0)) }
+        };
         if self.small > 0 {
             self.small -= 1;
             // 64 B on the wire.
-            return put(30, 0);
+            return offer(30, 0);
         }
         match self.large_at {
             u64::MAX => Op::Done,
             at if now.0 < at => Op::WaitUntil(Picoseconds(at)),
             _ => {
                 self.large_at = u64::MAX;
-                put(2048, 1)
+                offer(2048, 1)
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::packet::{
     FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex, TWO_SIDED,
 };
 use crate::port::PortIndex;
-use crate::records::{Records, Slab, index};
+use crate::records::{Records, Slab, index, room_for};
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
 use clearlane_workload::{Handle, Transport};
 use rustc_hash::FxHashMap;
@@ -296,7 +296,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         is_here: Arc<Vec<bool>>,
         reactors: M::Reactors,
     ) -> Self {
-        let adapters: Vec<_> = ranks.iter().map(|rank| Adapter::idle(*rank)).collect();
+        let mut adapters = room_for(ranks.len());
+        adapters.extend(ranks.iter().map(|rank| Adapter::idle(*rank)));
         let mut queue_pairs = Slab::default();
         let mut fifos = Records::default();
         if settings.queueing == AdapterQueueing::SingleFifo {
