@@ -8,6 +8,7 @@ use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
+    Division,
     Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
@@ -19,6 +20,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct RunOptions {
     /// How many runs at a time, at least 1; has no influence on any result.
     pub jobs: usize,
+    /// How each run is divided: parts of its fabric, and threads they are simulated on. Runs at a
+    /// time and threads a run multiply. No influence on any result either.
+    pub division: Division,
     /// The command line that makes the same results again, for the report.
     pub command: String,
     /// Memory that the queues per output of switches may fill, all runs together, in bytes; nothing
@@ -34,7 +38,13 @@ impl RunOptions {
     /// So many runs at a time, without a limit of memory.
     pub fn new(jobs: usize, command: impl Into<String>) -> Self {
         let command = command.into();
-        RunOptions { jobs, command, memory_bytes: None, memory_short: Arc::default() }
+        RunOptions {
+            jobs,
+            division: Division::WHOLE,
+            command,
+            memory_bytes: None,
+            memory_short: Arc::default(),
+        }
     }
 }
 
@@ -114,6 +124,10 @@ struct Shared<'a> {
     steps: AtomicU64,
     steps_all: u64,
     packet_hops: AtomicU64,
+    division: Division,
+    /// The most partitions and threads a run was divided into.
+    partitions: AtomicUsize,
+    threads: AtomicUsize,
 }
 
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
@@ -154,6 +168,9 @@ pub fn run(
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
         packet_hops: AtomicU64::new(0),
+        division: options.division,
+        partitions: AtomicUsize::new(0),
+        threads: AtomicUsize::new(0),
     };
     let finished = work(experiment, &prepared, &jobs, options.jobs, &shared);
     // One that was left out for want of memory makes the others no partial result.
@@ -167,7 +184,10 @@ pub fn run(
     let variants = named
         .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
         .collect();
-    Ok(RunResult { experiment: experiment.clone(), command: options.command.clone(), variants })
+    let partitions = shared.partitions.into_inner().max(1);
+    let division = Division { partitions, threads: shared.threads.into_inner().max(1) };
+    let (experiment, command) = (experiment.clone(), options.command.clone());
+    Ok(RunResult { experiment, command, variants, division })
 }
 
 /// By variant, the runs that were finished or interrupted. Fails with the first job that failed.
@@ -297,10 +317,13 @@ fn simulate(
     let without = if job.alone { prepared.groups_without_hot() } else { None };
     let groups = without.as_ref().unwrap_or(&prepared.groups);
     let mut setup = setup(prepared, groups, plan, job.seed);
+    setup.division = shared.division;
     let control = prepared.control.mechanisms(job.seed);
     setup.control = control.map_err(|error| LabError::variant(name, error))?;
     let simulation = Simulation::new(setup);
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
+    shared.partitions.fetch_max(simulation.partitions(), Ordering::Relaxed);
+    shared.threads.fetch_max(simulation.threads(), Ordering::Relaxed);
     let mut hops = 0;
     let mut interrupted = false;
     for step in 1..=STEPS {
@@ -396,7 +419,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         }),
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
-        division: clearlane_sim::Division::WHOLE,
+        division: Division::WHOLE,
         taps: Vec::new(),
     }
 }

@@ -148,6 +148,21 @@ pub struct GroupSlice {
     pub latency_ns: Histogram<u64>,
 }
 
+impl GroupSlice {
+    /// Nothing has happened in it.
+    pub(crate) fn empty() -> Self {
+        GroupSlice {
+            offered_wire_bytes: 0,
+            delivered_wire_bytes: 0,
+            delivered_payload_bytes: 0,
+            messages: 0,
+            latency_sum_ps: 0,
+            // Two significant digits are within the range the constructor accepts (0 to 5).
+            latency_ns: Histogram::new(2).expect("two significant digits are a valid precision"),
+        }
+    }
+}
+
 /// A flow: all messages of a group from one rank to another.
 #[derive(Clone, Debug)]
 pub struct FlowRecord {

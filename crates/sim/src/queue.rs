@@ -393,9 +393,10 @@ impl Queue {
     /// Opens the window of the events from `time` to `end`, no later than
     /// [`window_end`](Self::window_end) has it. There may be none before `time`.
     pub(crate) fn open(&mut self, time: u64, end: u64) -> Window {
-        debug_assert!(self.pending.is_empty() && self.next_time().is_none_or(|next| next >= time));
-        debug_assert!(time < end && end <= self.window_end(time));
         let slot = time >> self.width_log2;
+        let first = self.begin(slot);
+        debug_assert!(self.pending.is_empty() && self.next_time().is_none_or(|next| next >= first));
+        debug_assert!(time < end && end <= self.window_end(time));
         self.slot = slot;
         self.end = end;
         while let Some(Reverse(event)) = self.far.peek().copied() {

@@ -10,7 +10,6 @@ use clearlane_ib::Picoseconds;
 // The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
 use clearlane_ib::wire::VCRC;
 use clearlane_workload::Rank;
-use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -68,17 +67,9 @@ impl Recorder {
         let mut counters: Records<PortIndex, Counters> = vec![blank; ports].into();
         taps.iter().for_each(|port| counters[*port].is_tapped = true);
         let slices = what.slices as usize;
-        let slice = GroupSlice {
-            offered_wire_bytes: 0,
-            delivered_wire_bytes: 0,
-            delivered_payload_bytes: 0,
-            messages: 0,
-            latency_sum_ps: 0,
-            latency_ns: empty_histogram(),
-        };
         Recorder {
             what,
-            groups: vec![vec![slice; slices]; groups],
+            groups: vec![vec![GroupSlice::empty(); slices]; groups],
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
             flows_dropped: false,
@@ -130,12 +121,6 @@ impl Recorder {
         });
         self.flows.last_mut()
     }
-}
-
-/// Latencies from 1 ns to 281 s in two significant digits.
-fn empty_histogram() -> Histogram<u64> {
-    // Two significant digits are within the range the constructor accepts (0 to 5).
-    Histogram::new(2).expect("two significant digits are a valid precision")
 }
 
 /// Adds the interval [from, to) to the slices it overlaps.

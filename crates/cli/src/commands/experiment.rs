@@ -11,7 +11,7 @@ use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
-use clearlane_lab::{Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
+use clearlane_lab::{Division, Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,9 +38,17 @@ pub struct Shared {
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: Option<u32>,
-    /// Runs at a time, without influence on results [default: the machine's cores]
+    /// Runs at a time, without influence on results [default: as many as --threads leaves cores for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Threads each run is simulated on, without influence on results: for fabrics of a thousand
+    /// switches and more
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: u16,
+    /// Parts the fabric is cut into, without influence on results [default: one for each thread]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    partitions: Option<u16>,
     /// Replace the run that is in the folder
     #[arg(long)]
     pub force: bool,
@@ -145,7 +153,19 @@ fn run_watched(
     let options = shared.options(command, &guard);
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::start(&format!("running {names}"));
-    run(experiment, &options, &progress, halt).map_err(Failure::lab)
+    let result = run(experiment, &options, &progress, halt).map_err(Failure::lab)?;
+    drop(progress);
+    divided(result.division);
+    Ok(result)
+}
+
+/// Says how runs were divided, if they were.
+fn divided(Division { partitions, threads }: Division) {
+    if partitions > 1 {
+        let parts = count(partitions, "partition", "partitions");
+        let threads = count(threads, "thread", "threads");
+        terminal::remark(&format!("each run in {parts} on {threads}"));
+    }
 }
 
 /// The exit code's reason.
@@ -167,9 +187,12 @@ impl Shared {
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
     pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = self.jobs.map_or_else(cores, usize::from);
+        let threads = usize::from(self.threads);
+        let partitions = self.partitions.map_or(threads, usize::from);
+        let division = Division { partitions, threads };
+        let jobs = self.jobs.map_or_else(|| (cores() / threads).max(1), usize::from);
         let memory_bytes = memory::free_bytes();
-        RunOptions { jobs, command, memory_bytes, memory_short: guard.short() }
+        RunOptions { jobs, division, command, memory_bytes, memory_short: guard.short() }
     }
 }
 

@@ -203,7 +203,9 @@ pub fn run_sweep(
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
             let command = options.command.clone();
             let memory_short = Arc::clone(&options.memory_short);
-            let options = RunOptions { jobs: inner, command, memory_bytes, memory_short };
+            let division = options.division;
+            let options =
+                RunOptions { jobs: inner, division, command, memory_bytes, memory_short };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)
