@@ -4,13 +4,14 @@
 
 mod tidy {
     pub mod licences;
+    pub mod rooms;
     pub mod source;
     pub mod tree;
 }
 
 use std::collections::BTreeSet;
 use tidy::source::{Source, blank_rust};
-use tidy::{licences, source, tree};
+use tidy::{licences, rooms, source, tree};
 
 /// Which crates a crate may use: the map of ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -163,6 +164,11 @@ fn crates_use_only_what_lies_below() {
         }
     }
     assert_none("arrows that point upwards", &findings);
+}
+
+#[test]
+fn rooms_of_the_simulator_call_downwards_only() {
+    assert_none("imports that point upwards", &rooms::upward());
 }
 
 #[test]

@@ -44,6 +44,7 @@ mod sweep;
 mod table;
 mod text;
 
+pub use clearlane_sim::Division;
 pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
@@ -57,7 +58,6 @@ pub use report::{
 };
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
 pub use results::{Better, ControlTotals, RunFolder, exchange_folders, write_run_folder};
-pub use clearlane_sim::Division;
 pub use run::{Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table, wrap};

@@ -8,8 +8,8 @@ use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
-    Division,
-    Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation, queue_width_log2,
+    Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation,
+    queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 //! and what a folder may hold.
 
 use clearlane_lab::{
-    Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult, Status, run,
+    Division, Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult, Status, run,
     write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -111,6 +111,32 @@ fn the_same_experiment_gives_the_same_bytes_on_one_thread_and_on_three() {
         let read = |folder| fs::read(scratch.0.join(folder).join(name)).unwrap();
         assert!(!read("a").is_empty(), "{name}");
         assert!(read("a") == read("b"), "{name} differs");
+    }
+}
+
+/// A ring that deadlocks, an incast on connections, a tree with victims: files do not tell how runs
+/// were divided.
+#[test]
+fn the_same_bytes_however_a_run_is_divided() {
+    let scratch = Scratch::new("divided");
+    let experiments = [small(), shipped("ring-deadlock.toml"), shipped("incast-16.toml")];
+    for (number, experiment) in experiments.iter().enumerate() {
+        let folder = |partitions: usize, threads: usize| {
+            let division = Division { partitions, threads };
+            let options = RunOptions { division, ..RunOptions::new(2, "clearlane run x.toml") };
+            let done = run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
+            assert!(done.division.partitions <= partitions && done.division.threads <= threads);
+            let folder = scratch.0.join(format!("{number}-{partitions}-{threads}"));
+            write_run_folder(&done, &folder, false).unwrap();
+            folder
+        };
+        let whole = folder(1, 1);
+        for other in [folder(2, 2), folder(3, 1), folder(8, 2)] {
+            for name in FILES {
+                let [one, other] = [&whole, &other].map(|folder| fs::read(folder.join(name)));
+                assert!(one.unwrap() == other.unwrap(), "{name} of {}", experiment.name);
+            }
+        }
     }
 }
 

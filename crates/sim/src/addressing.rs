@@ -75,7 +75,8 @@ impl Addressing {
         match &self.levels {
             Levels::Uniform(sl) => *sl,
             Levels::BySwitch { rows, stride, table, path_sl } => {
-                let (from, to) = (rows[source as usize] as usize, rows[destination as usize] as usize);
+                let (from, to) =
+                    (rows[source as usize] as usize, rows[destination as usize] as usize);
                 match table.get(from * stride + to) {
                     Some(sl) if path == 0 => *sl,
                     _ => path_sl.level_at(from, to, path.into()).value(),

@@ -161,8 +161,8 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
             return NONE;
         };
         let record = &net.ports[output];
-        let enough = record.lane(lane).credits >= credits
-            || net.credits_at(output, lane, credits) != NEVER;
+        let enough =
+            record.lane(lane).credits >= credits || net.credits_at(output, lane, credits) != NEVER;
         if enough || record.peer == Address::NIL {
             return NONE;
         }

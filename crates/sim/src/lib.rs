@@ -4,38 +4,37 @@
 //! Entry point: [`Simulation::new`] with a [`Setup`], then [`Simulation::run_until`] as often as
 //! wanted, then [`Simulation::finish`].
 
-// From the bottom up: each module imports from those above it in this list alone
-// (crates/cli/tests/tidy.rs).
+// Which module lies above which: ARCHITECTURE.md, held by crates/cli/tests/tidy.rs.
+mod adapter;
+mod addressing;
+mod arbiter;
+mod barrier;
+mod cabling;
+mod control;
+mod deadlock;
 mod error;
+mod forward;
+mod hosts;
+mod invariants;
+mod list;
+mod mail;
+mod model;
+mod network;
+mod outcome;
+mod packet;
+mod partition;
+mod port;
 mod port_set;
 pub mod preset;
-pub mod ranges;
-mod records;
-mod list;
-mod hosts;
-mod packet;
-mod outcome;
 mod queue;
-mod port;
-mod mail;
-mod arbiter;
-mod model;
-mod recorder;
-mod network;
-mod forward;
-mod addressing;
-mod switch;
-mod control;
-mod adapter;
+pub mod ranges;
 mod ranks;
-mod cabling;
-mod partition;
-mod deadlock;
-mod invariants;
-mod barrier;
+mod recorder;
+mod records;
 mod setup;
-mod windows;
 mod simulation;
+mod switch;
+mod windows;
 
 pub use adapter::GroupSettings;
 pub use control::Mechanisms;

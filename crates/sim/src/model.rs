@@ -196,7 +196,14 @@ pub(crate) trait Reactors: Send + Sized {
     }
     /// Has a send queue, whose head is of `flow`, wait until `time`. `rank` orders queues that
     /// wait for the same.
-    fn pause(&mut self, _slot: u32, _queue: QueuePairIndex, _: FlowIndex, _: QueueRank, _time: u64) {
+    fn pause(
+        &mut self,
+        _slot: u32,
+        _queue: QueuePairIndex,
+        _: FlowIndex,
+        _: QueueRank,
+        _time: u64,
+    ) {
     }
     /// A send queue whose next packet may leave.
     fn released(&mut self, _now: u64, _slot: u32) -> Option<QueuePairIndex> {

@@ -331,8 +331,8 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         if !in_order || of.ring[2] != Return::NONE || overflow != 0 {
             self.insert_return(port, lane, entry);
         } else {
-            let place = usize::from(of.ring[0] != Return::NONE)
-                + usize::from(of.ring[1] != Return::NONE);
+            let place =
+                usize::from(of.ring[0] != Return::NONE) + usize::from(of.ring[1] != Return::NONE);
             of.ring[place] = entry;
         }
         let record = &self.ports[port];
@@ -452,7 +452,13 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
 
     /// A data packet is in the memory of a host at `at`.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, to: clearlane_workload::Rank, id: PacketIndex, at: u64, last: bool) {
+    pub(crate) fn complete(
+        &mut self,
+        to: clearlane_workload::Rank,
+        id: PacketIndex,
+        at: u64,
+        last: bool,
+    ) {
         self.totals.packets_delivered += 1;
         self.totals.messages_delivered += u64::from(last);
         self.last_effect = self.last_effect.max(at);

@@ -1,6 +1,6 @@
 //! What a simulation found out, in integers: nothing here depends on the order of events.
 
-use crate::packet::{ACK, BECN, CNP, FECN, RELIABLE, Packet};
+use crate::packet::{ACK, BECN, CNP, FECN, Packet, RELIABLE};
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;

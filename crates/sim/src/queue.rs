@@ -204,8 +204,8 @@ impl Window {
 }
 
 /// Events in the order of windows, within a window home by home and each home's in the order of
-/// time: a window is no longer than the lookahead. A home's records are then at hand, and homes come
-/// in the order they lie in memory.
+/// time: a window is no longer than the lookahead. A home's records are then at hand, and homes
+/// come in the order they lie in memory.
 pub(crate) struct Queue {
     width_log2: u32,
     /// The longest window.
@@ -571,7 +571,6 @@ impl Queue {
             Some(self.entries[EntryIndex(block.0 * BLOCK + at - 1)])
         })
     }
-
 }
 
 /// The block that stays unused, and room for so many events.
@@ -654,7 +653,10 @@ mod tests {
                 }
             }
             while let Some(Reverse(event)) = model.pop() {
-                assert_eq!(take(&mut queue, &mut window, &mut stream).map(|e| e.time), Some(event.time));
+                assert_eq!(
+                    take(&mut queue, &mut window, &mut stream).map(|e| e.time),
+                    Some(event.time)
+                );
             }
             assert_eq!(take(&mut queue, &mut window, &mut stream), None);
         }

@@ -31,6 +31,16 @@ enum Waiting {
     Ended,
 }
 
+/// What follows an operation.
+enum After {
+    /// The program is told at once and goes on.
+    Goes(Event),
+    /// It is told at this time.
+    Until(u64, Event),
+    /// It waits for something else, or for nothing more.
+    Waits(Waiting),
+}
+
 /// One rank.
 struct RankState {
     program: Box<dyn RankProgram>,
@@ -126,63 +136,71 @@ impl Ranks {
             let clock = state.clock;
             let op = state.program.step(Picoseconds(clock), event);
             state.clock += 1;
-            event = match op {
-                Op::Offer { dst, bytes, group, next } => {
-                    let post = Post {
-                        born: clock,
-                        ready: clock + self.send_overhead,
-                        destination: dst.0,
-                        bytes: bytes.max(1),
-                        group,
-                        handle: None,
-                        tag: None,
-                    };
-                    if dst.0 != adapters.rank(slot) {
-                        adapters.post(net, slot, port, post);
-                    }
-                    match next {
-                        None => return self.end(slot),
-                        Some(next) if next.0 > clock + 1 => {
-                            return self.step_at(net, slot, port, next.0, Event::Elapsed);
-                        }
-                        Some(_) => Event::Elapsed,
-                    }
+            match self.perform(adapters, net, slot, port, clock, op) {
+                After::Goes(answer) => event = answer,
+                After::Until(time, answer) => return self.step_at(net, slot, port, time, answer),
+                After::Waits(waiting) => {
+                    self.ranks[LocalRank(slot)].waiting = waiting;
+                    return;
                 }
-                Op::Put { dst, bytes, group, tracked } => {
-                    self.post(adapters, net, slot, port, clock, (dst.0, bytes, group), tracked, None)
-                }
-                Op::Send { dst, bytes, tag, group, tracked } => {
-                    let to = (dst.0, bytes, group);
-                    self.post(adapters, net, slot, port, clock, to, tracked, Some(tag))
-                }
-                Op::Recv { src, tag } => Event::Posted(self.receive(slot, src.0, tag)),
-                Op::Wait(handle) => match self.completed(slot, handle) {
-                    None => {
-                        self.ranks[LocalRank(slot)].waiting = Waiting::Operation(handle);
-                        return;
-                    }
-                    Some(time) if time > clock => {
-                        return self.step_at(net, slot, port, time, Event::Completed(handle));
-                    }
-                    Some(_) => Event::Completed(handle),
-                },
-                Op::Compute(span) => {
-                    let until = clock + span.0.max(1);
-                    return self.step_at(net, slot, port, until, Event::Elapsed);
-                }
-                Op::WaitUntil(time) if time.0 > clock => {
-                    return self.step_at(net, slot, port, time.0, Event::Elapsed);
-                }
-                Op::WaitUntil(_) => Event::Elapsed,
-                Op::Done => return self.end(slot),
-            };
+            }
         }
         let clock = self.ranks[LocalRank(slot)].clock;
         self.step_at(net, slot, port, clock, event);
     }
 
-    fn end(&mut self, slot: u32) {
-        self.ranks[LocalRank(slot)].waiting = Waiting::Ended;
+    /// Does an operation that a program has asked for at `clock`.
+    #[inline(always)]
+    fn perform<M: Model, const V: usize>(
+        &mut self,
+        adapters: &mut Adapters<M, V>,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        clock: u64,
+        op: Op,
+    ) -> After {
+        let mut post = Post {
+            born: clock,
+            ready: clock + self.send_overhead,
+            destination: 0,
+            bytes: 1,
+            group: 0,
+            handle: None,
+            tag: None,
+        };
+        match op {
+            Op::Offer { dst, bytes, group, next } => {
+                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
+                if dst.0 != adapters.rank(slot) {
+                    adapters.post(net, slot, port, post);
+                }
+                match next {
+                    None => After::Waits(Waiting::Ended),
+                    Some(next) if next.0 > clock + 1 => After::Until(next.0, Event::Elapsed),
+                    Some(_) => After::Goes(Event::Elapsed),
+                }
+            }
+            Op::Put { dst, bytes, group, tracked } => {
+                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
+                After::Goes(self.post(adapters, net, slot, port, post, tracked))
+            }
+            Op::Send { dst, bytes, tag, group, tracked } => {
+                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
+                post.tag = Some(tag);
+                After::Goes(self.post(adapters, net, slot, port, post, tracked))
+            }
+            Op::Recv { src, tag } => After::Goes(Event::Posted(self.receive(slot, src.0, tag))),
+            Op::Wait(handle) => match self.completed(slot, handle) {
+                None => After::Waits(Waiting::Operation(handle)),
+                Some(time) if time > clock => After::Until(time, Event::Completed(handle)),
+                Some(_) => After::Goes(Event::Completed(handle)),
+            },
+            Op::Compute(span) => After::Until(clock + span.0.max(1), Event::Elapsed),
+            Op::WaitUntil(time) if time.0 > clock => After::Until(time.0, Event::Elapsed),
+            Op::WaitUntil(_) => After::Goes(Event::Elapsed),
+            Op::Done => After::Waits(Waiting::Ended),
+        }
     }
 
     /// Has the program stepped at `time` with `event`.
@@ -199,37 +217,33 @@ impl Ranks {
         net.schedule(time, port, Kind::Step, 0, 0);
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// A program posts a message.
     fn post<M: Model, const V: usize>(
         &mut self,
         adapters: &mut Adapters<M, V>,
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        born: u64,
-        (destination, bytes, group): (u32, u64, u16),
+        post: Post,
         tracked: bool,
-        tag: Option<u32>,
     ) -> Event {
         let state = &mut self.ranks[LocalRank(slot)];
         let handle = state.handle();
         // The CPU is busy for the overhead, and the message ready after it.
-        let ready = born + self.send_overhead;
-        state.clock = state.clock.max(ready);
+        state.clock = state.clock.max(post.ready);
+        let post = Post { handle: tracked.then_some(handle), ..post };
         let rank = adapters.rank(slot);
-        let tracked = tracked.then_some(handle);
-        if destination == rank {
-            // By memory: it never enters the fabric.
-            if let Some(tag) = tag {
-                self.arrived(net, slot, port, rank, tag);
-            }
-            if let Some(handle) = tracked {
-                self.finished(net, slot, port, handle, 0);
-            }
+        if post.destination != rank {
+            adapters.post(net, slot, port, post);
             return Event::Posted(handle);
         }
-        let bytes = bytes.max(1);
-        adapters.post(net, slot, port, Post { born, ready, destination, bytes, group, handle: tracked, tag });
+        // By memory: it never enters the fabric.
+        if let Some(tag) = post.tag {
+            self.arrived(net, slot, port, rank, tag);
+        }
+        if let Some(handle) = post.handle {
+            self.finished(net, slot, port, handle, 0);
+        }
         Event::Posted(handle)
     }
 
@@ -310,7 +324,7 @@ impl Ranks {
         let state = &mut self.ranks[LocalRank(slot)];
         if state.waiting == Waiting::Operation(handle) {
             state.takes_received(handle);
-            let time = now + cost;
+            let time = now.max(state.clock) + cost;
             self.step_at(net, slot, port, time, Event::Completed(handle));
         } else {
             state.matching().done.push((handle, now));

@@ -128,7 +128,7 @@ impl Simulation {
 
 /// An instance: how switches forward (`F`) and queue (`VOQ`), who watches (`O`), markers and
 /// reactors (`K`, `R`), the width of port sets (`B`).
-struct Instance<F, O, K, R, B, const VOQ: bool>(PhantomData<fn(F, O, K, R, B)>);
+struct Instance<F, O, K, R, B, const VOQ: bool>(PhantomData<(F, O, K, R, B)>);
 
 impl<F, O, K, R, B, const VOQ: bool> Model for Instance<F, O, K, R, B, VOQ>
 where
@@ -311,7 +311,10 @@ impl<'a, F: Forwarder> Builder<'a, F> {
     fn build<M: Model<Forwarder = F>, const V: usize>(
         mut self,
         observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
-        control: impl Fn(&mut dyn Iterator<Item = Option<MarkedPort>>, &[u32]) -> (M::Markers, M::Reactors),
+        control: impl Fn(
+            &mut dyn Iterator<Item = Option<MarkedPort>>,
+            &[u32],
+        ) -> (M::Markers, M::Reactors),
     ) -> Box<dyn Run> {
         let count = self.cabling.partitions.len();
         let partitions = (0..count).map(|part| self.partition::<M, V>(part, &observer, &control));
@@ -324,7 +327,10 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         &mut self,
         part: usize,
         observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
-        control: impl Fn(&mut dyn Iterator<Item = Option<MarkedPort>>, &[u32]) -> (M::Markers, M::Reactors),
+        control: impl Fn(
+            &mut dyn Iterator<Item = Option<MarkedPort>>,
+            &[u32],
+        ) -> (M::Markers, M::Reactors),
     ) -> Partition<M, V> {
         let (fabric, parameters) = (self.setup.fabric, &self.setup.parameters);
         let parts = self.cabling.parts::<M::Ports, V>(fabric, &self.hosts, parameters, part);

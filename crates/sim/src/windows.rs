@@ -297,11 +297,7 @@ impl Team<'_> {
     }
 
     /// What all threads do next: each comes to the same answer.
-    fn next<M: Model, const V: usize>(
-        &self,
-        notices: &Notices,
-        share: &[Partition<M, V>],
-    ) -> Next {
+    fn next<M: Model, const V: usize>(&self, notices: &Notices, share: &[Partition<M, V>]) -> Next {
         let least = |numbers: &[AtomicU64]| {
             numbers.iter().map(|number| number.load(Ordering::Relaxed)).min().unwrap_or(NEVER)
         };

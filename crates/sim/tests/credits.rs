@@ -138,9 +138,8 @@ struct SmallThenLarge {
 impl RankProgram for SmallThenLarge {
     fn step(&mut self, now: Picoseconds, _: Event) -> Op {
         // Of open-loop traffic: no CPU spaces them.
-        let offer = |bytes, group| {
-            Op::Offer { dst: Rank(1), bytes, group, next: Some(Picoseconds(0)) }
-        };
+        let offer =
+            |bytes, group| Op::Offer { dst: Rank(1), bytes, group, next: Some(Picoseconds(0)) };
         if self.small > 0 {
             self.small -= 1;
             // 64 B on the wire.

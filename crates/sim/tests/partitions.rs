@@ -103,7 +103,13 @@ fn case(seed: u64) -> Case {
         Ways::Rule => pick(s, &["torus:4x4", "torus:3x3x2", "mesh:4x3", "torus:4,hosts=3"]),
         _ => pick(
             s,
-            &["chain:3x2", "leaf-spine:leaves=4,hosts=4,spines=2", "mesh:3x3", "ring:6x2", "star:5"],
+            &[
+                "chain:3x2",
+                "leaf-spine:leaves=4,hosts=4,spines=2",
+                "mesh:3x3",
+                "ring:6x2",
+                "star:5",
+            ],
         ),
     };
     Case {
@@ -135,7 +141,9 @@ fn subnet(case: &Case, fabric: &Fabric) -> Option<Subnet> {
         Ways::Multipath => {
             let lmc = Lmc::new(2).unwrap();
             let options = RouteOptions { lanes: 8, lmc, ..RouteOptions::default() };
-            engines::route("multipath", fabric, &options).ok().or_else(|| Some(tables(fabric, 1, false)))
+            engines::route("multipath", fabric, &options)
+                .ok()
+                .or_else(|| Some(tables(fabric, 1, false)))
         }
     }
 }

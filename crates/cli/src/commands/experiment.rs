@@ -11,7 +11,9 @@ use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
-use clearlane_lab::{Division, Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
+use clearlane_lab::{
+    Division, Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub struct Shared {
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: Option<u32>,
-    /// Runs at a time, without influence on results [default: as many as --threads leaves cores for]
+    /// Runs at a time, without influence on results [default: the machine's cores over --threads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Threads each run is simulated on, without influence on results: for fabrics of a thousand

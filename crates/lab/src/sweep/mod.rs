@@ -204,8 +204,7 @@ pub fn run_sweep(
             let command = options.command.clone();
             let memory_short = Arc::clone(&options.memory_short);
             let division = options.division;
-            let options =
-                RunOptions { jobs: inner, division, command, memory_bytes, memory_short };
+            let options = RunOptions { jobs: inner, division, command, memory_bytes, memory_short };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)

@@ -210,7 +210,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         post: &Post,
         sl: u8,
     ) {
-        let message = Message { lane: self.lane_of(sl), ..self.message(post, sl, crate::packet::FlowIndex::NIL) };
+        let message = Message {
+            lane: self.lane_of(sl),
+            ..self.message(post, sl, crate::packet::FlowIndex::NIL)
+        };
         let adapter = &mut self.adapters[SlotIndex(slot)];
         let psn = adapter.next_psn;
         adapter.next_psn = psn.wrapping_add(1);
@@ -347,12 +350,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// The next packet of a message.
-    fn packetize(
-        &mut self,
-        net: &mut NetworkOf<M, V>,
-        slot: u32,
-        id: MessageIndex,
-    ) -> Packet {
+    fn packetize(&mut self, net: &mut NetworkOf<M, V>, slot: u32, id: MessageIndex) -> Packet {
         let message = &mut self.messages[id];
         let left = message.post.bytes - message.sent;
         let payload = left.min(u64::from(self.settings.mtu));
@@ -396,8 +394,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let reliable = pair != QueuePairIndex::NIL;
         let bytes = payload as u32 + self.settings.header(reliable);
         let source = self.rank(slot);
-        let receiver =
-            if reliable { self.queue_pairs[pair].receiver } else { ReceiverIndex::NIL };
+        let receiver = if reliable { self.queue_pairs[pair].receiver } else { ReceiverIndex::NIL };
         let flags = last | two_sided(message.post.tag) | if reliable { RELIABLE } else { 0 };
         Packet {
             next: PacketIndex::NIL,

@@ -11,9 +11,7 @@ use crate::addressing::Addressing;
 use crate::list::{Linked, List};
 use crate::model::{FlowKey, Forwarder, Model, Observer, Plan, QueueRank, Reactors};
 use crate::network::NetworkOf;
-use crate::packet::{
-    FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex, TWO_SIDED,
-};
+use crate::packet::{FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex, TWO_SIDED};
 use crate::port::PortIndex;
 use crate::records::{Records, Slab, index, room_for};
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
@@ -351,7 +349,13 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// Takes a message from the program in a slot.
     #[inline(always)]
-    pub(crate) fn post(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, post: Post) {
+    pub(crate) fn post(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        post: Post,
+    ) {
         net.totals.messages_posted += 1;
         let settings = self.settings.groups[usize::from(post.group)];
         let rank = self.rank(slot);

@@ -122,3 +122,41 @@ impl Markers for OutputMarkers {
         marked
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Mechanisms;
+    use clearlane_congestion::{Parameter, Value, Values, mechanisms};
+
+    /// Two mechanisms that each mark one packet in two: together they mark one in two, not three in
+    /// four, because both see the same draw.
+    #[test]
+    fn two_mechanisms_mark_no_more_than_one_where_they_would_mark_the_same() {
+        let entry = mechanisms::by_name("iba-cc").expect("it is registered");
+        let named = |name: &str| -> &'static Parameter {
+            let found = entry.parameters.iter().find(|parameter| parameter.name == name);
+            found.expect("iba-cc has it")
+        };
+        let marked = |both: bool| {
+            let mut values = Values::default();
+            for (name, value) in [("marking_rate", 1), ("packet_size", 0), ("threshold", 15)] {
+                values.set(named(name), Value::Integer(value)).expect("in range");
+            }
+            let built = || (entry.build)(&values).expect("it is built");
+            let which = both.then(built);
+            let mechanisms = Mechanisms { when: Some(built()), which, seed: 1 }.into();
+            let parameters = (crate::preset::ALL[0].parameters)();
+            let port = MarkedPort { node: 1, port: 1, faces_adapter: true };
+            let ports = [Some(port)].into_iter();
+            let mut markers = OutputMarkers::new(&mechanisms, ports, 1, &parameters);
+            let output = PortIndex(0);
+            (0..400).for_each(|_| markers.on_queued(0, output, 0, 2000));
+            // The queue stays above every threshold.
+            (0..200).filter(|now| markers.on_departed(*now, output, 0, 2000, true)).count()
+        };
+        let (one, both) = (marked(false), marked(true));
+        assert!((80..120).contains(&one), "{one} of 200");
+        assert_eq!(both, one);
+    }
+}

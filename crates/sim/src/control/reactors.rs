@@ -251,11 +251,7 @@ impl AdapterReactors {
 
 /// A mechanism that returns stripes which are not the message, or paths there are not, is a fault
 /// of this program, and would read tables where there are none.
-fn check_stripes(
-    parts: &[clearlane_congestion::Stripe],
-    bytes: u64,
-    paths: u8,
-) -> Vec<StripePlan> {
+fn check_stripes(parts: &[clearlane_congestion::Stripe], bytes: u64, paths: u8) -> Vec<StripePlan> {
     let sum: u64 = parts.iter().map(|part| part.bytes.0).sum();
     assert!(!parts.is_empty() && sum == bytes, "stripes of {sum} B for a message of {bytes} B");
     let checked = |part: &clearlane_congestion::Stripe| {

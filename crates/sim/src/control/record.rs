@@ -22,7 +22,14 @@ impl Record {
     /// An empty one of so many slices, whose flows take `bytes_max` at most.
     pub(crate) fn new(slice: u64, slices: u32, bytes_max: u64) -> Self {
         let slices = slices as usize;
-        Record { slice, slices, bytes_left: bytes_max, bytes_max, flows: Vec::new(), dropped: false }
+        Record {
+            slice,
+            slices,
+            bytes_left: bytes_max,
+            bytes_max,
+            flows: Vec::new(),
+            dropped: false,
+        }
     }
 
     /// How many slices have ended by `now`.

@@ -35,15 +35,15 @@ impl<M: Model> Switches<M> {
         lane: u8,
         id: PacketIndex,
     ) -> Route {
-        let (packet, local, switch) = (&net.packets[id], net.place(port) as u8, self.numbered(net.home()));
+        let (packet, local, switch) =
+            (&net.packets[id], net.place(port) as u8, self.numbered(net.home()));
         let choices = self.forwarder.choices(switch, packet);
         if choices.is_empty() {
             return self.forwarder.route(switch, local, lane, packet);
         }
         let (before, after) = choices.split_at(usize::from(local) % choices.len());
-        let with_lane = |output: &u8| {
-            (*output, self.forwarder.lane(switch, local, lane, *output, packet))
-        };
+        let with_lane =
+            |output: &u8| (*output, self.forwarder.lane(switch, local, lane, *output, packet));
         let load = |route: &Route| self.load(net, net.port(route.0.into()), route.1);
         // The first of equals wins; there is at least one.
         after.iter().chain(before).map(with_lane).min_by_key(load).unwrap_or_default()

@@ -11,8 +11,8 @@ use crate::queue::Address;
 use crate::records::Records;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use voq::VoqIndex;
 pub(crate) use voq::Voq;
+use voq::VoqIndex;
 
 mod adaptive;
 mod voq;

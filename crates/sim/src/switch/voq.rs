@@ -2,12 +2,12 @@
 //! only behind packets for the same output (Tamir and Frazier, ISCA 1988). The buffer they share is
 //! read for several outputs at once; its credits are those of the lane.
 
+use super::{Candidate, Switches};
 use crate::model::Model;
 use crate::network::NetworkOf;
 use crate::packet::{PacketIndex, Route};
 use crate::port::{NEVER, PortIndex};
 use crate::records::index;
-use super::{Candidate, Switches};
 
 index!(
     /// A virtual output queue, by (port, lane, output).
@@ -30,13 +30,19 @@ pub(crate) struct Voq {
 }
 
 impl Voq {
-    pub(crate) const EMPTY: Voq = Voq { ready: 0, head: PacketIndex::NIL, tail: PacketIndex::NIL, need: 0, lane: 0 };
+    pub(crate) const EMPTY: Voq =
+        Voq { ready: 0, head: PacketIndex::NIL, tail: PacketIndex::NIL, need: 0, lane: 0 };
 }
 
 impl<M: Model> Switches<M> {
     /// Index of the queue of (input, lane) for an output.
     #[inline(always)]
-    pub(crate) fn voq<const V: usize>(&self, input: PortIndex, lane: usize, output: u8) -> VoqIndex {
+    pub(crate) fn voq<const V: usize>(
+        &self,
+        input: PortIndex,
+        lane: usize,
+        output: u8,
+    ) -> VoqIndex {
         VoqIndex((input.0 * V as u32 + lane as u32) * self.radix + u32::from(output))
     }
 

@@ -1,0 +1,113 @@
+//! The arrows between the modules of the simulator.
+
+use super::source::{self, blank_rust};
+use std::collections::BTreeMap;
+
+/// The modules of `crates/sim` from the bottom up, a folder being one: ARCHITECTURE.md, "Inside the
+/// simulator". Each may import from those before it.
+const ORDER: &[&str] = &[
+    "error",
+    "port_set",
+    "preset",
+    "ranges",
+    "records",
+    "list",
+    "hosts",
+    "packet",
+    "outcome",
+    "queue",
+    "port",
+    "mail",
+    "arbiter",
+    "model",
+    "recorder",
+    "network",
+    "forward",
+    "addressing",
+    "switch",
+    "control",
+    "adapter",
+    "ranks",
+    "cabling",
+    "partition",
+    "deadlock",
+    "invariants",
+    "barrier",
+    "setup",
+    "windows",
+    "simulation",
+];
+
+const FOLDER: &str = "crates/sim/src/";
+
+/// Every import that points upwards, and every module that the order does not know.
+pub fn upward() -> Vec<String> {
+    let sources = source::all();
+    let modules = sources.iter().filter_map(|s| s.path.strip_prefix(FOLDER).map(|p| (p, &s.text)));
+    let modules: Vec<_> = modules.collect();
+    let exports = exports(modules.iter().find(|(path, _)| *path == "lib.rs").map_or("", |m| m.1));
+    let mut findings = Vec::new();
+    for (path, text) in modules.iter().filter(|(path, _)| *path != "lib.rs") {
+        let name = path.split('/').next().unwrap_or(path).trim_end_matches(".rs");
+        let Some(own) = ORDER.iter().position(|known| *known == name) else {
+            findings.push(format!("{FOLDER}{path}: {name} is not in the order of modules"));
+            continue;
+        };
+        let code = blank_rust(text);
+        for word in imported(source::before_tests(&code)) {
+            let module = exports.get(&word).unwrap_or(&word);
+            match ORDER.iter().position(|known| known == module) {
+                Some(other) if other <= own => {}
+                _ => findings.push(format!("{FOLDER}{path}: imports {word} of {module}")),
+            }
+        }
+    }
+    findings
+}
+
+/// What the crate's root exports, and from which module.
+fn exports(text: &str) -> BTreeMap<String, String> {
+    let mut exports = BTreeMap::new();
+    for statement in text.split(';') {
+        let Some((_, path)) = statement.split_once("pub use ") else { continue };
+        let Some((module, names)) = path.split_once("::") else { continue };
+        for name in words(names) {
+            exports.insert(name, module.trim().to_owned());
+        }
+    }
+    exports
+}
+
+/// The first words behind `crate::`, those of a list one by one.
+fn imported(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let list = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        match list {
+            Some((names, _)) => {
+                let firsts = names.split(',').filter_map(|name| words(name).into_iter().next());
+                found.extend(firsts);
+            }
+            None => {
+                found.extend(words(rest.split(['\n', ';']).next().unwrap_or("")).into_iter().next())
+            }
+        }
+    }
+    found
+}
+
+fn words(text: &str) -> Vec<String> {
+    let part = |c: char| !(c.is_alphanumeric() || c == '_');
+    text.split(part).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn imports_are_found() {
+    let code =
+        "use crate::port::Port;\nuse crate::{Hosts, model::Model};\nlet a = crate::queue::x();";
+    assert_eq!(imported(code), ["port", "Hosts", "model", "queue"]);
+    let exports = exports("mod a;\npub use adapter::GroupSettings;\npub use a::{\n B, C,\n};");
+    assert_eq!(exports.get("C").map(String::as_str), Some("a"));
+    assert_eq!(exports.get("GroupSettings").map(String::as_str), Some("adapter"));
+}

@@ -1,0 +1,60 @@
+//! Taps: packets at chosen ports one by one, in an order that does not tell how a run was divided.
+
+mod support;
+
+use clearlane_ib::Picoseconds;
+use clearlane_sim::{
+    Division, Forwarding, Hosts, PacketKind, Recording, Setup, Simulation, Tapped, preset,
+};
+use clearlane_workload::{Rank, RankProgram, Transport};
+use support::{build, group, idle, one_message, tables};
+
+/// Three packets from rank 0 to rank 7 by way of other switches, tapped at both adapters.
+fn tapped(division: Division) -> Vec<Tapped> {
+    let fabric = build("chain:4x2");
+    let hosts = Hosts::of(&fabric);
+    let (first, last) = (hosts.end(Rank(0)), hosts.end(Rank(7)));
+    let program = |rank| -> Box<dyn RankProgram> {
+        if rank == 0 { one_message(7, 3 * 2048, 0) } else { idle() }
+    };
+    let setup = Setup {
+        fabric: &fabric,
+        forwarding: Forwarding::Tables(&tables(&fabric, 1, false)),
+        parameters: (preset::by_name("qdr").unwrap().parameters)(),
+        groups: vec![group(Transport::Rc)],
+        programs: (0..8).map(program).collect(),
+        control: None,
+        recording: Some(Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 }),
+        queue_width_log2: 13,
+        division,
+        taps: vec![first, last],
+    };
+    let mut simulation = Simulation::new(setup).unwrap();
+    simulation.run_until(Picoseconds(1_000_000_000));
+    let all = simulation.take_tapped();
+    assert!(simulation.take_tapped().is_empty());
+    simulation.finish();
+    all
+}
+
+#[test]
+fn what_passes_a_tapped_port_is_handed_out_in_the_order_of_time() {
+    let all = tapped(Division::WHOLE);
+    assert!(all.is_sorted_by_key(|it| it.time));
+    let count =
+        |granted, kind| all.iter().filter(|it| it.granted == granted && it.kind == kind).count();
+    // Each end sends and receives: three data packets one way, an ACK for each the other way.
+    let [data, acks] = [PacketKind::RcData, PacketKind::Ack];
+    assert_eq!([count(true, data), count(false, data)], [3, 3]);
+    assert_eq!([count(true, acks), count(false, acks)], [3, 3]);
+    let sent: Vec<u32> =
+        all.iter().filter(|it| it.granted && it.kind == data).map(|it| it.psn).collect();
+    assert_eq!(sent, [0, 1, 2]);
+    let one = all.iter().find(|it| it.kind == data).unwrap();
+    assert_eq!((one.bytes, one.payload, one.vl), (2074, 2048, 0));
+    let ack = all.iter().find(|it| it.kind == acks).unwrap();
+    assert_eq!((ack.slid, ack.dlid, ack.payload), (one.dlid, one.slid, 0));
+    for partitions in [2, 4] {
+        assert_eq!(all, tapped(Division { partitions, threads: 2 }));
+    }
+}
