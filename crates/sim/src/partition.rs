@@ -87,9 +87,13 @@ impl<M: Model, const V: usize> Partition<M, V> {
             (0..FETCH_THEN).for_each(|places| self.fetch_then(&window, places));
         }
         let mut instant = self.net.queue.peek(&window);
+        let (mut number, mut home) = (self.net.home(), self.net.enter(self.net.home(), 0));
         while instant != Instant::END {
-            let (home, now) = self.net.queue.home_and_time(instant);
-            let home = self.net.enter(home, now);
+            let (at, now) = self.net.queue.home_and_time(instant);
+            if at != number {
+                (number, home) = (at, self.net.enter(at, now));
+            }
+            self.net.now = now;
             loop {
                 if FETCHES {
                     self.fetch_first(&window, FETCH_FIRST);
@@ -115,7 +119,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     #[inline(always)]
     fn apply(&mut self, home: Home, entry: Entry) {
         let net = &mut self.net;
-        let port = net.port(entry.place());
+        let port = net.port(entry.address().place());
         match entry.kind() {
             Kind::Arrive => {
                 let id = PacketIndex(entry.packet());
@@ -130,12 +134,12 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 }
             }
             Kind::Deliver => {
-                let slot = slot_at(home, entry.place());
+                let slot = slot_at(home, entry.address().place());
                 self.adapters.deliver(&mut self.net, slot, port, PacketIndex(entry.packet()));
                 self.tell();
             }
             Kind::Step => {
-                let slot = slot_at(home, entry.place());
+                let slot = slot_at(home, entry.address().place());
                 self.ranks.step(&mut self.adapters, &mut self.net, slot, port);
                 self.tell();
             }

@@ -68,36 +68,30 @@ pub(crate) struct Event {
 
 const HOME_BITS: u32 = 23;
 const PLACE_BITS: u32 = 9;
-const OFFSET_BITS: u32 = 26;
-/// Place, kind and lane.
-const LOW_BITS: u32 = PLACE_BITS + 2 + 4;
-const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
-const HOME_AT: u32 = OFFSET_BITS + LOW_BITS;
+/// Kind and lane.
+const WHAT_BITS: u32 = 6;
 
-/// The widest slot.
+/// The widest slot: home, time since the slot's beginning, kind and lane fit in one word.
 pub(crate) const WIDTH_LOG2_MAX: u32 = 24;
+const _: () = assert!(HOME_BITS + WIDTH_LOG2_MAX + WHAT_BITS < 64);
 
-/// An event of a known slot: home, time since the slot's beginning, place, kind and lane in one
-/// word that sorts.
+/// An event of a known slot: in one word that sorts home, time since the slot's beginning, kind and
+/// lane; in the other what it happens to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     order: u64,
+    address: Address,
     packet: u32,
 }
 
 impl Entry {
     /// Ends a window, so that looking at the next event needs no test for the end.
-    const END: Entry = Entry { order: u64::MAX, packet: 0 };
+    const END: Entry = Entry { order: u64::MAX, address: Address::NIL, packet: 0 };
 
     /// Where it happens.
     #[inline(always)]
     pub(crate) const fn address(self) -> Address {
-        Address((self.order >> HOME_AT) as u32 * Address::PLACES + self.place())
-    }
-
-    #[inline(always)]
-    pub(crate) const fn place(self) -> u32 {
-        (self.order >> 6) as u32 & (Address::PLACES - 1)
+        self.address
     }
 
     #[inline(always)]
@@ -127,7 +121,7 @@ pub(crate) struct Instant(u64);
 
 impl Instant {
     /// After the last one of a window.
-    pub(crate) const END: Instant = Instant(u64::MAX >> LOW_BITS);
+    pub(crate) const END: Instant = Instant(u64::MAX >> WHAT_BITS);
 }
 
 const SLOTS: u64 = 8192;
@@ -137,7 +131,7 @@ const BLOCK: u32 = 16;
 /// How far ahead of the event being served others may be looked at.
 pub(crate) const AHEAD: usize = 20;
 /// Up to so many events are put in order one by one.
-const FEW: usize = 8;
+const FEW: u32 = 8;
 /// Events under way per home that there is room for before blocks have to move.
 const EVENTS_PER_HOME: usize = 8;
 
@@ -208,6 +202,7 @@ impl Window {
 /// come in the order they lie in memory.
 pub(crate) struct Queue {
     width_log2: u32,
+    offset_mask: u64,
     /// The longest window.
     lookahead: u64,
     /// Bits that tell homes apart.
@@ -235,8 +230,9 @@ pub(crate) struct Queue {
     free: BlockIndex,
     /// Beyond the last slot.
     far: BinaryHeap<Reverse<Event>>,
-    /// While a window is put in order.
-    scratch: Vec<Entry>,
+    /// While a window is opened: events of its slot that are not of it.
+    later: Vec<Entry>,
+    /// While it is put in order.
     counts: Records<BucketIndex, u32>,
 }
 
@@ -247,6 +243,7 @@ impl Queue {
         assert!(width_log2 <= WIDTH_LOG2_MAX, "slots of 2^{width_log2} ps");
         Queue {
             width_log2,
+            offset_mask: (1 << width_log2) - 1,
             lookahead,
             home_log2: homes.max(1).next_power_of_two().ilog2(),
             slot: 0,
@@ -260,38 +257,37 @@ impl Queue {
             before: vec![BlockIndex::NIL].into(),
             free: BlockIndex::NIL,
             far: BinaryHeap::new(),
-            scratch: Vec::new(),
+            later: Vec::new(),
             counts: Records::default(),
         }
     }
 
     #[inline(always)]
-    fn order(&self, event: &Event) -> u64 {
-        let Address(address) = event.address;
-        let home = u64::from(address & !(Address::PLACES - 1)) << (HOME_AT - PLACE_BITS);
-        let offset = event.time & ((1 << self.width_log2) - 1);
-        let what = (event.kind as u32) << 4 | u32::from(event.lane);
-        let low = (address & (Address::PLACES - 1)) << 6 | what;
-        home | offset << LOW_BITS | u64::from(low)
+    fn entry(&self, event: &Event) -> Entry {
+        let what = (event.kind as u64) << 4 | u64::from(event.lane);
+        let offset = event.time & self.offset_mask;
+        let home = u64::from(event.address.home());
+        let order = (home << self.width_log2 | offset) << WHAT_BITS | what;
+        Entry { order, address: event.address, packet: event.packet }
     }
 
     /// The time of an entry since its slot's beginning.
     #[inline(always)]
-    const fn offset(order: u64) -> u64 {
-        order >> LOW_BITS & OFFSET
+    const fn offset(&self, order: u64) -> u64 {
+        order >> WHAT_BITS & self.offset_mask
     }
 
     /// Home and time of an instant of the window being served.
     #[inline(always)]
     pub(crate) fn home_and_time(&self, instant: Instant) -> (u32, u64) {
-        let home = (instant.0 >> OFFSET_BITS) as u32;
-        (home, self.begin(self.slot) + (instant.0 & OFFSET))
+        let home = (instant.0 >> self.width_log2) as u32;
+        (home, self.begin(self.slot) + (instant.0 & self.offset_mask))
     }
 
     /// Adds an event, which must not lie before the window being served.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event) {
-        let entry = Entry { order: self.order(&event), packet: event.packet };
+        let entry = self.entry(&event);
         let slot = event.time >> self.width_log2;
         if event.time < self.end {
             self.push_pending(entry);
@@ -340,7 +336,7 @@ impl Queue {
     /// The home and time of the next event of a window, `Instant::END` after its last.
     #[inline(always)]
     pub(crate) fn peek(&self, window: &Window) -> Instant {
-        Instant(window.entries[window.next].order.min(self.pending_next) >> LOW_BITS)
+        Instant(window.entries[window.next].order.min(self.pending_next) >> WHAT_BITS)
     }
 
     /// Takes out the next event of a window, which must not be at its end.
@@ -375,7 +371,7 @@ impl Queue {
             return begin;
         }
         let entries = self.entries_in(self.slots[(slot % SLOTS) as usize]);
-        let first = entries.map(|entry| Self::offset(entry.order)).min();
+        let first = entries.map(|entry| self.offset(entry.order)).min();
         self.begin(slot) + first.unwrap_or(0)
     }
 
@@ -405,11 +401,14 @@ impl Queue {
                 break;
             }
             self.far.pop();
-            let entry = Entry { order: self.order(&event), packet: event.packet };
+            let entry = self.entry(&event);
             self.push_near((at % SLOTS) as usize, entry);
         }
-        self.take_slot((slot % SLOTS) as usize, end - self.begin(slot));
-        self.put_in_order()
+        let at = (slot % SLOTS) as usize;
+        if end < self.begin(slot + 1) {
+            self.leave_later(at, end - first);
+        }
+        self.put_in_order(at)
     }
 
     /// Takes back a window all of whose events are served.
@@ -418,84 +417,87 @@ impl Queue {
         self.spare = window;
     }
 
-    /// Makes the first events of a slot, those before `end`, the ones to be put in order.
-    fn take_slot(&mut self, at: usize, end: u64) {
-        let (mut block, mut filled) = std::mem::replace(&mut self.slots[at], NONE).newest();
+    /// Makes the events of a slot that lie `end` after its beginning or later those of a slot of
+    /// their own, for now.
+    fn leave_later(&mut self, at: usize, end: u64) {
+        let all: Vec<Entry> = self.entries_in(self.slots[at]).collect();
+        self.free_blocks(at);
+        let (now, later) = all.into_iter().partition::<Vec<_>, _>(|e| self.offset(e.order) < end);
+        now.into_iter().for_each(|entry| self.push_near(at, entry));
+        self.later = later;
+    }
+
+    /// The blocks of a slot hold nothing any more.
+    fn free_blocks(&mut self, at: usize) {
+        let (mut block, _) = std::mem::replace(&mut self.slots[at], NONE).newest();
         self.occupied[at / 64] &= !(1 << (at % 64));
-        self.scratch.clear();
         while block != BlockIndex::NIL {
-            let first = (block.0 * BLOCK) as usize;
-            self.scratch.extend_from_slice(self.entries.slice(first..first + filled as usize));
-            filled = BLOCK;
             let before = std::mem::replace(&mut self.before[block], self.free);
             self.free = block;
             block = before;
         }
-        if end < 1 << self.width_log2 {
-            self.leave_later(at, end);
+    }
+
+    /// Calls `take` with every entry of a slot.
+    #[inline(always)]
+    fn each_in(&self, slot: Slot, mut take: impl FnMut(Entry)) {
+        let (mut block, mut filled) = slot.newest();
+        while block != BlockIndex::NIL {
+            let first = block.0 * BLOCK;
+            (first..first + filled).for_each(|at| take(self.entries[EntryIndex(at)]));
+            (block, filled) = (self.before[block], BLOCK);
         }
     }
 
-    /// Puts the events taken from a slot that do not lie before `end` back.
-    fn leave_later(&mut self, at: usize, end: u64) {
-        let mut taken = std::mem::take(&mut self.scratch);
-        taken.retain(|entry| {
-            let now = Self::offset(entry.order) < end;
-            if !now {
-                self.push_near(at, *entry);
-            }
-            now
-        });
-        self.scratch = taken;
-    }
-
-    /// Sorts the events taken from a slot: first by shares of home and time about as many as
-    /// events, then one by one.
-    fn put_in_order(&mut self) -> Window {
-        let events = self.scratch.len();
+    /// Takes the events out of a slot and sorts them: first by shares of home and time about as
+    /// many as events, then one by one.
+    fn put_in_order(&mut self, at: usize) -> Window {
+        let slot = self.slots[at];
+        let mut events = 0;
+        let (mut block, mut filled) = slot.newest();
+        while block != BlockIndex::NIL {
+            events += filled;
+            (block, filled) = (self.before[block], BLOCK);
+        }
         let mut served = std::mem::take(&mut self.spare).entries.into_vec();
         served.clear();
         if events <= FEW {
-            served.extend_from_slice(&self.scratch);
+            self.each_in(slot, |entry| served.push(entry));
+            served.resize(events as usize + AHEAD, Entry::END);
         } else {
-            served = self.scatter(served);
+            served.resize(events as usize + AHEAD, Entry::END);
+            served = self.scatter(slot, events, served);
+        }
+        self.free_blocks(at);
+        for entry in std::mem::take(&mut self.later) {
+            self.push_near(at, entry);
         }
         let mut served: Records<ServedIndex, Entry> = served.into();
-        insert_in_order(&mut served, events as u32);
-        let mut served = served.into_vec();
-        served.resize(events + AHEAD, Entry::END);
-        Window { entries: served.into(), next: ServedIndex(0) }
+        insert_in_order(&mut served, events);
+        Window { entries: served, next: ServedIndex(0) }
     }
 
-    /// Copies events to about where they belong.
-    fn scatter(&mut self, mut served: Vec<Entry>) -> Vec<Entry> {
-        let events = self.scratch.len();
-        let bits = self.home_log2 + self.width_log2;
+    /// Copies the events of a slot to about where they belong.
+    fn scatter(&mut self, slot: Slot, events: u32, served: Vec<Entry>) -> Vec<Entry> {
+        let bits = WHAT_BITS + self.home_log2 + self.width_log2;
         let buckets_log2 = events.next_power_of_two().ilog2().min(bits);
         let shift = bits - buckets_log2;
-        let width = self.width_log2;
-        let bucket = |order: u64| {
-            let dense = order >> HOME_AT << width | Self::offset(order);
-            BucketIndex((dense >> shift) as u32)
-        };
+        let bucket = |order: u64| BucketIndex((order >> shift) as u32);
         let mut counts = std::mem::take(&mut self.counts).into_vec();
         counts.clear();
         counts.resize(1 << buckets_log2, 0);
         let mut counts: Records<BucketIndex, u32> = counts.into();
-        for entry in &self.scratch {
-            counts[bucket(entry.order)] += 1;
-        }
+        self.each_in(slot, |entry| counts[bucket(entry.order)] += 1);
         let mut first = 0;
         for number in 0..1 << buckets_log2 {
             first += std::mem::replace(&mut counts[BucketIndex(number)], first);
         }
-        served.resize(events + AHEAD, Entry::END);
         let mut placed: Records<ServedIndex, Entry> = served.into();
-        for entry in &self.scratch {
+        self.each_in(slot, |entry| {
             let next = &mut counts[bucket(entry.order)];
-            placed[ServedIndex(*next)] = *entry;
+            placed[ServedIndex(*next)] = entry;
             *next += 1;
-        }
+        });
         self.counts = counts;
         placed.into_vec()
     }
@@ -549,7 +551,7 @@ impl Queue {
 
     fn event(&self, slot: u64, entry: Entry) -> Event {
         Event {
-            time: self.begin(slot) + Self::offset(entry.order),
+            time: self.begin(slot) + self.offset(entry.order),
             address: entry.address(),
             kind: entry.kind(),
             lane: entry.lane(),

@@ -6,7 +6,7 @@
 //! tests are, do.
 
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut, Range};
+use std::ops::{Index, IndexMut};
 
 /// The number of a record.
 pub(crate) trait RecordIndex: Copy {
@@ -74,10 +74,6 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records
     }
 
-    /// The records at these places.
-    pub(crate) fn slice(&self, places: Range<usize>) -> &[T] {
-        &self.records[places]
-    }
 
     /// Asks the processor to fetch the first `LINES` cache lines of a record. Any number will do.
     #[inline(always)]
