@@ -74,7 +74,6 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records
     }
 
-
     /// Asks the processor to fetch the first `LINES` cache lines of a record. Any number will do.
     #[inline(always)]
     pub(crate) fn prefetch<const LINES: usize>(&self, index: I) {
