@@ -157,17 +157,17 @@ fn run_watched(
     let progress = Progress::start(&format!("running {names}"));
     let result = run(experiment, &options, &progress, halt).map_err(Failure::lab)?;
     drop(progress);
-    divided(result.division);
+    if options.division != Division::WHOLE {
+        divided(result.division);
+    }
     Ok(result)
 }
 
-/// Says how runs were divided, if they were.
+/// Says how runs were divided: a fabric may have fewer switches than parts were asked for.
 fn divided(Division { partitions, threads }: Division) {
-    if partitions > 1 {
-        let parts = count(partitions, "partition", "partitions");
-        let threads = count(threads, "thread", "threads");
-        terminal::remark(&format!("each run in {parts} on {threads}"));
-    }
+    let parts = count(partitions, "partition", "partitions");
+    let threads = count(threads, "thread", "threads");
+    terminal::remark(&format!("each run in {parts} on {threads}"));
 }
 
 /// The exit code's reason.
