@@ -321,19 +321,19 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let port = self.port_at(to);
         let entry = Return::new(time, credits);
         let in_order = self.links.in_order;
-        let record = &mut self.ports[port];
-        let overflow = record.overflow;
-        let of = record.lane_mut(lane);
-        // The port's own time is not known here; that of all homes is.
-        if of.ring[2] != Return::NONE && of.ring[0].due() <= self.floor {
-            of.credits += take_first(&mut of.ring);
-        }
-        if !in_order || of.ring[2] != Return::NONE || overflow != 0 {
-            self.insert_return(port, lane, entry);
+        let (floor, record) = (self.floor, &mut self.ports[port]);
+        let in_order = in_order && record.overflow == 0;
+        let ring = &mut record.lane_mut(lane).ring;
+        if in_order && ring[2] == Return::NONE {
+            let place = usize::from(ring[0] != Return::NONE) + usize::from(ring[1] != Return::NONE);
+            ring[place] = entry;
+        } else if in_order && ring[0].due() <= floor {
+            // The port's own time is not known here; that of all homes is.
+            let [first, second, third] = *ring;
+            *ring = [second, third, entry];
+            record.lane_mut(lane).credits += first.credits();
         } else {
-            let place =
-                usize::from(of.ring[0] != Return::NONE) + usize::from(of.ring[1] != Return::NONE);
-            of.ring[place] = entry;
+            self.insert_return(port, lane, entry);
         }
         let record = &self.ports[port];
         if record.waiting >> lane & 1 == 1 {
@@ -346,10 +346,8 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// time, because packets leave one buffer side by side: it is put in order.
     #[inline(never)]
     fn insert_return(&mut self, port: PortIndex, lane: u8, mut entry: Return) {
-        if self.ports[port].overflow >> lane & 1 == 1 {
-            // What waits beyond the ring comes before it has room again.
-            self.refill(port, lane, self.floor);
-        }
+        // What waits beyond the ring comes before it has room again.
+        self.settle(port, lane, self.floor);
         for place in &mut self.ports[port].lane_mut(lane).ring {
             if entry < *place {
                 std::mem::swap(place, &mut entry);
@@ -363,11 +361,17 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         list.insert(list.partition_point(|known| *known <= entry), entry);
     }
 
-    /// Moves returns from the overflow list into the ring, the oldest first; those due by `now`
-    /// become credits.
+    /// Returns that are due by `now` become credits, and what waits beyond the ring moves up.
     #[inline(never)]
-    fn refill(&mut self, port: PortIndex, lane: u8, now: u64) {
+    fn settle(&mut self, port: PortIndex, lane: u8, now: u64) {
         let record = &mut self.ports[port];
+        let of = record.lane_mut(lane);
+        while of.ring[0].due() <= now {
+            of.credits += take_first(&mut of.ring);
+        }
+        if record.overflow >> lane & 1 == 0 {
+            return;
+        }
         let Some(list) = self.overflow.get_mut(&(port, lane)) else { return };
         while let Some(entry) = list.front().copied() {
             let of = record.lane_mut(lane);
@@ -381,22 +385,15 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         record.overflow &= !(1 << lane);
     }
 
-    /// Takes in the returned credits that have arrived at a port of the home being served, and
-    /// says whether they suffice.
+    /// Whether the credits of a lane suffice at a port of the home being served. Those that have
+    /// arrived are taken in when they are needed.
     #[inline(always)]
     pub(crate) fn has_credits(&mut self, port: PortIndex, lane: u8, need: u16) -> bool {
-        let now = self.now;
-        let record = &mut self.ports[port];
-        let overflow = record.overflow >> lane & 1 == 1;
-        let of = record.lane_mut(lane);
-        while of.ring[0].due() <= now {
-            of.credits += take_first(&mut of.ring);
+        if self.ports[port].lane(lane).credits >= need {
+            return true;
         }
-        if overflow {
-            self.refill(port, lane, now);
-            return self.ports[port].lane(lane).credits >= need;
-        }
-        of.credits >= need
+        self.settle(port, lane, self.now);
+        self.ports[port].lane(lane).credits >= need
     }
 
     /// Credits a lane has at this instant.

@@ -13,9 +13,9 @@ use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::queue::{AHEAD, Entry, Instant, Kind, Window};
+use crate::queue::{AHEAD, Entry, Instant, Kind};
 use crate::ranks::Ranks;
-use crate::switch::Switches;
+use crate::switch::{Exit, Switches};
 
 /// Port records in bytes up to which fetching ahead gains nothing: half a second-level cache.
 const FITS_IN_CACHE: usize = 1 << 20;
@@ -70,23 +70,21 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let queue = &mut self.net.queue;
         self.net.floor = time;
         if queue.next_time().is_some_and(|next| next < end) {
-            let window = queue.open(time, end);
-            self.events += window.len() as u64;
-            let window = match self.fetches_ahead {
-                true => self.serve_window::<true>(window),
-                false => self.serve_window::<false>(window),
-            };
-            self.net.queue.close(window);
+            self.events += u64::from(queue.open(time, end));
+            match self.fetches_ahead {
+                true => self.serve_window::<true>(),
+                false => self.serve_window::<false>(),
+            }
         }
         self.net.floor = end;
     }
 
-    fn serve_window<const FETCHES: bool>(&mut self, mut window: Window) -> Window {
+    fn serve_window<const FETCHES: bool>(&mut self) {
         if FETCHES {
-            (0..FETCH_FIRST).for_each(|places| self.fetch_first(&window, places));
-            (0..FETCH_THEN).for_each(|places| self.fetch_then(&window, places));
+            (0..FETCH_FIRST).for_each(|places| self.fetch_first(places));
+            (0..FETCH_THEN).for_each(|places| self.fetch_then(places));
         }
-        let mut instant = self.net.queue.peek(&window);
+        let mut instant = self.net.queue.peek();
         let (mut number, mut home) = (self.net.home(), self.net.enter(self.net.home(), 0));
         while instant != Instant::END {
             let (at, now) = self.net.queue.home_and_time(instant);
@@ -94,36 +92,40 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 (number, home) = (at, self.net.enter(at, now));
             }
             self.net.now = now;
+            let mut alone = true;
             loop {
                 if FETCHES {
-                    self.fetch_first(&window, FETCH_FIRST);
-                    self.fetch_then(&window, FETCH_THEN);
+                    self.fetch_first(FETCH_FIRST);
+                    self.fetch_then(FETCH_THEN);
                 }
-                let entry = self.net.queue.pop(&mut window);
-                self.apply(home, entry);
-                if self.net.queue.peek(&window) != instant {
+                let entry = self.net.queue.pop();
+                let ends = self.net.queue.peek() != instant;
+                self.apply(home, entry, alone && ends);
+                if ends {
                     break;
                 }
+                alone = false;
             }
             self.arbitrate_all(home);
             while M::Forwarder::ADAPTIVE && !self.switches.undecided.is_empty() {
                 // Heads that grants of this instant have brought up.
                 self.arbitrate_all(home);
             }
-            instant = self.net.queue.peek(&window);
+            instant = self.net.queue.peek();
         }
-        window
     }
 
-    /// Phase 1 of one event.
+    /// Phase 1 of one event, which may be `alone` at its instant.
     #[inline(always)]
-    fn apply(&mut self, home: Home, entry: Entry) {
+    fn apply(&mut self, home: Home, entry: Entry, alone: bool) {
         let net = &mut self.net;
         let port = net.port(entry.address().place());
         match entry.kind() {
             Kind::Arrive => {
                 let id = PacketIndex(entry.packet());
-                self.switches.arrive(net, port, entry.lane(), id);
+                if let Some(exit) = self.switches.arrive(net, port, entry.lane(), id, alone) {
+                    self.exit(home, &exit);
+                }
             }
             Kind::Wake => {
                 let record = &mut net.ports[port];
@@ -181,21 +183,26 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 self.adapters.inject(&mut self.net, slot_at(home, place), port);
                 self.tell();
             } else if let Some(exit) = self.switches.arbitrate(&mut self.net, port) {
-                let host = self.net.ports[exit.port].peer;
-                let slot = slot_at(home, host.place());
-                let host = self.net.port(host.place());
-                self.adapters.receive(&mut self.net, slot, host, &exit);
+                self.exit(home, &exit);
             }
         }
         self.net.dirty.clear();
+    }
+
+    /// A packet leaves a switch for a host.
+    #[inline(always)]
+    fn exit(&mut self, home: Home, exit: &Exit) {
+        let place = self.net.ports[exit.port].peer.place();
+        let host = self.net.port(place);
+        self.adapters.receive(&mut self.net, slot_at(home, place), host, exit);
     }
 
     /// Has the processor fetch what an event to come will touch: large fabrics are bound by the
     /// latency of memory, not by instructions. In two stages, because which output an arrival
     /// wants is known only once its port and packet have been read.
     #[inline(always)]
-    fn fetch_first(&self, window: &Window, places: usize) {
-        let Some(entry) = window.ahead(places) else { return };
+    fn fetch_first(&self, places: usize) {
+        let Some(entry) = self.net.queue.ahead(places) else { return };
         let address = entry.address();
         self.net.ports.prefetch::<2>(self.net.port_at(address));
         match entry.kind() {
@@ -212,8 +219,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     }
 
     #[inline(always)]
-    fn fetch_then(&mut self, window: &Window, places: usize) {
-        let Some(entry) = window.ahead(places) else { return };
+    fn fetch_then(&mut self, places: usize) {
+        let Some(entry) = self.net.queue.ahead(places) else { return };
         let address = entry.address();
         let first = self.net.homes[HomeIndex(address.home())].first;
         let record = &self.net.ports[first.plus(address.place())];

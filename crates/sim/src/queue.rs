@@ -169,34 +169,6 @@ impl Slot {
     }
 }
 
-/// The events of a window, in the order they are served in.
-pub(crate) struct Window {
-    /// `AHEAD` times `END` after the last.
-    entries: Records<ServedIndex, Entry>,
-    next: ServedIndex,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Window { entries: Records::default(), next: ServedIndex(0) }
-    }
-}
-
-impl Window {
-    /// The event so many places on, among those known when the window was opened.
-    #[inline(always)]
-    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
-        debug_assert!(places < AHEAD);
-        let entry = self.entries[ServedIndex(self.next.0 + places as u32)];
-        (entry != Entry::END).then_some(entry)
-    }
-
-    /// How many events were known when it was opened.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len() - AHEAD
-    }
-}
-
 /// Events in the order of windows, within a window home by home and each home's in the order of
 /// time: a window is no longer than the lookahead. A home's records are then at hand, and homes
 /// come in the order they lie in memory.
@@ -211,12 +183,12 @@ pub(crate) struct Queue {
     slot: u64,
     /// When the window being served ends: at the end of its slot, or before.
     end: u64,
-    /// The window before, for its memory.
-    spare: Window,
-    /// Events of the window that have come up while it is served, the last one first.
-    pending: Vec<Entry>,
-    /// Order of the next of them, `u64::MAX` if there is none.
-    pending_next: u64,
+    /// When the slot being served begins.
+    begin: u64,
+    /// The events of the window being served in their order, from `next` on; `AHEAD` times `END`
+    /// after the last. Before `next` there is room for what comes up in the window itself.
+    served: Records<ServedIndex, Entry>,
+    next: ServedIndex,
     /// Later slots by number modulo `SLOTS`.
     slots: Box<[Slot; SLOTS as usize]>,
     occupied: [u64; WORDS],
@@ -248,9 +220,9 @@ impl Queue {
             home_log2: homes.max(1).next_power_of_two().ilog2(),
             slot: 0,
             end: 0,
-            spare: Window::default(),
-            pending: Vec::new(),
-            pending_next: u64::MAX,
+            begin: 0,
+            served: vec![Entry::END; AHEAD].into(),
+            next: ServedIndex(0),
             slots: Box::new([NONE; SLOTS as usize]),
             occupied: [0; WORDS],
             entries: first_block(homes as usize * EVENTS_PER_HOME).into(),
@@ -281,21 +253,50 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn home_and_time(&self, instant: Instant) -> (u32, u64) {
         let home = (instant.0 >> self.width_log2) as u32;
-        (home, self.begin(self.slot) + (instant.0 & self.offset_mask))
+        (home, self.begin + (instant.0 & self.offset_mask))
     }
 
     /// Adds an event, which must not lie before the window being served.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event) {
-        let entry = self.entry(&event);
         let slot = event.time >> self.width_log2;
+        // One comparison for what is neither of the slot being served nor beyond the last.
+        if slot.wrapping_sub(self.slot + 1) < SLOTS - 1 {
+            let entry = self.entry(&event);
+            self.push_near((slot % SLOTS) as usize, entry);
+        } else {
+            self.push_elsewhere(event, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn push_elsewhere(&mut self, event: Event, slot: u64) {
         if event.time < self.end {
-            self.push_pending(entry);
-        } else if slot.wrapping_sub(self.slot) < SLOTS {
+            let entry = self.entry(&event);
+            self.push_now(entry);
+        } else if slot == self.slot {
+            let entry = self.entry(&event);
             self.push_near((slot % SLOTS) as usize, entry);
         } else {
             self.far.push(Reverse(event));
         }
+    }
+
+    /// Adds an event to the window being served. It is of the home being served, so it is soon in
+    /// its place.
+    fn push_now(&mut self, entry: Entry) {
+        if self.next.0 == 0 {
+            let more = std::mem::take(&mut self.served).into_vec();
+            self.served = [vec![Entry::END; AHEAD], more].concat().into();
+            self.next.0 = AHEAD as u32;
+        }
+        self.next.0 -= 1;
+        let mut at = self.next.0;
+        while self.served[ServedIndex(at + 1)].order < entry.order {
+            self.served[ServedIndex(at)] = self.served[ServedIndex(at + 1)];
+            at += 1;
+        }
+        self.served[ServedIndex(at)] = entry;
     }
 
     #[inline(always)]
@@ -325,36 +326,27 @@ impl Queue {
         self.occupied[at / 64] |= 1 << (at % 64);
     }
 
-    /// Adds an event to the window being served.
-    #[inline(never)]
-    fn push_pending(&mut self, entry: Entry) {
-        let later = self.pending.partition_point(|known| known.order > entry.order);
-        self.pending.insert(later, entry);
-        self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
-    }
-
-    /// The home and time of the next event of a window, `Instant::END` after its last.
+    /// The home and time of the next event of the window being served, `Instant::END` after its
+    /// last.
     #[inline(always)]
-    pub(crate) fn peek(&self, window: &Window) -> Instant {
-        Instant(window.entries[window.next].order.min(self.pending_next) >> WHAT_BITS)
+    pub(crate) fn peek(&self) -> Instant {
+        Instant(self.served[self.next].order >> WHAT_BITS)
     }
 
-    /// Takes out the next event of a window, which must not be at its end.
+    /// Takes out the next event of the window being served, which must not be at its end.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, window: &mut Window) -> Entry {
-        let next = window.entries[window.next];
-        if self.pending_next < next.order {
-            return self.pop_pending(next);
-        }
-        window.next.0 += 1;
-        next
+    pub(crate) fn pop(&mut self) -> Entry {
+        let entry = self.served[self.next];
+        self.next.0 += 1;
+        entry
     }
 
-    #[inline(never)]
-    fn pop_pending(&mut self, next: Entry) -> Entry {
-        let taken = self.pending.pop().unwrap_or(next);
-        self.pending_next = self.pending.last().map_or(u64::MAX, |next| next.order);
-        taken
+    /// The event so many places on in the window being served.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
+        debug_assert!(places < AHEAD);
+        let entry = self.served[ServedIndex(self.next.0 + places as u32)];
+        (entry.order != Entry::END.order).then_some(entry)
     }
 
     /// A time no later than the next event, and no earlier than its slot begins; nothing if there
@@ -387,14 +379,15 @@ impl Queue {
     }
 
     /// Opens the window of the events from `time` to `end`, no later than
-    /// [`window_end`](Self::window_end) has it. There may be none before `time`.
-    pub(crate) fn open(&mut self, time: u64, end: u64) -> Window {
+    /// [`window_end`](Self::window_end) has it, once all of the window before are served. There may
+    /// be none before `time`. Returns how many events it has.
+    pub(crate) fn open(&mut self, time: u64, end: u64) -> u32 {
         let slot = time >> self.width_log2;
         let first = self.begin(slot);
-        debug_assert!(self.pending.is_empty() && self.next_time().is_none_or(|next| next >= first));
+        debug_assert!(self.peek() == Instant::END);
+        debug_assert!(self.next_time().is_none_or(|next| next >= first));
         debug_assert!(time < end && end <= self.window_end(time));
-        self.slot = slot;
-        self.end = end;
+        (self.slot, self.begin, self.end) = (slot, first, end);
         while let Some(Reverse(event)) = self.far.peek().copied() {
             let at = event.time >> self.width_log2;
             if at >= slot + SLOTS {
@@ -409,12 +402,6 @@ impl Queue {
             self.leave_later(at, end - first);
         }
         self.put_in_order(at)
-    }
-
-    /// Takes back a window all of whose events are served.
-    pub(crate) fn close(&mut self, window: Window) {
-        debug_assert!(self.peek(&window) == Instant::END);
-        self.spare = window;
     }
 
     /// Makes the events of a slot that lie `end` after its beginning or later those of a slot of
@@ -438,47 +425,50 @@ impl Queue {
         }
     }
 
-    /// Calls `take` with every entry of a slot.
+    /// Calls `take` with the entries of a slot, block by block.
     #[inline(always)]
-    fn each_in(&self, slot: Slot, mut take: impl FnMut(Entry)) {
+    fn each_block(&self, slot: Slot, mut take: impl FnMut(&[Entry])) {
         let (mut block, mut filled) = slot.newest();
         while block != BlockIndex::NIL {
-            let first = block.0 * BLOCK;
-            (first..first + filled).for_each(|at| take(self.entries[EntryIndex(at)]));
+            take(self.entries.run(EntryIndex(block.0 * BLOCK), filled));
             (block, filled) = (self.before[block], BLOCK);
         }
     }
 
     /// Takes the events out of a slot and sorts them: first by shares of home and time about as
-    /// many as events, then one by one.
-    fn put_in_order(&mut self, at: usize) -> Window {
+    /// many as events, then one by one. Returns how many they are.
+    fn put_in_order(&mut self, at: usize) -> u32 {
         let slot = self.slots[at];
         let mut events = 0;
-        let (mut block, mut filled) = slot.newest();
-        while block != BlockIndex::NIL {
-            events += filled;
-            (block, filled) = (self.before[block], BLOCK);
+        self.each_block(slot, |block| events += block.len() as u32);
+        let mut served = std::mem::take(&mut self.served);
+        let needed = events as usize + AHEAD;
+        if served.len() < needed {
+            served.resize(needed, Entry::END);
         }
-        let mut served = std::mem::take(&mut self.spare).entries.into_vec();
-        served.clear();
         if events <= FEW {
-            self.each_in(slot, |entry| served.push(entry));
-            served.resize(events as usize + AHEAD, Entry::END);
+            let mut to = 0;
+            self.each_block(slot, |block| {
+                for entry in block {
+                    served[ServedIndex(to)] = *entry;
+                    to += 1;
+                }
+            });
         } else {
-            served.resize(events as usize + AHEAD, Entry::END);
-            served = self.scatter(slot, events, served);
+            self.scatter(slot, events, &mut served);
         }
+        (events..needed as u32).for_each(|at| served[ServedIndex(at)] = Entry::END);
+        insert_in_order(&mut served, events);
+        (self.served, self.next) = (served, ServedIndex(0));
         self.free_blocks(at);
         for entry in std::mem::take(&mut self.later) {
             self.push_near(at, entry);
         }
-        let mut served: Records<ServedIndex, Entry> = served.into();
-        insert_in_order(&mut served, events);
-        Window { entries: served, next: ServedIndex(0) }
+        events
     }
 
     /// Copies the events of a slot to about where they belong.
-    fn scatter(&mut self, slot: Slot, events: u32, served: Vec<Entry>) -> Vec<Entry> {
+    fn scatter(&mut self, slot: Slot, events: u32, served: &mut Records<ServedIndex, Entry>) {
         let bits = WHAT_BITS + self.home_log2 + self.width_log2;
         let buckets_log2 = events.next_power_of_two().ilog2().min(bits);
         let shift = bits - buckets_log2;
@@ -487,19 +477,21 @@ impl Queue {
         counts.clear();
         counts.resize(1 << buckets_log2, 0);
         let mut counts: Records<BucketIndex, u32> = counts.into();
-        self.each_in(slot, |entry| counts[bucket(entry.order)] += 1);
+        self.each_block(slot, |block| {
+            block.iter().for_each(|entry| counts[bucket(entry.order)] += 1);
+        });
         let mut first = 0;
-        for number in 0..1 << buckets_log2 {
-            first += std::mem::replace(&mut counts[BucketIndex(number)], first);
+        for count in counts.iter_mut() {
+            first += std::mem::replace(count, first);
         }
-        let mut placed: Records<ServedIndex, Entry> = served.into();
-        self.each_in(slot, |entry| {
-            let next = &mut counts[bucket(entry.order)];
-            placed[ServedIndex(*next)] = entry;
-            *next += 1;
+        self.each_block(slot, |block| {
+            for entry in block {
+                let next = &mut counts[bucket(entry.order)];
+                served[ServedIndex(*next)] = *entry;
+                *next += 1;
+            }
         });
         self.counts = counts;
-        placed.into_vec()
     }
 
     /// The number of the next slot with events among those near, that being served included.
@@ -524,7 +516,7 @@ impl Queue {
 
     /// Gives slots another width, or homes another lookahead, between two windows.
     pub(crate) fn reshape(&mut self, width_log2: u32, lookahead: u64) {
-        debug_assert!(self.pending.is_empty());
+        debug_assert!(self.peek() == Instant::END);
         self.lookahead = lookahead;
         if width_log2 == self.width_log2 {
             return;
@@ -532,6 +524,7 @@ impl Queue {
         let events: Vec<Event> = self.remaining().collect();
         let mut other = Queue::new(width_log2, 1 << self.home_log2, lookahead);
         other.slot = self.end >> width_log2;
+        other.begin = other.slot << width_log2;
         other.end = self.end;
         events.into_iter().for_each(|event| other.push(event));
         *self = other;
@@ -584,17 +577,27 @@ fn first_block(events: usize) -> Vec<Entry> {
 
 /// Insertion sort of the first `events`: they are where they belong but for a few places.
 fn insert_in_order(entries: &mut Records<ServedIndex, Entry>, events: u32) {
-    for at in 1..events {
-        let entry = entries[ServedIndex(at)];
-        let mut to = at;
-        while to > 0 && entries[ServedIndex(to - 1)].order > entry.order {
-            entries[ServedIndex(to)] = entries[ServedIndex(to - 1)];
-            to -= 1;
-        }
-        if to < at {
-            entries[ServedIndex(to)] = entry;
+    let mut before = 0;
+    for at in 0..events {
+        let order = entries[ServedIndex(at)].order;
+        if order < before {
+            insert_back(entries, at);
+        } else {
+            before = order;
         }
     }
+}
+
+/// Moves an entry to where it belongs among those before it.
+#[inline(always)]
+fn insert_back(entries: &mut Records<ServedIndex, Entry>, at: u32) {
+    let entry = entries[ServedIndex(at)];
+    let mut to = at;
+    while to > 0 && entries[ServedIndex(to - 1)].order > entry.order {
+        entries[ServedIndex(to)] = entries[ServedIndex(to - 1)];
+        to -= 1;
+    }
+    entries[ServedIndex(to)] = entry;
 }
 
 #[cfg(test)]
@@ -603,22 +606,17 @@ mod tests {
     use clearlane_ib::random::Stream;
 
     /// Takes the next event; windows end at `limit`s that come at random.
-    fn take(queue: &mut Queue, window: &mut Window, stream: &mut Stream) -> Option<Event> {
-        while queue.peek(window) == Instant::END {
+    fn take(queue: &mut Queue, stream: &mut Stream) -> Option<Event> {
+        while queue.peek() == Instant::END {
             let time = queue.next_time()?;
             let long = queue.window_end(time);
             let short = time + 1 + stream.below(long - time);
             let end = if stream.below(3) == 0 { short } else { long };
-            queue.close(std::mem::replace(window, empty()));
-            *window = queue.open(time, end);
+            queue.open(time, end);
         }
         let slot = queue.slot;
-        let entry = queue.pop(window);
+        let entry = queue.pop();
         Some(queue.event(slot, entry))
-    }
-
-    fn empty() -> Window {
-        Window { entries: vec![Entry::END; AHEAD].into(), next: ServedIndex(0) }
     }
 
     /// Random pushes, at or after the last event taken, in any width, against a sorted list.
@@ -627,7 +625,6 @@ mod tests {
         for width in [0, 6, 9, 13, 20, 24] {
             // Almost without lookahead: no order but that of time will do.
             let mut queue = Queue::new(width, 1000, 1);
-            let mut window = empty();
             let mut model = BinaryHeap::new();
             let mut stream = Stream::new(3, "queue", u64::from(width));
             let mut now = 0;
@@ -639,14 +636,14 @@ mod tests {
                 queue.push(event);
                 model.push(Reverse(event));
                 if stream.below(5) < 2 {
-                    let next = take(&mut queue, &mut window, &mut stream).unwrap();
+                    let next = take(&mut queue, &mut stream).unwrap();
                     now = next.time;
                     let Reverse(expected) = model.pop().unwrap();
                     assert_eq!(next.time, expected.time);
                 }
                 if number % 5000 == 4999 {
-                    while queue.peek(&window) != Instant::END {
-                        now = take(&mut queue, &mut window, &mut stream).unwrap().time;
+                    while queue.peek() != Instant::END {
+                        now = take(&mut queue, &mut stream).unwrap().time;
                         model.pop();
                     }
                     queue.reshape((width + number / 5000) % 24, 1);
@@ -656,11 +653,11 @@ mod tests {
             }
             while let Some(Reverse(event)) = model.pop() {
                 assert_eq!(
-                    take(&mut queue, &mut window, &mut stream).map(|e| e.time),
+                    take(&mut queue, &mut stream).map(|e| e.time),
                     Some(event.time)
                 );
             }
-            assert_eq!(take(&mut queue, &mut window, &mut stream), None);
+            assert_eq!(take(&mut queue, &mut stream), None);
         }
     }
 
@@ -677,10 +674,10 @@ mod tests {
             }
             let mut served = Vec::new();
             while let Some(time) = queue.next_time() {
-                let mut window = queue.open(time, queue.window_end(time));
+                queue.open(time, queue.window_end(time));
                 let slot = queue.slot;
-                while queue.peek(&window) != Instant::END {
-                    let entry = queue.pop(&mut window);
+                while queue.peek() != Instant::END {
+                    let entry = queue.pop();
                     let event = queue.event(slot, entry);
                     served.push((slot, event.address.home(), event.time));
                 }

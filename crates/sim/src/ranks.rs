@@ -162,7 +162,6 @@ impl Ranks {
     ) -> After {
         let mut post = Post {
             born: clock,
-            ready: clock + self.send_overhead,
             destination: 0,
             bytes: 1,
             group: 0,
@@ -230,7 +229,7 @@ impl Ranks {
         let state = &mut self.ranks[LocalRank(slot)];
         let handle = state.handle();
         // The CPU is busy for the overhead, and the message ready after it.
-        state.clock = state.clock.max(post.ready);
+        state.clock = state.clock.max(post.born + self.send_overhead);
         let post = Post { handle: tracked.then_some(handle), ..post };
         let rank = adapters.rank(slot);
         if post.destination != rank {

@@ -63,6 +63,24 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records.iter()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.records.iter_mut()
+    }
+
+    /// So many records from `first` on: one check for all of them.
+    #[inline(always)]
+    pub(crate) fn run(&self, first: I, records: u32) -> &[T] {
+        &self.records[first.place()..first.place() + records as usize]
+    }
+
+    /// As many records as that, those that are new like `record`.
+    pub(crate) fn resize(&mut self, records: usize, record: T)
+    where
+        T: Clone,
+    {
+        self.records.resize(records, record);
+    }
+
     /// Adds a record; its place is the number it gets.
     pub(crate) fn push(&mut self, record: T) -> usize {
         self.records.push(record);

@@ -292,6 +292,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             outstanding: parameters.outstanding,
             ack_coalescing: parameters.ack_coalescing,
             queueing: parameters.queueing,
+            send_overhead: parameters.send_overhead.0,
         };
         let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
         Builder {
@@ -356,6 +357,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         };
         let arbitration = Arbitration::new(&arbitration, ports, V);
         let observer = observer(ports, &taps);
+        let mixed = parts.links.mixed;
         let net = Network::new(parts, arbitration, observer, self.setup.queue_width_log2);
         let switches = Switches::new(
             Arc::clone(&self.forwarder),
@@ -364,6 +366,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             parameters.arbitration,
             (ports, V, radix(fabric).into()),
             wire::credits(parameters.mtu),
+            mixed,
         );
         let programs = ranks.iter().filter_map(|rank| self.programs[*rank as usize].take());
         let overheads = (parameters.send_overhead, parameters.receive_overhead);

@@ -1,15 +1,14 @@
 //! The sending side's turn: which packet leaves next.
 
-use super::{
-    Adapters, Message, MessageIndex, Post, QueuePairIndex, SlotIndex, Told, credits, hint,
-    two_sided,
-};
+use super::message::{Message, MessageIndex, TRACKED, UNDIVIDED};
+use super::{Adapters, SlotIndex, Told, credits, hint};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
 use crate::model::{Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    CNP, Envelope, EnvelopeIndex, LAST, Packet, PacketIndex, RELIABLE, ReceiverIndex, UNROUTED,
+    CNP, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
+    TWO_SIDED, UNROUTED,
 };
 use crate::port::{NEVER, PortIndex};
 
@@ -33,6 +32,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let Some((lane, table)) = self.choose_lane(net, slot, port) else { return };
         let id = self.next_packet(net, slot, port, lane);
         self.adapters[SlotIndex(slot)].settle_lane(lane);
+        self.fetch_next(slot, lane);
         self.transmit(net, port, lane, id);
         if V > 1 {
             let bytes = net.packets[id].bytes;
@@ -44,19 +44,34 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
+    /// Has the processor fetch the message whose turn comes next in a lane, and the queue after its
+    /// own: backlogs are longer than what caches hold, and turns a packet apart.
+    #[inline(always)]
+    fn fetch_next(&self, slot: u32, lane: u8) {
+        let head = self.adapters[SlotIndex(slot)].rings[usize::from(lane) % V].head;
+        if head != QueuePairIndex::NIL {
+            let queue = &self.queue_pairs[head];
+            self.messages.all().prefetch::<1>(queue.messages.head);
+            if queue.next != QueuePairIndex::NIL {
+                self.queue_pairs.prefetch(queue.next);
+            }
+        }
+    }
+
     /// Messages whose software overhead is over join their send queues.
     #[inline(always)]
     fn take_ready(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
         while !self.adapters[SlotIndex(slot)].posted.is_empty() {
             let id = self.adapters[SlotIndex(slot)].posted.head;
-            let Message { post, sl, .. } = self.messages[id];
-            if post.ready > net.now {
-                net.wake(port, post.ready);
+            let ready = self.ready(&self.messages[id]);
+            if ready > net.now {
+                net.wake(port, ready);
                 return;
             }
             self.adapters[SlotIndex(slot)].posted.pop_front(self.messages.all_mut());
-            if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &post, sl) {
-                self.send_at_once(net, slot, port, &post, sl);
+            let message = self.messages[id];
+            if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &message) {
+                self.send_at_once(net, slot, port, &message);
                 self.messages.remove(id);
             } else {
                 self.enqueue(net, slot, port, id);
@@ -148,7 +163,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                     break;
                 }
                 // A queue in a ring has a message.
-                let flow = self.messages[self.queue_pairs[queue].messages.head].flow;
+                let flow = self.flow(&self.messages[self.queue_pairs[queue].messages.head]);
                 if !self.pauses(net, slot, port, queue, flow) {
                     break;
                 }
@@ -182,22 +197,21 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        post: &Post,
-        sl: u8,
+        message: &Message,
     ) -> bool {
         let adapter = &self.adapters[SlotIndex(slot)];
         // Nothing is in any ring, so no engine is at work and nothing stands in line for one.
         let idle = adapter.busy_lanes == 0
             && adapter.dma_at <= net.now
             && net.ports[port].free_at <= net.now;
-        let fits = post.bytes <= u64::from(self.settings.mtu)
-            && !self.is_reliable(post.group)
+        let fits = message.bytes <= u64::from(self.settings.mtu)
+            && !message.is_reliable()
             && self.settings.queueing == AdapterQueueing::PerDestination;
         if !idle || !fits {
             return false;
         }
-        let bytes = post.bytes as u32 + self.settings.header(false);
-        net.has_credits(port, self.lane_of(sl), credits(bytes))
+        let bytes = message.bytes as u32 + self.settings.header(false);
+        net.has_credits(port, message.lane, credits(bytes))
     }
 
     /// Sends a datagram of one packet.
@@ -207,21 +221,15 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        post: &Post,
-        sl: u8,
+        message: &Message,
     ) {
-        let message = Message {
-            lane: self.lane_of(sl),
-            ..self.message(post, sl, crate::packet::FlowIndex::NIL)
-        };
         let adapter = &mut self.adapters[SlotIndex(slot)];
         let psn = adapter.next_psn;
         adapter.next_psn = psn.wrapping_add(1);
-        let envelope = Self::envelope(net, &message);
-        let packet = self.packet(slot, &message, post.bytes, psn, LAST, envelope);
+        let packet = self.packet(slot, message, message.bytes, psn, true);
         let id = self.read(net, slot, packet);
-        if let Some(handle) = post.handle {
-            self.told.push(Told::Finished { slot, handle });
+        if message.flags & TRACKED != 0 {
+            self.told.push(Told::Finished { slot, handle: message.handle });
         }
         self.transmit(net, port, message.lane, id);
     }
@@ -236,8 +244,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
         let queue = &self.queue_pairs[adapter.rings[at].head];
         let message = &self.messages[queue.messages.head];
-        let payload = (message.post.bytes - message.sent).min(u64::from(self.settings.mtu)) as u32;
-        let header = self.settings.header(self.is_reliable(message.post.group));
+        let payload = (message.bytes - message.sent).min(u64::from(self.settings.mtu)) as u32;
+        let header = self.settings.header(message.is_reliable());
         (credits(payload + header), adapter.dma_at)
     }
 
@@ -272,12 +280,13 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let queue = ring.pop_front(self.queue_pairs.all_mut());
         let queue = queue.expect("a lane that was eligible without an ACK has a queue in its ring");
         let id = self.queue_pairs[queue].messages.head;
-        let packet = self.packetize(net, slot, id);
+        let packet = self.packetize(slot, id);
         let done = packet.flags & LAST != 0;
         if M::Reactors::ON {
             let rate = net.class(port).rate;
             let busy = rate.serialisation(u64::from(packet.bytes));
-            let (flow, reliable) = (self.messages[id].flow, packet.flags & RELIABLE != 0);
+            let flow = self.flow(&self.messages[id]);
+            let reliable = packet.flags & RELIABLE != 0;
             self.reactors.on_sent(net.now, flow, packet.bytes, busy, reliable);
         }
         let packet = self.read(net, slot, packet);
@@ -313,7 +322,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let open = head != MessageIndex::NIL && {
             let message = &self.messages[head];
             let may_leave =
-                !M::Reactors::ON || self.reactors.next_injection(message.flow) <= net.now;
+                !M::Reactors::ON || self.reactors.next_injection(self.flow(message)) <= net.now;
             self.window_open(message) && may_leave
         };
         let adapter = &mut self.adapters[SlotIndex(slot)];
@@ -337,95 +346,73 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// An empty queue of datagrams is no longer needed; a connection is, and so is the one queue
-    /// of an adapter.
+    /// An empty queue of datagrams is no longer needed; a connection is, and so are the one queue
+    /// of an adapter and one that mechanisms know.
+    #[inline(always)]
     fn let_go(&mut self, queue: QueuePairIndex) {
-        let key = self.queue_pairs[queue].key;
         let datagrams = self.settings.queueing == AdapterQueueing::PerDestination
-            && !self.is_reliable(key.group);
-        if datagrams {
-            self.by_key.remove(&key);
+            && !self.is_reliable(self.queue_pairs[queue].key.group);
+        if datagrams && !M::Reactors::ON {
             self.queue_pairs.remove(queue);
         }
     }
 
     /// The next packet of a message.
-    fn packetize(&mut self, net: &mut NetworkOf<M, V>, slot: u32, id: MessageIndex) -> Packet {
+    fn packetize(&mut self, slot: u32, id: MessageIndex) -> Packet {
         let message = &mut self.messages[id];
-        let left = message.post.bytes - message.sent;
+        let left = message.bytes - message.sent;
         let payload = left.min(u64::from(self.settings.mtu));
         message.sent += payload;
-        let message = *message;
-        let psn = match message.queue_pair {
-            QueuePairIndex::NIL => &mut self.adapters[SlotIndex(slot)].next_psn,
-            pair => &mut self.queue_pairs[pair].next_psn,
+        let psn = match message.is_reliable() {
+            false => &mut self.adapters[SlotIndex(slot)].next_psn,
+            true => &mut self.queue_pairs[message.queue_pair].next_psn,
         };
         let number = *psn;
         *psn = psn.wrapping_add(1);
-        let last = payload == left;
-        let envelope = if last { Self::envelope(net, &message) } else { EnvelopeIndex::NIL };
-        self.messages[id].end_psn = number.wrapping_add(1);
-        let flags = if last { LAST } else { 0 };
-        self.packet(slot, &message, payload, number, flags, envelope)
-    }
-
-    /// What the last packet of a message carries besides, if anything.
-    #[inline(always)]
-    fn envelope(net: &mut NetworkOf<M, V>, message: &Message) -> EnvelopeIndex {
-        let (tag, stripe) = (message.post.tag, message.stripe);
-        if tag.is_none() && stripe.is_none() {
-            return EnvelopeIndex::NIL;
-        }
-        let (number, stripes) = stripe.map_or((0, 1), |stripe| (stripe.number, stripe.stripes));
-        net.envelopes.insert(Envelope { tag: tag.unwrap_or(0), number, stripes })
+        message.end_psn = *psn;
+        self.packet(slot, &self.messages[id], payload, number, payload == left)
     }
 
     #[inline(always)]
-    fn packet(
-        &self,
-        slot: u32,
-        message: &Message,
-        payload: u64,
-        psn: u32,
-        last: u8,
-        envelope: EnvelopeIndex,
-    ) -> Packet {
-        let pair = message.queue_pair;
-        let reliable = pair != QueuePairIndex::NIL;
+    fn packet(&self, slot: u32, message: &Message, payload: u64, psn: u32, last: bool) -> Packet {
+        let reliable = message.is_reliable();
         let bytes = payload as u32 + self.settings.header(reliable);
         let source = self.rank(slot);
-        let receiver = if reliable { self.queue_pairs[pair].receiver } else { ReceiverIndex::NIL };
-        let flags = last | two_sided(message.post.tag) | if reliable { RELIABLE } else { 0 };
+        let pair = message.queue_pair;
+        let (queue_pair, receiver) = match reliable {
+            true => (pair.0, self.queue_pairs[pair].receiver),
+            false => (self.flow(message).0, ReceiverIndex::NIL),
+        };
+        let dlid = self.addressing.lid(message.destination) + u32::from(message.path);
         Packet {
             next: PacketIndex::NIL,
-            dlid: message.dlid,
+            dlid,
             slid: self.addressing.lid(source) + u32::from(message.path),
             source,
-            queue_pair: if M::Reactors::ON && !reliable { message.flow.0 } else { pair.0 },
+            queue_pair,
             receiver,
             psn,
-            envelope,
+            envelope: if last { message.envelope } else { EnvelopeIndex::NIL },
             bytes: bytes as u16,
             payload: payload as u16,
             credits: credits(bytes),
-            group: message.post.group,
+            group: message.group,
             sl: message.sl,
-            flags,
+            flags: message.flags & (RELIABLE | TWO_SIDED) | if last { LAST } else { 0 },
             route: UNROUTED,
-            born: message.post.born,
-            hint: hint(&*self.forwarder, message.dlid),
+            born: message.born,
+            hint: hint(&*self.forwarder, dlid),
         }
     }
 
     /// All packets of a message have left.
     fn message_left(&mut self, slot: u32, id: MessageIndex) {
-        let Message { post, stripe, queue_pair, .. } = self.messages[id];
-        let waits = post.handle.is_some() || stripe.is_some();
-        if waits && queue_pair != QueuePairIndex::NIL {
-            let pair = &mut self.queue_pairs[queue_pair];
+        let message = &self.messages[id];
+        if message.is_awaited() && message.is_reliable() {
+            let pair = &mut self.queue_pairs[message.queue_pair];
             return pair.waiting.push_back(self.messages.all_mut(), id);
         }
-        if waits {
+        if message.is_awaited() {
             self.message_sent(slot, id);
         }
         self.messages.remove(id);
@@ -434,9 +421,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// A message has left for good: a datagram as it leaves, else as it is acknowledged.
     pub(super) fn message_sent(&mut self, slot: u32, id: MessageIndex) {
         let message = &self.messages[id];
-        let handle = match message.stripe {
-            Some(stripe) => self.reactors.on_stripe_sent(stripe.whole),
-            None => message.post.handle,
+        let handle = match message.whole {
+            UNDIVIDED => (message.flags & TRACKED != 0).then_some(message.handle),
+            whole => self.reactors.on_stripe_sent(whole),
         };
         if let Some(handle) = handle {
             self.told.push(Told::Finished { slot, handle });

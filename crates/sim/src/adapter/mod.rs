@@ -4,26 +4,29 @@
 //! [`Receiver`]. What one half has to know of the other travels in packets.
 
 mod injection;
+mod message;
+mod queue_pair;
 mod receiving;
 
 use crate::AdapterQueueing;
 use crate::addressing::Addressing;
-use crate::list::{Linked, List};
-use crate::model::{FlowKey, Forwarder, Model, Observer, Plan, QueueRank, Reactors};
+use crate::list::List;
+use crate::model::{FlowKey, Forwarder, Model, Observer, Plan, Reactors};
 use crate::network::NetworkOf;
-use crate::packet::{FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex, TWO_SIDED};
+use crate::packet::{
+    Envelope, EnvelopeIndex, FlowIndex, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
+    TWO_SIDED,
+};
 use crate::port::PortIndex;
 use crate::records::{Records, Slab, index, room_for};
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
 use clearlane_workload::{Handle, Transport};
+pub(crate) use message::Post;
+use message::{Message, MessageIndex, TRACKED, UNDIVIDED};
+use queue_pair::{QueueKey, QueuePairs, Receiver};
 use rustc_hash::FxHashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-index!(
-    /// A message at its sender.
-    MessageIndex
-);
 index!(
     /// An adapter's place among those of the partition.
     SlotIndex
@@ -36,24 +39,6 @@ pub struct GroupSettings {
     pub transport: Transport,
     /// A service level that overrides the subnet manager's answer.
     pub sl: Option<ServiceLevel>,
-}
-
-/// A message that a program posts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Post {
-    /// When.
-    pub(crate) born: u64,
-    /// When its first packet may leave: the software overhead is over.
-    pub(crate) ready: u64,
-    /// Destination rank, not the sender.
-    pub(crate) destination: u32,
-    /// Payload, at least 1.
-    pub(crate) bytes: u64,
-    pub(crate) group: u16,
-    /// The sender's handle if it waits for completion.
-    pub(crate) handle: Option<Handle>,
-    /// What a two-sided message is matched by.
-    pub(crate) tag: Option<u32>,
 }
 
 /// What programs are told.
@@ -72,125 +57,6 @@ impl Told {
             Told::Finished { slot, .. } | Told::Arrived { slot, .. } => slot,
         }
     }
-}
-
-/// A message at its sender, from being posted to its last packet leaving, or, if somebody waits
-/// for it, being acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    /// The next message of the same send queue, of those posted and not yet ready, or of those
-    /// waiting for their ACK.
-    next: MessageIndex,
-    post: Post,
-    /// Payload that has left.
-    sent: u64,
-    /// Its reliable connection, else `NIL`.
-    queue_pair: QueuePairIndex,
-    dlid: u32,
-    /// Flow of the mechanisms; `NIL` without.
-    flow: FlowIndex,
-    /// The message this is a stripe of, where a mechanism chooses paths.
-    stripe: Option<StripeOf>,
-    /// PSN after its last packet, once that has left.
-    end_psn: u32,
-    sl: u8,
-    /// Path it takes: LID offset of both ends.
-    path: u8,
-    /// Lane on the link to the switch.
-    lane: u8,
-}
-
-/// What a stripe belongs to.
-#[derive(Clone, Copy, Debug)]
-struct StripeOf {
-    /// What the sender knows the message by.
-    whole: u32,
-    /// Its number among those with the same ends.
-    number: u32,
-    /// How many stripes it has.
-    stripes: u32,
-}
-
-impl Linked<MessageIndex> for Message {
-    #[inline(always)]
-    fn next(&mut self) -> &mut MessageIndex {
-        &mut self.next
-    }
-}
-
-/// What has a send queue or a queue pair of its own: a source, a destination, a flow group and a
-/// path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct QueueKey {
-    slot: u32,
-    /// The largest number for the one queue of an adapter whose messages all wait in line.
-    destination: u32,
-    group: u16,
-    /// A reliable connection for each path.
-    path: u8,
-}
-
-/// A send queue; of a reliable connection the sender's half.
-#[derive(Clone, Copy, Debug)]
-struct QueuePair {
-    /// The next queue of the ring or line it is in.
-    next: QueuePairIndex,
-    /// Messages waiting their turn.
-    messages: List<MessageIndex>,
-    key: QueueKey,
-    /// True while the queue is in a ring, in the line for an engine, or paused by a mechanism.
-    active: bool,
-    /// PSN of the next packet.
-    next_psn: u32,
-    /// Packets acknowledged.
-    acknowledged: u32,
-    /// The other half; `NIL` until it is known.
-    receiver: ReceiverIndex,
-    /// Flow of the mechanisms; `NIL` without.
-    flow: FlowIndex,
-    /// Messages that have left and that the sender waits for.
-    waiting: List<MessageIndex>,
-}
-
-impl QueuePair {
-    fn new(key: QueueKey, flow: FlowIndex) -> Self {
-        QueuePair {
-            next: QueuePairIndex::NIL,
-            messages: List::empty(),
-            key,
-            active: false,
-            next_psn: 0,
-            acknowledged: 0,
-            receiver: ReceiverIndex::NIL,
-            flow,
-            waiting: List::empty(),
-        }
-    }
-
-    /// What orders it among the queues of its adapter.
-    fn rank(&self) -> QueueRank {
-        (self.key.destination, self.key.group, self.key.path)
-    }
-}
-
-impl Linked<QueuePairIndex> for QueuePair {
-    #[inline(always)]
-    fn next(&mut self) -> &mut QueuePairIndex {
-        &mut self.next
-    }
-}
-
-/// The receiver's half of a reliable connection.
-#[derive(Clone, Copy, Debug)]
-struct Receiver {
-    /// PSN expected next.
-    expected_psn: u32,
-    /// Packets received since the last ACK.
-    unacknowledged: u32,
-    /// Packets that overtook the one expected, in no order. Only adaptive routing lets them.
-    early: List<PacketIndex>,
-    /// The BECN flags of the next ACK.
-    becn: u8,
 }
 
 /// One host's adapter.
@@ -254,6 +120,8 @@ pub(crate) struct AdapterSettings {
     pub(crate) outstanding: u32,
     pub(crate) ack_coalescing: u32,
     pub(crate) queueing: AdapterQueueing,
+    /// From a message being posted to its first packet being ready, in ps.
+    pub(crate) send_overhead: u64,
 }
 
 impl AdapterSettings {
@@ -270,8 +138,7 @@ pub(crate) struct Adapters<M: Model, const V: usize> {
     forwarder: Arc<M::Forwarder>,
     adapters: Records<SlotIndex, Adapter<V>>,
     messages: Slab<MessageIndex, Message>,
-    queue_pairs: Slab<QueuePairIndex, QueuePair>,
-    by_key: FxHashMap<QueueKey, QueuePairIndex>,
+    queue_pairs: QueuePairs,
     /// The one queue of each adapter whose messages all wait in line; empty otherwise.
     fifos: Records<SlotIndex, QueuePairIndex>,
     receivers: Records<ReceiverIndex, Receiver>,
@@ -296,12 +163,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     ) -> Self {
         let mut adapters = room_for(ranks.len());
         adapters.extend(ranks.iter().map(|rank| Adapter::idle(*rank)));
-        let mut queue_pairs = Slab::default();
+        let mut queue_pairs = QueuePairs::default();
         let mut fifos = Records::default();
         if settings.queueing == AdapterQueueing::SingleFifo {
             for slot in 0..ranks.len() as u32 {
                 let key = QueueKey { slot, destination: u32::MAX, group: 0, path: 0 };
-                fifos.push(queue_pairs.insert(QueuePair::new(key, FlowIndex::NIL)));
+                fifos.push(queue_pairs.apart(key));
             }
         }
         Adapters {
@@ -311,7 +178,6 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             adapters: adapters.into(),
             messages: Slab::default(),
             queue_pairs,
-            by_key: FxHashMap::default(),
             fifos,
             receivers: Records::default(),
             by_sender: FxHashMap::default(),
@@ -363,16 +229,25 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             Some(sl) => sl.value(),
             None => self.addressing.sl(rank, post.destination, 0),
         };
-        if !M::Reactors::ON {
-            self.note_posted(net, &post);
-            // What an adapter hears of in this instant, it hears of before its program is stepped.
-            let first = self.adapters[SlotIndex(slot)].posted.is_empty() && post.ready <= net.now;
-            if first && self.leaves_at_once(net, slot, port, &post, sl) {
-                return self.send_at_once(net, slot, port, &post, sl);
-            }
-            return self.post_stripe(net, slot, port, self.message(&post, sl, FlowIndex::NIL));
+        if M::Reactors::ON {
+            return self.post_controlled(net, slot, port, post, sl);
         }
-        self.post_controlled(net, slot, port, post, sl);
+        self.note_posted(net, &post);
+        let message = self.message(net, &post, sl);
+        let is_ready = post.born + self.settings.send_overhead <= net.now;
+        if !is_ready || !self.adapters[SlotIndex(slot)].posted.is_empty() {
+            return self.post_stripe(net, slot, port, message);
+        }
+        // What an adapter hears of in this instant, it hears of before its program is stepped.
+        if self.leaves_at_once(net, slot, port, &message) {
+            return self.send_at_once(net, slot, port, &message);
+        }
+        let id = self.messages.insert(message);
+        self.enqueue(net, slot, port, id);
+        match net.ports[port].free_at {
+            free_at if free_at > net.now => net.wake(port, free_at),
+            _ => net.touch(port),
+        }
     }
 
     /// Takes a message that mechanisms may divide.
@@ -390,8 +265,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let plan = self.reactors.plan(net.now, slot, key(0, sl), post.bytes, post.handle);
         let Some(Plan { stripes, whole, number }) = plan else {
             self.note_posted(net, &post);
-            let flow = self.reactors.flow(net.now, slot, key(0, sl));
-            return self.post_stripe(net, slot, port, self.message(&post, sl, flow));
+            let queue_pair = self.governed(net.now, slot, key(0, sl));
+            let message = Message { queue_pair, ..self.message(net, &post, sl) };
+            return self.post_stripe(net, slot, port, message);
         };
         let by_hand = self.settings.groups[usize::from(group)].sl.is_some();
         for stripe in &stripes {
@@ -399,28 +275,50 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let sl = if by_hand { sl } else { self.addressing.sl(rank, destination, path) };
             let post = Post { bytes: stripe.bytes, ..post };
             self.note_posted(net, &post);
-            let flow = self.reactors.flow(net.now, slot, key(path, sl));
-            let message = self.message(&post, sl, flow);
-            let stripe = StripeOf { whole, number, stripes: stripes.len() as u32 };
-            let dlid = message.dlid + u32::from(path);
-            let message = Message { dlid, path, stripe: Some(stripe), ..message };
+            let queue_pair = self.governed(net.now, slot, key(path, sl));
+            let tag = post.tag.unwrap_or(0);
+            let envelope = Envelope { tag, number, stripes: stripes.len() as u32 };
+            let envelope = net.envelopes.insert(envelope);
+            let message = self.message(net, &Post { tag: None, ..post }, sl);
+            let flags = message.flags | two_sided(post.tag);
+            let message = Message { path, queue_pair, envelope, whole, flags, ..message };
             self.post_stripe(net, slot, port, message);
         }
     }
 
-    fn message(&self, post: &Post, sl: u8, flow: FlowIndex) -> Message {
+    /// The connection or send queue of a flow that mechanisms know.
+    fn governed(&mut self, now: u64, slot: u32, key: FlowKey) -> QueuePairIndex {
+        let FlowKey { destination, group, path, .. } = key;
+        let queue = self.queue_pair(QueueKey { slot, destination, group, path });
+        if self.queue_pairs[queue].flow == FlowIndex::NIL {
+            self.queue_pairs[queue].flow = self.reactors.flow(now, slot, key);
+        }
+        queue
+    }
+
+    #[inline(always)]
+    fn message(&self, net: &mut NetworkOf<M, V>, post: &Post, sl: u8) -> Message {
+        let envelope = post.tag.map_or(EnvelopeIndex::NIL, |tag| {
+            net.envelopes.insert(Envelope { tag, number: 0, stripes: 1 })
+        });
+        let reliable = if self.is_reliable(post.group) { RELIABLE } else { 0 };
+        let tracked = if post.handle.is_some() { TRACKED } else { 0 };
         Message {
             next: MessageIndex::NIL,
-            post: *post,
+            destination: post.destination,
+            born: post.born,
+            bytes: post.bytes,
             sent: 0,
             queue_pair: QueuePairIndex::NIL,
-            dlid: self.addressing.lid(post.destination),
-            flow,
-            stripe: None,
+            envelope,
+            handle: post.handle.unwrap_or(Handle(0)),
+            whole: UNDIVIDED,
             end_psn: 0,
+            group: post.group,
             sl,
             path: 0,
             lane: self.lane_of(sl),
+            flags: two_sided(post.tag) | reliable | tracked,
         }
     }
 
@@ -433,6 +331,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
+    /// When the software overhead of a message is over.
+    #[inline(always)]
+    fn ready(&self, message: &Message) -> u64 {
+        message.born + self.settings.send_overhead
+    }
+
     /// Has a message, or one of its stripes, wait for the software overhead to be over.
     fn post_stripe(
         &mut self,
@@ -441,7 +345,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         port: PortIndex,
         message: Message,
     ) {
-        let ready = message.post.ready;
+        let ready = self.ready(&message);
         let id = self.messages.insert(message);
         self.adapters[SlotIndex(slot)].posted.push_back(self.messages.all_mut(), id);
         if ready <= net.now {
@@ -453,17 +357,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// Takes a message that is ready into its send queue.
     fn enqueue(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, id: MessageIndex) {
+        let &Message { destination, group, path, .. } = &self.messages[id];
         let message = &self.messages[id];
-        let (Post { destination, group, .. }, path) = (message.post, message.path);
-        let flow = message.flow;
-        let key = QueueKey { slot, destination, group, path };
         let fifo = self.settings.queueing == AdapterQueueing::SingleFifo;
-        let reliable = self.is_reliable(group);
-        let mut queue = QueuePairIndex::NIL;
-        if reliable || !fifo {
-            queue = self.queue_pair(key, flow, reliable);
-        }
-        if reliable {
+        let mut queue = message.queue_pair;
+        if queue == QueuePairIndex::NIL && (message.is_reliable() || !fifo) {
+            queue = self.queue_pair(QueueKey { slot, destination, group, path });
             self.messages[id].queue_pair = queue;
         }
         if fifo {
@@ -473,26 +372,31 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         self.activate(net, slot, port, queue);
     }
 
-    fn queue_pair(&mut self, key: QueueKey, flow: FlowIndex, reliable: bool) -> QueuePairIndex {
-        let entry = match self.by_key.entry(key) {
-            Entry::Occupied(queue) => return *queue.get(),
-            Entry::Vacant(entry) => entry,
-        };
-        let mut queue_pair = QueuePair::new(key, flow);
-        let is_here = |rank: u32| self.is_here.get(rank as usize).is_none_or(|here| *here);
-        if reliable && is_here(key.destination) {
-            // Both ends are of this partition: the halves know each other from the beginning.
-            queue_pair.receiver = new_receiver(&mut self.receivers);
+    #[inline(always)]
+    fn queue_pair(&mut self, key: QueueKey) -> QueuePairIndex {
+        let (queue, is_new) = self.queue_pairs.of(key);
+        if is_new && self.is_reliable(key.group) {
+            let is_here = |rank: u32| self.is_here.get(rank as usize).is_none_or(|here| *here);
+            if is_here(key.destination) {
+                // Both ends are of this partition: the halves know each other from the beginning.
+                self.queue_pairs[queue].receiver = new_receiver(&mut self.receivers);
+            }
         }
-        *entry.insert(self.queue_pairs.insert(queue_pair))
+        queue
     }
 
     /// Whether the window of a message's queue pair lets another packet out.
     fn window_open(&self, message: &Message) -> bool {
-        message.queue_pair == QueuePairIndex::NIL || {
+        !message.is_reliable() || {
             let pair = &self.queue_pairs[message.queue_pair];
             pair.next_psn.wrapping_sub(pair.acknowledged) < self.settings.outstanding
         }
+    }
+
+    /// The flow of a message, if mechanisms know any.
+    #[inline(always)]
+    fn flow(&self, message: &Message) -> FlowIndex {
+        if M::Reactors::ON { self.queue_pairs[message.queue_pair].flow } else { FlowIndex::NIL }
     }
 
     /// Puts a queue with something to send into the ring of its head's lane, or into the line for
@@ -512,7 +416,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if !self.window_open(message) {
             return;
         }
-        let (lane, flow) = (message.lane, message.flow);
+        let (lane, flow) = (message.lane, self.flow(message));
         if M::Reactors::ON && self.pauses(net, slot, port, queue, flow) {
             return;
         }
@@ -563,8 +467,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 }
 
 fn new_receiver(receivers: &mut Records<ReceiverIndex, Receiver>) -> ReceiverIndex {
-    let fresh = Receiver { expected_psn: 0, unacknowledged: 0, early: List::empty(), becn: 0 };
-    ReceiverIndex(receivers.push(fresh) as u32)
+    ReceiverIndex(receivers.push(Receiver::new()) as u32)
 }
 
 /// The flags of a message's packets besides the transport's.

@@ -1,6 +1,7 @@
 //! The receiving side: what arrives is acknowledged, put in order and handed on.
 
-use super::{Adapters, MessageIndex, SlotIndex, Told, credits, hint, new_receiver};
+use super::message::MessageIndex;
+use super::{Adapters, SlotIndex, Told, credits, hint, new_receiver};
 use crate::model::{Arrival, Forwarder, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
@@ -326,9 +327,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             if acknowledged.wrapping_sub(message.end_psn) > u32::MAX / 2 {
                 return;
             }
-            let (post, flow) = (message.post, message.flow);
             if M::Reactors::ON {
-                self.reactors.on_completed(net.now, flow, post.bytes, post.born);
+                let (bytes, born, flow) = (message.bytes, message.born, self.flow(message));
+                self.reactors.on_completed(net.now, flow, bytes, born);
             }
             self.queue_pairs[pair].waiting.pop_front(self.messages.all_mut());
             self.message_sent(slot, id);

@@ -5,9 +5,8 @@ use crate::arbiter::Table;
 use crate::model::{Forwarder, Markers, Model, Observer};
 use crate::network::NetworkOf;
 use crate::packet::{ACK, CNP, FECN, PacketIndex, Route, UNROUTED};
-use crate::port::{LinkKind, NEVER, PortIndex};
+use crate::port::{LinkClass, LinkKind, NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::queue::Address;
 use crate::records::Records;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -32,6 +31,14 @@ struct Choice {
     table: Table,
     input: PortIndex,
     from: u8,
+}
+
+/// From an input's lane to an output's.
+struct Way {
+    input: PortIndex,
+    from: u8,
+    output: PortIndex,
+    lane: u8,
 }
 
 /// A packet that leaves for a host.
@@ -64,6 +71,9 @@ pub(crate) struct Switches<M: Model> {
     pub(crate) radix: u32,
     /// Credits of a full packet.
     pub(crate) full_packet: u32,
+    /// Whether a packet that finds everything free needs no turn: inputs take turns one after the
+    /// other, and tails are where heads are.
+    may_pass: bool,
 }
 
 impl<M: Model> Switches<M> {
@@ -75,6 +85,7 @@ impl<M: Model> Switches<M> {
         arbitration: InputArbitration,
         (ports, lanes, radix): (usize, usize, u32),
         full_packet: u32,
+        mixed: bool,
     ) -> Self {
         let voqs = if M::VOQ { ports * lanes * radix as usize } else { 0 };
         assert!(u32::try_from(voqs).is_ok(), "{voqs} virtual output queues");
@@ -90,6 +101,7 @@ impl<M: Model> Switches<M> {
             voqs: vec![Voq::EMPTY; voqs].into(),
             radix,
             full_packet,
+            may_pass: arbitration == InputArbitration::RoundRobin && !mixed,
         }
     }
 
@@ -126,7 +138,8 @@ impl<M: Model> Switches<M> {
         self.first_switch + home
     }
 
-    /// A packet's head has become arbitrable: it joins its buffer.
+    /// A packet's head has become arbitrable: it joins its buffer. If nothing else happens here at
+    /// this instant, it is `alone` and may leave at once; returned if for a host.
     #[inline(always)]
     pub(crate) fn arrive<const V: usize>(
         &mut self,
@@ -134,7 +147,8 @@ impl<M: Model> Switches<M> {
         port: PortIndex,
         lane: u8,
         id: PacketIndex,
-    ) {
+        alone: bool,
+    ) -> Option<Exit> {
         if M::Observer::ON {
             let (now, packet) = (net.now, &net.packets[id]);
             net.observer.on_received(now, port, lane, packet);
@@ -147,15 +161,46 @@ impl<M: Model> Switches<M> {
             self.foresee(net, port, lane, id);
         }
         if M::VOQ {
-            return self.expose(net, port, lane, id);
+            self.expose(net, port, lane, id);
+            return None;
         }
-        let of = net.ports[port].lane_mut(lane);
-        let last = std::mem::replace(&mut of.tail, id);
+        let of = net.ports[port].lane(lane);
         if of.head == PacketIndex::NIL {
+            let free = of.ready <= net.now;
+            net.ports[port].lane_mut(lane).tail = id;
+            if !M::Forwarder::ADAPTIVE && alone && free && self.may_pass {
+                return self.pass(net, port, lane, id);
+            }
             self.expose(net, port, lane, id);
         } else {
+            let last = std::mem::replace(&mut net.ports[port].lane_mut(lane).tail, id);
             net.packets[last].next = id;
         }
+        None
+    }
+
+    /// A packet that has come into an empty buffer, at an instant at which nothing else happens:
+    /// if its output is free and nobody waits for it, it is granted without waiting there.
+    #[inline(always)]
+    fn pass<const V: usize>(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        port: PortIndex,
+        lane: u8,
+        id: PacketIndex,
+    ) -> Option<Exit> {
+        let route = self.route_once(net, port, lane, id);
+        let to = net.port(route.0.into());
+        let out = &net.ports[to];
+        let free = out.waiting == 0 && out.free_at <= net.now;
+        if free && net.has_credits(to, route.1, net.packets[id].credits) {
+            let way = Way { input: port, from: lane, output: to, lane: route.1 };
+            let (busy, left) = self.leaving(net, to, id);
+            net.ports[port].lane_mut(lane).ready = left;
+            return self.depart(net, &way, id, busy, left);
+        }
+        self.await_route(net, port, lane, id, route);
+        None
     }
 
     /// Markers count a packet for its output from its arrival on, wherever in its buffer it is.
@@ -495,8 +540,7 @@ impl<M: Model> Switches<M> {
         self.fair.insert((port, lane, source), tag + u64::from(bytes));
     }
 
-    /// Sends the head of an input out of a port. First everything is read, then written, record by
-    /// record: between a write and a read elsewhere every address is made anew.
+    /// Sends the head of an input out of a port.
     #[inline(always)]
     fn grant<const V: usize>(
         &mut self,
@@ -505,28 +549,22 @@ impl<M: Model> Switches<M> {
         choice: Choice,
     ) -> Option<Exit> {
         let Choice { lane, table, input, from } = choice;
-        let (now, output) = (net.now, net.place(port) as u8);
-        let class = net.class(port);
-        let (kind, flight, rate) = (class.kind, class.flight, class.rate);
-        let peer = net.ports[port].peer;
+        let (output, local) = (net.place(port) as u8, net.place(input) as u8);
         let head = self.head(net, input, from, output);
         let packet = &mut net.packets[head];
-        let (bytes, credits, flags) = (packet.bytes, packet.credits, packet.flags);
-        let source = packet.source;
-        let busy = rate.serialisation(u64::from(bytes));
-        packet.route = UNROUTED;
+        let (bytes, source) = (packet.bytes, packet.source);
         let next = std::mem::replace(&mut packet.next, PacketIndex::NIL);
-        let done = now + busy;
-        // When the packet has left its buffer.
-        let mut left = done;
-        if net.links.speedup > 100 {
-            left = (now + net.links.crossing(busy)).max(net.tails[head]);
+        let (busy, left) = self.leaving(net, port, head);
+        if !self.leave(net, (input, from), (output, lane), next, left) {
+            let record = &mut net.ports[port];
+            let waiters = &mut record.lane_mut(lane).waiters;
+            waiters.remove(local);
+            if waiters.is_empty() {
+                record.waiting &= !(1 << lane);
+            }
         }
-        let (upstream, still) = self.leave(net, (input, from), (output, lane), next, left);
-        let local = net.place(input) as u8;
-        self.sent_from(net, port, lane, (local, still), (credits, done));
         if M::Forwarder::ADAPTIVE {
-            self.backlog[port] -= u32::from(credits);
+            self.backlog[port] -= u32::from(net.packets[head].credits);
         }
         if V > 1 {
             net.arbitration.charge(port, table, bytes);
@@ -534,17 +572,7 @@ impl<M: Model> Switches<M> {
         if self.arbitration == InputArbitration::FlowFair {
             self.charge_fair(port, lane, source, bytes);
         }
-        self.count(net, flags);
-        if M::Markers::ON {
-            self.mark(net, port, lane, head);
-        }
-        if M::Observer::ON {
-            net.observer.on_granted(now, port, lane, &net.packets[head], busy);
-        }
-        if kind != LinkKind::Exit {
-            net.send(now + flight, peer, lane, head);
-        }
-        net.return_credits(left + net.links.credit_delay, upstream, from, credits);
+        let exit = self.depart(net, &Way { input, from, output: port, lane }, head, busy, left);
         if next != PacketIndex::NIL {
             if M::VOQ {
                 let index = self.voq::<V>(input, from.into(), output);
@@ -553,36 +581,66 @@ impl<M: Model> Switches<M> {
                 self.expose(net, input, from, next);
             }
         }
-        let exit = Exit { port, lane, packet: head, sent: done };
-        (kind == LinkKind::Exit).then_some(exit)
+        exit
     }
 
-    /// The output's part of a grant: it is busy until `done`.
+    /// How long a packet occupies the link of an output, and when it will have left its buffer.
     #[inline(always)]
-    fn sent_from<const V: usize>(
+    fn leaving<const V: usize>(
+        &self,
+        net: &NetworkOf<M, V>,
+        output: PortIndex,
+        id: PacketIndex,
+    ) -> (u64, u64) {
+        let busy = net.class(output).rate.serialisation(u64::from(net.packets[id].bytes));
+        if net.links.speedup > 100 {
+            return (busy, (net.now + net.links.crossing(busy)).max(net.tails[id]));
+        }
+        (busy, net.now + busy)
+    }
+
+    /// A packet that is no longer in a buffer of its input leaves by an output, for `busy` ps; its
+    /// buffer is free when it has `left`. Returned if it leaves for a host.
+    #[inline(always)]
+    fn depart<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
-        port: PortIndex,
-        lane: u8,
-        (local, still): (u8, bool),
-        (credits, done): (u16, u64),
-    ) {
+        way: &Way,
+        id: PacketIndex,
+        busy: u64,
+        left: u64,
+    ) -> Option<Exit> {
+        let Way { input, from, output: port, lane } = *way;
+        let now = net.now;
+        let packet = &mut net.packets[id];
+        let (credits, flags) = (packet.credits, packet.flags);
+        packet.route = UNROUTED;
+        let local = net.place(input);
         let record = &mut net.ports[port];
-        record.free_at = done;
         let at = usize::from(lane) % V;
-        record.turn[at] = ((u32::from(local) + 1) % M::Ports::PORTS) as u8;
-        let of = &mut record.lanes[at];
-        of.credits -= credits;
-        if !still {
-            of.waiters.remove(local);
-            if of.waiters.is_empty() {
-                record.waiting &= !(1 << lane);
-            }
-        }
+        record.free_at = now + busy;
+        record.turn[at] = ((local + 1) % M::Ports::PORTS) as u8;
+        record.lanes[at].credits -= credits;
+        let (waiting, peer, class) = (record.waiting, record.peer, record.class);
         // The head that comes next asks for its own look.
-        if record.waiting != 0 {
-            net.wake(port, done);
+        if waiting != 0 {
+            net.wake(port, now + busy);
         }
+        self.count(net, flags);
+        if M::Markers::ON {
+            self.mark(net, port, lane, id);
+        }
+        if M::Observer::ON {
+            net.observer.on_granted(now, port, lane, &net.packets[id], busy);
+        }
+        let LinkClass { kind, flight, .. } = net.classes[class];
+        if kind != LinkKind::Exit {
+            net.send(now + flight, peer, lane, id);
+        }
+        let upstream = net.ports[input].peer;
+        net.return_credits(left + net.links.credit_delay, upstream, from, credits);
+        let exit = Exit { port, lane, packet: id, sent: now + busy };
+        (kind == LinkKind::Exit).then_some(exit)
     }
 
     /// A grant of a packet with these flags.
@@ -612,9 +670,8 @@ impl<M: Model> Switches<M> {
         }
     }
 
-    /// Takes the head of (input, from), which leaves by (output, lane), off its buffer. Returns the
-    /// port that filled the buffer, and whether another lane of the input wants the same output and
-    /// lane.
+    /// Takes the head of (input, from), which leaves by (output, lane), off its buffer. Returns
+    /// whether another lane of the input wants the same output and lane.
     #[inline(always)]
     fn leave<const V: usize>(
         &mut self,
@@ -623,22 +680,21 @@ impl<M: Model> Switches<M> {
         (output, lane): (u8, u8),
         next: PacketIndex,
         left: u64,
-    ) -> (Address, bool) {
+    ) -> bool {
         let at = usize::from(from) % V;
         if M::VOQ {
             let index = self.voq::<V>(input, at, output);
             self.voqs[index].head = next;
             net.ports[input].lanes[at].ready = left;
-            let still = (0..V).filter(|other| *other != at).any(|other| {
+            return (0..V).filter(|other| *other != at).any(|other| {
                 let voq = &self.voqs[self.voq::<V>(input, other, output)];
                 voq.head != PacketIndex::NIL && voq.lane == lane
             });
-            return (net.ports[input].peer, still);
         }
         let record = &mut net.ports[input];
         record.output[at] = UNROUTED.0;
         record.lanes[at].head = next;
         record.lanes[at].ready = left;
-        (record.peer, V > 1 && record.wanting(output, lane) != 0)
+        V > 1 && record.wanting(output, lane) != 0
     }
 }
