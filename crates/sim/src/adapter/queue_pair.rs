@@ -1,0 +1,200 @@
+//! Send queues, which of reliable connections are the sender's half, and the receiver's half.
+
+use super::message::MessageIndex;
+use crate::list::{Linked, List};
+use crate::model::QueueRank;
+use crate::packet::{FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex};
+use crate::records::{Records, Slab};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
+use std::ops::{Index, IndexMut};
+
+/// What has a send queue or a queue pair of its own: a source, a destination, a flow group and a
+/// path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct QueueKey {
+    pub(super) slot: u32,
+    /// The largest number for the one queue of an adapter whose messages all wait in line.
+    pub(super) destination: u32,
+    pub(super) group: u16,
+    /// A reliable connection for each path.
+    pub(super) path: u8,
+}
+
+impl QueueKey {
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        FxBuildHasher.hash_one(self)
+    }
+}
+
+/// A send queue; of a reliable connection the sender's half. One cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct QueuePair {
+    /// The next queue of the ring or line it is in.
+    pub(super) next: QueuePairIndex,
+    /// Messages waiting their turn.
+    pub(super) messages: List<MessageIndex>,
+    pub(super) key: QueueKey,
+    /// True while the queue is in a ring, in the line for an engine, or paused by a mechanism.
+    pub(super) active: bool,
+    /// PSN of the next packet.
+    pub(super) next_psn: u32,
+    /// Packets acknowledged.
+    pub(super) acknowledged: u32,
+    /// The other half; `NIL` until it is known.
+    pub(super) receiver: ReceiverIndex,
+    /// Flow of the mechanisms; `NIL` without.
+    pub(super) flow: FlowIndex,
+    /// Messages that have left and that the sender waits for.
+    pub(super) waiting: List<MessageIndex>,
+}
+
+impl QueuePair {
+    fn new(key: QueueKey) -> Self {
+        QueuePair {
+            next: QueuePairIndex::NIL,
+            messages: List::empty(),
+            key,
+            active: false,
+            next_psn: 0,
+            acknowledged: 0,
+            receiver: ReceiverIndex::NIL,
+            flow: FlowIndex::NIL,
+            waiting: List::empty(),
+        }
+    }
+
+    /// What orders it among the queues of its adapter.
+    pub(super) fn rank(&self) -> QueueRank {
+        (self.key.destination, self.key.group, self.key.path)
+    }
+}
+
+impl Linked<QueuePairIndex> for QueuePair {
+    #[inline(always)]
+    fn next(&mut self) -> &mut QueuePairIndex {
+        &mut self.next
+    }
+}
+
+/// The send queues of a partition's adapters. The table by key holds numbers alone: there may be
+/// hundreds of thousands.
+#[derive(Default)]
+pub(super) struct QueuePairs {
+    records: Slab<QueuePairIndex, QueuePair>,
+    by_key: HashTable<QueuePairIndex>,
+}
+
+impl QueuePairs {
+    /// The queue with this key, and whether it is new.
+    #[inline(always)]
+    pub(super) fn of(&mut self, key: QueueKey) -> (QueuePairIndex, bool) {
+        let records = &mut self.records;
+        let same = |queue: &QueuePairIndex| records[*queue].key == key;
+        match self.by_key.entry(key.hash(), same, |queue| records[*queue].key.hash()) {
+            Entry::Occupied(queue) => (*queue.get(), false),
+            Entry::Vacant(entry) => {
+                let queue = records.insert(QueuePair::new(key));
+                entry.insert(queue);
+                (queue, true)
+            }
+        }
+    }
+
+    /// A queue that no key finds.
+    pub(super) fn apart(&mut self, key: QueueKey) -> QueuePairIndex {
+        self.records.insert(QueuePair::new(key))
+    }
+
+    /// Lets a queue go that its key finds.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, queue: QueuePairIndex) {
+        let hash = self.records[queue].key.hash();
+        if let Ok(entry) = self.by_key.find_entry(hash, |known| *known == queue) {
+            entry.remove();
+        }
+        self.records.remove(queue);
+    }
+
+    /// All queues, to be threaded into lists.
+    #[inline(always)]
+    pub(super) fn all_mut(&mut self) -> &mut Records<QueuePairIndex, QueuePair> {
+        self.records.all_mut()
+    }
+
+    /// Asks for the record of a queue.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, queue: QueuePairIndex) {
+        self.records.all().prefetch::<1>(queue);
+    }
+}
+
+impl Index<QueuePairIndex> for QueuePairs {
+    type Output = QueuePair;
+
+    #[inline(always)]
+    fn index(&self, index: QueuePairIndex) -> &QueuePair {
+        &self.records[index]
+    }
+}
+
+impl IndexMut<QueuePairIndex> for QueuePairs {
+    #[inline(always)]
+    fn index_mut(&mut self, index: QueuePairIndex) -> &mut QueuePair {
+        &mut self.records[index]
+    }
+}
+
+/// The receiver's half of a reliable connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receiver {
+    /// PSN expected next.
+    pub(super) expected_psn: u32,
+    /// Packets received since the last ACK.
+    pub(super) unacknowledged: u32,
+    /// Packets that overtook the one expected, in no order. Only adaptive routing lets them.
+    pub(super) early: List<PacketIndex>,
+    /// The BECN flags of the next ACK.
+    pub(super) becn: u8,
+}
+
+impl Receiver {
+    /// Of a connection on which nothing has arrived yet.
+    pub(super) fn new() -> Self {
+        Receiver { expected_psn: 0, unacknowledged: 0, early: List::empty(), becn: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_pair_is_one_cache_line() {
+        assert_eq!(size_of::<QueuePair>(), 64);
+    }
+
+    /// Queues come and go; those that are left are found, and nothing else.
+    #[test]
+    fn queues_are_found_by_their_key_while_they_are_there() {
+        let mut queues = QueuePairs::default();
+        let key = |number: u32| QueueKey {
+            slot: number / 7,
+            destination: number % 7,
+            group: (number % 3) as u16,
+            path: (number % 2) as u8,
+        };
+        let all: Vec<QueuePairIndex> = (0..500).map(|number| queues.of(key(number)).0).collect();
+        all.iter().step_by(2).for_each(|queue| queues.remove(*queue));
+        for number in 0..500 {
+            let (queue, is_new) = queues.of(key(number));
+            assert_eq!(is_new, number % 2 == 0, "{number}");
+            assert_eq!(queues[queue].key, key(number));
+            assert!(is_new || queue == all[number as usize]);
+        }
+    }
+}
