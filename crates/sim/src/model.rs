@@ -62,6 +62,8 @@ pub(crate) trait Observer: Send + Sized {
     fn on_credit_stalled(&mut self, _now: u64, _port: PortIndex) {}
     /// A data packet has arrived whole at `at`; `last` if it ends its message.
     fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
+    /// Something is about to happen at `port`.
+    fn prefetch(&self, _port: PortIndex) {}
     /// What was seen on the ports that are tapped since the last call, of this partition.
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         Vec::new()
@@ -138,7 +140,8 @@ pub(crate) enum Arrival {
 pub(crate) trait Reactors: Send + Sized {
     /// Whether there are any.
     const ON: bool;
-    /// The number of the flow with this key, which has a message at `now`.
+    /// The number of a flow with this key, which has its first message at `now`. Whoever asks
+    /// remembers it: nobody asks twice.
     fn flow(&mut self, _now: u64, _slot: u32, _key: FlowKey) -> FlowIndex {
         FlowIndex::NIL
     }

@@ -8,7 +8,7 @@
 
 use crate::adapter::Adapters;
 use crate::cabling::Places;
-use crate::model::{Forwarder, Model};
+use crate::model::{Forwarder, Model, Observer};
 use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
@@ -204,7 +204,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
     fn fetch_first(&self, places: usize) {
         let Some(entry) = self.net.queue.ahead(places) else { return };
         let address = entry.address();
-        self.net.ports.prefetch::<2>(self.net.port_at(address));
+        let port = self.net.port_at(address);
+        self.net.ports.prefetch::<2>(port);
+        self.net.observer.prefetch(port);
         match entry.kind() {
             Kind::Arrive | Kind::Deliver => {
                 self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
@@ -233,7 +235,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 if !M::Forwarder::ADAPTIVE {
                     packet.route = route;
                 }
-                self.net.ports.prefetch::<2>(first.plus(route.0.into()));
+                let output = first.plus(route.0.into());
+                self.net.ports.prefetch::<2>(output);
+                self.net.observer.prefetch(output);
                 self.net.prefetch_peer(record.peer);
             }
             Kind::Wake => {

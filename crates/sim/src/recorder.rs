@@ -40,6 +40,8 @@ pub(crate) struct Recorder {
     flow_of: FxHashMap<(u16, u32, u32), u32>,
     flows_dropped: bool,
     counters: Records<PortIndex, Counters>,
+    /// The slice looked at last: its number, when it begins and when it ends.
+    slice: (usize, u64, u64),
     /// What taps have seen since somebody asked.
     tapped: Vec<(PortIndex, Tapped)>,
     /// Time a link was busy, by port, then slice.
@@ -50,6 +52,7 @@ pub(crate) struct Recorder {
 
 /// Counters of a port; `ChannelRecord` says what they mean. Data counts octets here.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct Counters {
     xmit_octets: u64,
     xmit_pkts: u64,
@@ -74,10 +77,24 @@ impl Recorder {
             flow_of: FxHashMap::default(),
             flows_dropped: false,
             counters,
+            slice: (0, 0, what.slice.0),
             tapped: Vec::new(),
             busy_ps: vec![0; ports * slices],
             wait_ps: vec![0; ports * slices],
         }
+    }
+
+    /// The number of the slice of a time, and when it ends. Times of one window are rarely of two.
+    #[inline(always)]
+    fn at(&mut self, time: u64) -> (usize, u64) {
+        let (number, begin, end) = self.slice;
+        if begin <= time && time < end {
+            return (number, end);
+        }
+        let length = self.what.slice.0;
+        let number = time / length;
+        self.slice = (number as usize, number * length, (number + 1).saturating_mul(length));
+        (self.slice.0, self.slice.2)
     }
 
     /// The slices of a port in `busy_ps` and `wait_ps`.
@@ -93,9 +110,9 @@ impl Recorder {
         spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
     }
 
-    fn slice_of(&self, at: u64) -> Option<usize> {
-        let index = at / self.what.slice.0;
-        (index < u64::from(self.what.slices)).then_some(index as usize)
+    fn slice_of(&mut self, at: u64) -> Option<usize> {
+        let (number, _) = self.at(at);
+        (number < self.what.slices as usize).then_some(number)
     }
 
     fn flow(&mut self, packet: &Packet, to: Rank) -> Option<&mut FlowRecord> {
@@ -157,8 +174,12 @@ impl Observer for Recorder {
         if since != NEVER {
             self.waited(since, now, port);
         }
-        let slices = self.slices(port);
-        spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
+        let ((number, end), slices) = (self.at(now), self.slices(port));
+        if now + busy <= end && number < slices.len() {
+            self.busy_ps[slices.start + number] += busy;
+        } else {
+            spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
+        }
     }
 
     fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
@@ -173,6 +194,11 @@ impl Observer for Recorder {
     fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
         let since = &mut self.counters[port].stalled_since;
         *since = (*since).min(now);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, port: PortIndex) {
+        self.counters.prefetch::<1>(port);
     }
 
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
@@ -228,6 +254,56 @@ impl Observer for Recorder {
             flows_dropped: self.flows_dropped,
             channels,
         }
+    }
+}
+
+/// A recorder that may be missing: for instances that few runs use without one.
+impl Observer for Option<Recorder> {
+    const ON: bool = true;
+
+    fn on_posted(&mut self, now: u64, group: u16, wire_bytes: u64) {
+        if let Some(recorder) = self {
+            recorder.on_posted(now, group, wire_bytes);
+        }
+    }
+
+    fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
+        if let Some(recorder) = self {
+            recorder.on_granted(now, port, lane, packet, busy);
+        }
+    }
+
+    fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
+        if let Some(recorder) = self {
+            recorder.on_received(now, port, lane, packet);
+        }
+    }
+
+    fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
+        if let Some(recorder) = self {
+            recorder.on_credit_stalled(now, port);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, port: PortIndex) {
+        if let Some(recorder) = self {
+            recorder.prefetch(port);
+        }
+    }
+
+    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
+        self.as_mut().map(Recorder::take_tapped).unwrap_or_default()
+    }
+
+    fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
+        if let Some(recorder) = self {
+            recorder.on_delivered(at, packet, to, last);
+        }
+    }
+
+    fn finish(self, end: u64) -> Recorded {
+        self.map(|recorder| recorder.finish(end)).unwrap_or_default()
     }
 }
 

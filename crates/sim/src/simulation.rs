@@ -156,8 +156,15 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet) -> Box<dyn Run> 
         let forwarder = AdaptiveForwarder::new(tables, subnet, groups);
         return with_any_lanes(setup, hosts, lanes, forwarder);
     }
-    if voq || setup.control.is_some() {
+    if voq {
         return with_any_lanes(setup, hosts, lanes, tables);
+    }
+    if setup.control.is_some() {
+        return match (lanes, radix) {
+            (1, 0..=64) => controlled::<_, u64, 1, false>(setup, hosts, tables),
+            (2, 0..=64) => controlled::<_, u64, 2, false>(setup, hosts, tables),
+            _ => with_any_lanes(setup, hosts, lanes, tables),
+        };
     }
     match (lanes, radix) {
         (1, 0..=64) => uncontrolled::<_, u64, 1, false>(setup, hosts, tables),
@@ -235,7 +242,8 @@ fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
 ) -> Box<dyn Run> {
     let mechanisms = SharedMechanisms::from(setup.control.take().unwrap_or_default());
     let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flow_bytes_max: 0 };
-    let recording = setup.recording.take().unwrap_or(nothing);
+    let watched = setup.recording.take();
+    let recording = watched.unwrap_or(nothing);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,
@@ -243,8 +251,8 @@ fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
     let (groups, parameters) = (setup.groups.len(), setup.parameters.clone());
     let rates = hosts.clone();
     let builder = Builder::new(setup, hosts, forwarder, recording.limits());
-    builder.build::<Instance<F, Recorder, OutputMarkers, AdapterReactors, B, VOQ>, V>(
-        |ports, taps| Recorder::new(recording, groups, ports, taps),
+    builder.build::<Instance<F, Option<Recorder>, OutputMarkers, AdapterReactors, B, VOQ>, V>(
+        |ports, taps| watched.map(|what| Recorder::new(what, groups, ports, taps)),
         |ports, ranks| {
             let markers = OutputMarkers::new(&mechanisms, ports, V as u8, &parameters);
             let source = |rank: &u32| Source {

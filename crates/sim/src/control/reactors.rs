@@ -90,7 +90,6 @@ pub(crate) struct AdapterReactors {
     /// their bytes.
     sent: Records<FlowIndex, VecDeque<(u64, u32)>>,
     hears_acks: bool,
-    by_key: FxHashMap<FlowKey, FlowIndex>,
     reactors: Records<ReactorIndex, Governor>,
     by_scope: FxHashMap<ScopeKey, ReactorIndex>,
     /// Those that have had a marked packet.
@@ -117,7 +116,6 @@ impl AdapterReactors {
             sources,
             flows: Records::default(),
             sent: Records::default(),
-            by_key: FxHashMap::default(),
             reactors: Records::default(),
             by_scope: FxHashMap::default(),
             notifiers: FxHashMap::default(),
@@ -266,15 +264,11 @@ impl Reactors for AdapterReactors {
     const ON: bool = true;
 
     fn flow(&mut self, now: u64, slot: u32, key: FlowKey) -> FlowIndex {
-        if let Some(flow) = self.by_key.get(&key) {
-            return *flow;
-        }
         let governed = Decision::BOTH.map(|decision| self.govern(decision, slot, key));
         let flow = FlowIndex(self.flows.push(Flow { key, governed, injected_at: 0 }) as u32);
         if self.hears_acks {
             self.sent.push(VecDeque::new());
         }
-        self.by_key.insert(key, flow);
         for governed in governed.iter().filter(|one| one.by != ReactorIndex::NIL) {
             self.about_to_tell(now, governed.by).flows.push(flow);
         }
