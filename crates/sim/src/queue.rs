@@ -130,6 +130,8 @@ const WORDS: usize = (SLOTS / 64) as usize;
 const BLOCK: u32 = 16;
 /// How far ahead of the event being served others may be looked at.
 pub(crate) const AHEAD: usize = 20;
+/// Room before a window's events for those that come up while it is served.
+const ROOM_BEFORE: u32 = 64;
 /// Up to so many events are put in order one by one.
 const FEW: u32 = 8;
 /// Events under way per home that there is room for before blocks have to move.
@@ -286,9 +288,8 @@ impl Queue {
     /// its place.
     fn push_now(&mut self, entry: Entry) {
         if self.next.0 == 0 {
-            let more = std::mem::take(&mut self.served).into_vec();
-            self.served = [vec![Entry::END; AHEAD], more].concat().into();
-            self.next.0 = AHEAD as u32;
+            self.served.make_room(ROOM_BEFORE as usize, Entry::END);
+            self.next.0 = ROOM_BEFORE;
         }
         self.next.0 -= 1;
         let mut at = self.next.0;
@@ -442,12 +443,11 @@ impl Queue {
         let mut events = 0;
         self.each_block(slot, |block| events += block.len() as u32);
         let mut served = std::mem::take(&mut self.served);
-        let needed = events as usize + AHEAD;
-        if served.len() < needed {
-            served.resize(needed, Entry::END);
-        }
+        let end = ROOM_BEFORE + events;
+        let needed = end as usize + AHEAD;
+        served.resize(needed, Entry::END);
         if events <= FEW {
-            let mut to = 0;
+            let mut to = ROOM_BEFORE;
             self.each_block(slot, |block| {
                 for entry in block {
                     served[ServedIndex(to)] = *entry;
@@ -457,9 +457,9 @@ impl Queue {
         } else {
             self.scatter(slot, events, &mut served);
         }
-        (events..needed as u32).for_each(|at| served[ServedIndex(at)] = Entry::END);
-        insert_in_order(&mut served, events);
-        (self.served, self.next) = (served, ServedIndex(0));
+        (end..needed as u32).for_each(|at| served[ServedIndex(at)] = Entry::END);
+        insert_in_order(&mut served, ROOM_BEFORE..end);
+        (self.served, self.next) = (served, ServedIndex(ROOM_BEFORE));
         self.free_blocks(at);
         for entry in std::mem::take(&mut self.later) {
             self.push_near(at, entry);
@@ -480,7 +480,7 @@ impl Queue {
         self.each_block(slot, |block| {
             block.iter().for_each(|entry| counts[bucket(entry.order)] += 1);
         });
-        let mut first = 0;
+        let mut first = ROOM_BEFORE;
         for count in counts.iter_mut() {
             first += std::mem::replace(count, first);
         }
@@ -575,25 +575,25 @@ fn first_block(events: usize) -> Vec<Entry> {
     entries
 }
 
-/// Insertion sort of the first `events`: they are where they belong but for a few places.
-fn insert_in_order(entries: &mut Records<ServedIndex, Entry>, events: u32) {
+/// Insertion sort of a range: entries are where they belong but for a few places.
+fn insert_in_order(entries: &mut Records<ServedIndex, Entry>, range: std::ops::Range<u32>) {
     let mut before = 0;
-    for at in 0..events {
+    for at in range.clone() {
         let order = entries[ServedIndex(at)].order;
         if order < before {
-            insert_back(entries, at);
+            insert_back(entries, range.start, at);
         } else {
             before = order;
         }
     }
 }
 
-/// Moves an entry to where it belongs among those before it.
+/// Moves an entry to where it belongs among those before it, from `first` on.
 #[inline(always)]
-fn insert_back(entries: &mut Records<ServedIndex, Entry>, at: u32) {
+fn insert_back(entries: &mut Records<ServedIndex, Entry>, first: u32, at: u32) {
     let entry = entries[ServedIndex(at)];
     let mut to = at;
-    while to > 0 && entries[ServedIndex(to - 1)].order > entry.order {
+    while to > first && entries[ServedIndex(to - 1)].order > entry.order {
         entries[ServedIndex(to)] = entries[ServedIndex(to - 1)];
         to -= 1;
     }

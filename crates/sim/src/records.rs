@@ -81,6 +81,14 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records.resize(records, record);
     }
 
+    /// Moves all records so many places on, and lays `record` before them.
+    pub(crate) fn make_room(&mut self, records: usize, record: T)
+    where
+        T: Clone,
+    {
+        self.records.splice(0..0, std::iter::repeat_n(record, records));
+    }
+
     /// Adds a record; its place is the number it gets.
     pub(crate) fn push(&mut self, record: T) -> usize {
         self.records.push(record);
