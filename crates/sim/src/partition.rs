@@ -17,8 +17,9 @@ use crate::queue::{AHEAD, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
 
-/// Port records in bytes up to which fetching ahead gains nothing: half a second-level cache.
-const FITS_IN_CACHE: usize = 1 << 20;
+/// Port records in bytes up to which fetching ahead gains nothing: about what the caches behind the
+/// first hold of them.
+const FITS_IN_CACHE: usize = 2 << 20;
 
 /// How many events ahead a port and a packet are asked for, and how many ahead what they lead to.
 const FETCH_FIRST: usize = AHEAD - 1;
@@ -207,14 +208,16 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let port = self.net.port_at(address);
         self.net.ports.prefetch::<2>(port);
         self.net.observer.prefetch(port);
+        let slot = || slot_at(self.net.homes[HomeIndex(address.home())], address.place());
         match entry.kind() {
-            Kind::Arrive | Kind::Deliver => {
+            Kind::Arrive => self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet())),
+            Kind::Deliver => {
                 self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
+                self.adapters.prefetch(slot());
             }
             Kind::Step => {
-                let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
-                self.adapters.prefetch(slot);
-                self.ranks.prefetch(slot);
+                self.adapters.prefetch(slot());
+                self.ranks.prefetch(slot());
             }
             Kind::Wake => {}
         }
@@ -248,7 +251,11 @@ impl<M: Model, const V: usize> Partition<M, V> {
                     });
                 }
             }
-            _ => {}
+            Kind::Deliver => {
+                let packet = &self.net.packets[PacketIndex(entry.packet())];
+                self.adapters.prefetch_halves(packet);
+            }
+            Kind::Step => {}
         }
     }
 }

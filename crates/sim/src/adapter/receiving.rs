@@ -86,6 +86,16 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
+    /// Has the processor fetch the half of a connection that a packet is for.
+    #[inline(always)]
+    pub(crate) fn prefetch_halves(&self, packet: &Packet) {
+        if packet.flags & ACK != 0 {
+            self.queue_pairs.prefetch(QueuePairIndex(packet.queue_pair));
+        } else if packet.receiver != ReceiverIndex::NIL {
+            self.receivers.prefetch::<1>(packet.receiver);
+        }
+    }
+
     /// The receiver's half of the connection of a packet.
     #[inline(always)]
     fn receiver(&mut self, packet: &Packet) -> ReceiverIndex {
