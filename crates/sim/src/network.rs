@@ -78,7 +78,7 @@ pub(crate) type NetworkOf<M, const V: usize> =
     Network<<M as Model>::Ports, <M as Model>::Observer, V>;
 
 /// Packets under way per home that there is room for before records have to move.
-const PACKETS_PER_HOME: usize = 8;
+const PACKETS_PER_HOME: usize = 1;
 
 /// See the module.
 pub(crate) struct Network<B, O, const V: usize> {

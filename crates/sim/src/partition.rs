@@ -23,7 +23,7 @@ const FITS_IN_CACHE: usize = 2 << 20;
 
 /// How many events ahead a port and a packet are asked for, and how many ahead what they lead to.
 const FETCH_FIRST: usize = AHEAD - 1;
-const FETCH_THEN: usize = AHEAD / 2;
+const FETCH_THEN: usize = 5;
 
 /// See the module.
 pub(crate) struct Partition<M: Model, const V: usize> {
@@ -203,7 +203,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// wants is known only once its port and packet have been read.
     #[inline(always)]
     fn fetch_first(&self, places: usize) {
-        let Some(entry) = self.net.queue.ahead(places) else { return };
+        let entry = self.net.queue.ahead(places);
         let address = entry.address();
         let port = self.net.port_at(address);
         self.net.ports.prefetch::<2>(port);
@@ -225,7 +225,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
 
     #[inline(always)]
     fn fetch_then(&mut self, places: usize) {
-        let Some(entry) = self.net.queue.ahead(places) else { return };
+        let entry = self.net.queue.ahead(places);
         let address = entry.address();
         let first = self.net.homes[HomeIndex(address.home())].first;
         let record = &self.net.ports[first.plus(address.place())];

@@ -85,8 +85,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Ends a window, so that looking at the next event needs no test for the end.
-    const END: Entry = Entry { order: u64::MAX, address: Address::NIL, packet: 0 };
+    /// Ends a window, so that looking at the next event needs no test for the end: a wake-up of the
+    /// first port, later than all others.
+    const END: Entry = Entry { order: !(2 << 4), address: Address(0), packet: 0 };
 
     /// Where it happens.
     #[inline(always)]
@@ -129,13 +130,13 @@ const WORDS: usize = (SLOTS / 64) as usize;
 /// Events in a block of a later slot.
 const BLOCK: u32 = 16;
 /// How far ahead of the event being served others may be looked at.
-pub(crate) const AHEAD: usize = 20;
+pub(crate) const AHEAD: usize = 13;
 /// Room before a window's events for those that come up while it is served.
 const ROOM_BEFORE: u32 = 64;
 /// Up to so many events are put in order one by one.
 const FEW: u32 = 8;
 /// Events under way per home that there is room for before blocks have to move.
-const EVENTS_PER_HOME: usize = 8;
+const EVENTS_PER_HOME: usize = 2;
 
 index!(
     /// An entry in the blocks of later slots.
@@ -342,12 +343,11 @@ impl Queue {
         entry
     }
 
-    /// The event so many places on in the window being served.
+    /// The event so many places on in the window being served; beyond its last any wake-up.
     #[inline(always)]
-    pub(crate) fn ahead(&self, places: usize) -> Option<Entry> {
+    pub(crate) fn ahead(&self, places: usize) -> Entry {
         debug_assert!(places < AHEAD);
-        let entry = self.served[ServedIndex(self.next.0 + places as u32)];
-        (entry.order != Entry::END.order).then_some(entry)
+        self.served[ServedIndex(self.next.0 + places as u32)]
     }
 
     /// A time no later than the next event, and no earlier than its slot begins; nothing if there

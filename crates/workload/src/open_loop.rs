@@ -8,10 +8,19 @@ use std::sync::Arc;
 /// One rank's share of all open-loop flow groups.
 pub struct OpenLoop {
     rank: Rank,
-    /// Most ranks have one: it stands in the program itself.
-    first: Option<Source>,
-    others: Vec<Source>,
+    sources: Sources,
 }
+
+enum Sources {
+    /// Most ranks have one: it stands in the program itself.
+    One(Source),
+    /// Several, or none, and their turns.
+    Several(Vec<Source>, Vec<Turn>),
+}
+
+/// When a source that has not ended has its turn, and its place among the sources: kept in this
+/// order.
+type Turn = (u64, u16);
 
 struct Source {
     group: Arc<FlowGroup>,
@@ -37,7 +46,7 @@ impl OpenLoop {
         header: impl Fn(&FlowGroup) -> u32,
         seed: u64,
     ) -> Self {
-        let (mut first, mut others) = (None, Vec::new());
+        let mut sources = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             let group: Arc<FlowGroup> = group.clone().into();
             let weight = group.destinations.weight(rank);
@@ -56,12 +65,21 @@ impl OpenLoop {
                 header: header(&group),
             };
             source.next = source.next.saturating_add(source.first_gap());
-            match first {
-                None => first = Some(source),
-                Some(_) => others.push(source),
-            }
+            sources.push(source);
         }
-        OpenLoop { rank, first, others }
+        let sources = match sources.pop() {
+            Some(only) if sources.is_empty() => Sources::One(only),
+            last => {
+                sources.extend(last);
+                let turn = |(place, source): (usize, &Source)| {
+                    (!source.has_ended()).then_some((source.next, place as u16))
+                };
+                let mut turns: Vec<Turn> = sources.iter().enumerate().filter_map(turn).collect();
+                turns.sort_unstable();
+                Sources::Several(sources, turns)
+            }
+        };
+        OpenLoop { rank, sources }
     }
 }
 
@@ -105,44 +123,51 @@ impl Source {
     }
 }
 
-impl OpenLoop {
-    /// The source whose turn is next; nothing if all have ended.
-    fn next(&mut self) -> Option<&mut Source> {
-        let all = self.first.iter_mut().chain(&mut self.others);
-        all.filter(|source| !source.has_ended()).min_by_key(|source| (source.next, source.index))
+/// A rank with one source.
+fn step_one(source: &mut Source, rank: Rank, now: u64) -> Op {
+    loop {
+        if source.has_ended() {
+            return Op::Done;
+        }
+        if source.next > now {
+            return Op::WaitUntil(Picoseconds(source.next));
+        }
+        if let Some((dst, bytes)) = source.draw(rank) {
+            let next = (!source.has_ended()).then_some(Picoseconds(source.next));
+            return Op::Offer { dst, bytes, group: source.index, next };
+        }
     }
+}
 
-    /// A rank with several groups, or whose turn has not come.
-    fn step_any(&mut self, now: Picoseconds) -> Op {
-        let rank = self.rank;
-        loop {
-            let Some(source) = self.next() else { return Op::Done };
-            if source.next > now.0 {
-                return Op::WaitUntil(Picoseconds(source.next));
-            }
-            let index = source.index;
-            if let Some((dst, bytes)) = source.draw(rank) {
-                let next = self.next().map(|source| Picoseconds(source.next));
-                return Op::Offer { dst, bytes, group: index, next };
-            }
+/// A rank with several.
+fn step_several(sources: &mut [Source], turns: &mut Vec<Turn>, rank: Rank, now: u64) -> Op {
+    loop {
+        let Some((time, place)) = turns.first().copied() else { return Op::Done };
+        if time > now {
+            return Op::WaitUntil(Picoseconds(time));
+        }
+        let source = &mut sources[usize::from(place)];
+        let drawn = source.draw(rank);
+        if source.has_ended() {
+            turns.remove(0);
+        } else {
+            let turn = (source.next, place);
+            let later = turns[1..].iter().take_while(|other| **other < turn).count();
+            turns.copy_within(1..=later, 0);
+            turns[later] = turn;
+        }
+        if let Some((dst, bytes)) = drawn {
+            let next = turns.first().map(|(time, _)| Picoseconds(*time));
+            return Op::Offer { dst, bytes, group: source.index, next };
         }
     }
 }
 
 impl RankProgram for OpenLoop {
     fn step(&mut self, now: Picoseconds, _: Event) -> Op {
-        let Some(source) = self.first.as_mut().filter(|_| self.others.is_empty()) else {
-            return self.step_any(now);
-        };
-        if source.has_ended() || source.next > now.0 {
-            return self.step_any(now);
-        }
-        match source.draw(self.rank) {
-            None => self.step_any(now),
-            Some((dst, bytes)) => {
-                let next = (!source.has_ended()).then_some(Picoseconds(source.next));
-                Op::Offer { dst, bytes, group: source.index, next }
-            }
+        match &mut self.sources {
+            Sources::One(source) => step_one(source, self.rank, now.0),
+            Sources::Several(sources, turns) => step_several(sources, turns, self.rank, now.0),
         }
     }
 }
