@@ -323,15 +323,15 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let in_order = self.links.in_order;
         let (floor, record) = (self.floor, &mut self.ports[port]);
         let in_order = in_order && record.overflow == 0;
-        let ring = &mut record.lane_mut(lane).ring;
-        if in_order && ring[2] == Return::NONE {
-            let place = usize::from(ring[0] != Return::NONE) + usize::from(ring[1] != Return::NONE);
-            ring[place] = entry;
-        } else if in_order && ring[0].due() <= floor {
-            // The port's own time is not known here; that of all homes is.
-            let [first, second, third] = *ring;
-            *ring = [second, third, entry];
-            record.lane_mut(lane).credits += first.credits();
+        let of = record.lane_mut(lane);
+        // The port's own time is not known here; that of all homes is.
+        if of.ring[0].due() <= floor {
+            of.credits += take_first(&mut of.ring);
+        }
+        if in_order && of.ring[2] == Return::NONE {
+            let [first, second, _] = of.ring;
+            let place = usize::from(first != Return::NONE) + usize::from(second != Return::NONE);
+            of.ring[place] = entry;
         } else {
             self.insert_return(port, lane, entry);
         }

@@ -86,13 +86,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
             (0..FETCH_THEN).for_each(|places| self.fetch_then(places));
         }
         let mut instant = self.net.queue.peek();
-        let (mut number, mut home) = (self.net.home(), self.net.enter(self.net.home(), 0));
         while instant != Instant::END {
-            let (at, now) = self.net.queue.home_and_time(instant);
-            if at != number {
-                (number, home) = (at, self.net.enter(at, now));
-            }
-            self.net.now = now;
+            let (number, now) = self.net.queue.home_and_time(instant);
+            let home = self.net.enter(number, now);
             let mut alone = true;
             loop {
                 if FETCHES {
@@ -208,18 +204,12 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let port = self.net.port_at(address);
         self.net.ports.prefetch::<2>(port);
         self.net.observer.prefetch(port);
-        let slot = || slot_at(self.net.homes[HomeIndex(address.home())], address.place());
-        match entry.kind() {
-            Kind::Arrive => self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet())),
-            Kind::Deliver => {
-                self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
-                self.adapters.prefetch(slot());
-            }
-            Kind::Step => {
-                self.adapters.prefetch(slot());
-                self.ranks.prefetch(slot());
-            }
-            Kind::Wake => {}
+        // Of those that have none any number will do, and asking costs more than fetching.
+        self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
+        if matches!(entry.kind(), Kind::Deliver | Kind::Step) {
+            let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
+            self.adapters.prefetch(slot);
+            self.ranks.prefetch(slot);
         }
     }
 
