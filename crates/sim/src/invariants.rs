@@ -5,7 +5,8 @@ use crate::model::Model;
 use crate::outcome::Totals;
 use crate::packet::{ACK, CNP, PacketIndex};
 use crate::partition::Partition;
-use crate::port::{PortIndex, Return};
+
+use crate::port::PortIndex;
 use crate::queue::{Address, Kind};
 
 /// Packets in one partition by kind.
@@ -91,7 +92,7 @@ fn audit_credits<M: Model, const V: usize>(
         let at = PortIndex(index as u32);
         for (lane, of) in port.lanes.iter().enumerate() {
             let mut credits = u64::from(of.credits);
-            let returns = of.ring.iter().filter(|entry| **entry != Return::NONE);
+            let returns = port.ring(lane as u8).iter();
             credits += returns.map(|entry| u64::from(entry.credits())).sum::<u64>();
             let further = net.overflow.get(&(at, lane as u8)).into_iter().flatten();
             credits += further.map(|entry| u64::from(entry.credits())).sum::<u64>();

@@ -195,11 +195,20 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         self.homes[HomeIndex(address.home())].first.plus(address.place())
     }
 
-    /// Asks for the record of a port that may be at the end of a cut cable.
+    /// Asks for what is needed of the record of a port when a packet comes or leaves on a lane.
     #[inline(always)]
-    pub(crate) fn prefetch_peer(&self, address: Address) {
+    pub(crate) fn prefetch_port(&self, port: PortIndex, lane: u8) {
+        self.ports.prefetch::<2>(port);
+        if V > 2 {
+            self.ports.prefetch_at(port, Port::<B, V>::end_of_lane(lane));
+        }
+    }
+
+    /// The same of a port that may be at the end of a cut cable.
+    #[inline(always)]
+    pub(crate) fn prefetch_peer(&self, address: Address, lane: u8) {
         if self.is_here(address) {
-            self.ports.prefetch::<2>(self.port_at(address));
+            self.prefetch_port(self.port_at(address), lane);
         }
     }
 
@@ -323,15 +332,13 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let in_order = self.links.in_order;
         let (floor, record) = (self.floor, &mut self.ports[port]);
         let in_order = in_order && record.overflow == 0;
-        let of = record.lane_mut(lane);
+        let (of, ring) = record.lane_and_ring(lane);
         // The port's own time is not known here; that of all homes is.
-        if of.ring[0].due() <= floor {
-            of.credits += take_first(&mut of.ring);
+        if ring.is_due(floor) {
+            of.credits += ring.take();
         }
-        if in_order && of.ring[2] == Return::NONE {
-            let [first, second, _] = of.ring;
-            let place = usize::from(first != Return::NONE) + usize::from(second != Return::NONE);
-            of.ring[place] = entry;
+        if in_order && !ring.is_full() {
+            ring.push(entry);
         } else {
             self.insert_return(port, lane, entry);
         }
@@ -345,40 +352,39 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// A return for which the ring has no room, or one that need not come in the order of its
     /// time, because packets leave one buffer side by side: it is put in order.
     #[inline(never)]
-    fn insert_return(&mut self, port: PortIndex, lane: u8, mut entry: Return) {
+    fn insert_return(&mut self, port: PortIndex, lane: u8, entry: Return) {
         // What waits beyond the ring comes before it has room again.
         self.settle(port, lane, self.floor);
-        for place in &mut self.ports[port].lane_mut(lane).ring {
-            if entry < *place {
-                std::mem::swap(place, &mut entry);
-            }
-        }
-        if entry == Return::NONE {
+        let last = self.ports[port].lane_and_ring(lane).1.insert(entry);
+        if last == Return::NONE {
             return;
         }
         self.ports[port].overflow |= 1 << lane;
         let list = self.overflow.entry((port, lane)).or_default();
-        list.insert(list.partition_point(|known| *known <= entry), entry);
+        list.insert(list.partition_point(|known| *known <= last), last);
     }
 
     /// Returns that are due by `now` become credits, and what waits beyond the ring moves up.
     #[inline(never)]
     fn settle(&mut self, port: PortIndex, lane: u8, now: u64) {
         let record = &mut self.ports[port];
-        let of = record.lane_mut(lane);
-        while of.ring[0].due() <= now {
-            of.credits += take_first(&mut of.ring);
+        let waits_further = record.overflow >> lane & 1 == 1;
+        let (of, ring) = record.lane_and_ring(lane);
+        while ring.is_due(now) {
+            of.credits += ring.take();
         }
-        if record.overflow >> lane & 1 == 0 {
+        if !waits_further {
             return;
         }
         let Some(list) = self.overflow.get_mut(&(port, lane)) else { return };
         while let Some(entry) = list.front().copied() {
-            let of = record.lane_mut(lane);
-            match of.ring.iter().position(|entry| *entry == Return::NONE) {
-                Some(0) if entry.due() <= now => of.credits += entry.credits(),
-                Some(place) => of.ring[place] = entry,
-                None => return,
+            if ring.is_full() {
+                return;
+            }
+            if ring.is_empty() && entry.due() <= now {
+                of.credits += entry.credits();
+            } else {
+                ring.push(entry);
             }
             list.pop_front();
         }
@@ -400,12 +406,12 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     pub(crate) fn credits_now(&self, port: PortIndex, lane: u8) -> u16 {
         let record = &self.ports[port];
         let of = record.lane(lane);
-        let arrived = |entry: &&Return| entry.due() <= self.now;
-        let returned = of.ring.iter().take_while(arrived).map(|entry| entry.credits());
+        let arrived = |entry: &Return| entry.due() <= self.now;
+        let returned = record.ring(lane).iter().take_while(arrived).map(Return::credits);
         let mut credits = of.credits + returned.sum::<u16>();
         if record.overflow >> lane & 1 == 1 {
-            let list = self.overflow.get(&(port, lane)).into_iter().flatten();
-            credits += list.take_while(arrived).map(|entry| entry.credits()).sum::<u16>();
+            let list = self.overflow.get(&(port, lane)).into_iter().flatten().copied();
+            credits += list.take_while(arrived).map(Return::credits).sum::<u16>();
         }
         credits
     }
@@ -416,10 +422,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let record = &self.ports[port];
         let of = record.lane(lane);
         let mut credits = of.credits;
-        for entry in of.ring {
-            if entry == Return::NONE {
-                break;
-            }
+        for entry in record.ring(lane).iter() {
             credits += entry.credits();
             if credits >= need {
                 return entry.due();
@@ -470,12 +473,4 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let some = |id: PacketIndex| (id != PacketIndex::NIL).then_some(id);
         std::iter::successors(some(head), move |id| some(self.packets[*id].next))
     }
-}
-
-/// Takes the first return out of a ring.
-#[inline(always)]
-fn take_first(ring: &mut [Return; crate::port::RING]) -> u16 {
-    let [first, rest @ ..] = *ring;
-    *ring = [rest[0], rest[1], Return::NONE];
-    first.credits()
 }

@@ -202,7 +202,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let entry = self.net.queue.ahead(places);
         let address = entry.address();
         let port = self.net.port_at(address);
-        self.net.ports.prefetch::<2>(port);
+        self.net.prefetch_port(port, entry.lane());
         self.net.observer.prefetch(port);
         // Of those that have none any number will do, and asking costs more than fetching.
         self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
@@ -223,20 +223,20 @@ impl<M: Model, const V: usize> Partition<M, V> {
             Kind::Arrive => {
                 let (switch, input) = (self.switches.numbered(address.home()), address.place());
                 let packet = &mut self.net.packets[PacketIndex(entry.packet())];
-                let lane = entry.lane();
+                let (lane, peer) = (entry.lane(), record.peer);
                 let route = self.switches.forwarder.route(switch, input as u8, lane, packet);
                 if !M::Forwarder::ADAPTIVE {
                     packet.route = route;
                 }
                 let output = first.plus(route.0.into());
-                self.net.ports.prefetch::<2>(output);
+                self.net.prefetch_port(output, route.1);
                 self.net.observer.prefetch(output);
-                self.net.prefetch_peer(record.peer);
+                self.net.prefetch_peer(peer, lane);
             }
             Kind::Wake => {
                 for (at, lane) in record.lanes.iter().enumerate() {
                     lane.waiters.find_from(record.turn[at], |local| {
-                        self.net.ports.prefetch::<2>(first.plus(local.into()));
+                        self.net.prefetch_port(first.plus(local.into()), at as u8);
                         Some(())
                     });
                 }

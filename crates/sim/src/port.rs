@@ -55,9 +55,6 @@ pub(crate) struct LinkClass {
     pub(crate) flight: u64,
 }
 
-/// Returned credits that have not arrived yet fit in the record if they are no more than this.
-pub(crate) const RING: usize = 3;
-
 /// Credits on their way back: when they arrive and how many they are, in one word that sorts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Return(u64);
@@ -86,6 +83,63 @@ impl Return {
     }
 }
 
+/// Returns under way to one lane, in the order of time: as many as a packet a time needs. `NONE`
+/// from the first free place on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ring([Return; 3]);
+
+impl Ring {
+    const EMPTY: Ring = Ring([Return::NONE; 3]);
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0[0] == Return::NONE
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.0[2] != Return::NONE
+    }
+
+    /// Whether the first has arrived by `now`.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.0[0].due() <= now
+    }
+
+    /// Takes the first out and returns its credits.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> u16 {
+        let [first, second, third] = self.0;
+        self.0 = [second, third, Return::NONE];
+        first.credits()
+    }
+
+    /// Adds one that arrives no sooner than those there, of which there must be less than three.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, entry: Return) {
+        let [first, second, _] = self.0;
+        let place = usize::from(first != Return::NONE) + usize::from(second != Return::NONE);
+        self.0[place] = entry;
+    }
+
+    /// Adds one that may arrive sooner. Returns the last one of all if there is no room for it,
+    /// else `NONE`.
+    pub(crate) fn insert(&mut self, mut entry: Return) -> Return {
+        for place in &mut self.0 {
+            if entry < *place {
+                std::mem::swap(place, &mut entry);
+            }
+        }
+        entry
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Return> + '_ {
+        self.0.iter().copied().take_while(|entry| *entry != Return::NONE)
+    }
+}
+
 /// One lane of a port: its receive buffer, and the credits its transmitter has.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -102,8 +156,6 @@ pub(crate) struct Lane<B> {
     pub(crate) credits: u16,
     /// Sending: input ports whose head wants this lane.
     pub(crate) waiters: B,
-    /// Sending: returned credits under way, in the order of time; `NONE` from the first free place.
-    pub(crate) ring: [Return; RING],
 }
 
 /// A port: its transmitter and its receive buffers. With two lanes and up to 16 ports a switch it
@@ -133,6 +185,8 @@ pub(crate) struct Port<B, const V: usize> {
     pub(crate) wants: [u8; V],
     /// By lane.
     pub(crate) lanes: [Lane<B>; V],
+    /// By lane. Apart, because who sends and who receives look here rarely.
+    pub(crate) rings: [Ring; V],
 }
 
 impl<B: PortSet, const V: usize> Port<B, V> {
@@ -145,7 +199,6 @@ impl<B: PortSet, const V: usize> Port<B, V> {
             need: 0,
             credits,
             waiters: B::EMPTY,
-            ring: [Return::NONE; RING],
         };
         Port {
             free_at: 0,
@@ -158,6 +211,7 @@ impl<B: PortSet, const V: usize> Port<B, V> {
             output: [UNROUTED.0; V],
             wants: [0; V],
             lanes: [lane; V],
+            rings: [Ring::EMPTY; V],
         }
     }
 
@@ -172,9 +226,27 @@ impl<B: PortSet, const V: usize> Port<B, V> {
         lanes
     }
 
+    /// The last byte of a lane in the record.
+    #[inline(always)]
+    pub(crate) const fn end_of_lane(lane: u8) -> usize {
+        std::mem::offset_of!(Self, lanes) + (lane as usize % V + 1) * size_of::<Lane<B>>() - 1
+    }
+
     #[inline(always)]
     pub(crate) fn lane(&self, lane: u8) -> &Lane<B> {
         &self.lanes[usize::from(lane) % V]
+    }
+
+    #[inline(always)]
+    pub(crate) fn ring(&self, lane: u8) -> &Ring {
+        &self.rings[usize::from(lane) % V]
+    }
+
+    /// A lane and the returns to it.
+    #[inline(always)]
+    pub(crate) fn lane_and_ring(&mut self, lane: u8) -> (&mut Lane<B>, &mut Ring) {
+        let at = usize::from(lane) % V;
+        (&mut self.lanes[at], &mut self.rings[at])
     }
 
     #[inline(always)]
@@ -192,6 +264,9 @@ mod tests {
         assert_eq!(size_of::<Port<u16, 2>>(), 128);
         assert_eq!(size_of::<Port<u64, 1>>(), 128);
         assert_eq!(size_of::<Port<u64, 8>>(), 512);
+        // All but the returns of the first lane is in the first line.
+        assert!(Port::<u16, 2>::end_of_lane(0) < 64 && Port::<u16, 2>::end_of_lane(1) < 128);
+        assert!(Port::<u64, 1>::end_of_lane(0) < 64);
     }
 
     #[test]

@@ -652,10 +652,7 @@ mod tests {
                 }
             }
             while let Some(Reverse(event)) = model.pop() {
-                assert_eq!(
-                    take(&mut queue, &mut stream).map(|e| e.time),
-                    Some(event.time)
-                );
+                assert_eq!(take(&mut queue, &mut stream).map(|e| e.time), Some(event.time));
             }
             assert_eq!(take(&mut queue, &mut stream), None);
         }

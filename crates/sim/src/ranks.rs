@@ -160,14 +160,8 @@ impl Ranks {
         clock: u64,
         op: Op,
     ) -> After {
-        let mut post = Post {
-            born: clock,
-            destination: 0,
-            bytes: 1,
-            group: 0,
-            handle: None,
-            tag: None,
-        };
+        let mut post =
+            Post { born: clock, destination: 0, bytes: 1, group: 0, handle: None, tag: None };
         match op {
             Op::Offer { dst, bytes, group, next } => {
                 (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);

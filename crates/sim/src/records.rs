@@ -114,6 +114,13 @@ impl<I: RecordIndex, T> Records<I, T> {
         self.records
     }
 
+    /// Asks the processor to fetch the cache line of a byte of a record. Any number will do.
+    #[inline(always)]
+    pub(crate) fn prefetch_at(&self, index: I, byte: usize) {
+        let record = self.records.as_ptr().wrapping_add(index.place()).cast::<u8>();
+        prefetch(record.wrapping_add(byte));
+    }
+
     /// Asks the processor to fetch the first `LINES` cache lines of a record. Any number will do.
     #[inline(always)]
     pub(crate) fn prefetch<const LINES: usize>(&self, index: I) {
