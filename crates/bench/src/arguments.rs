@@ -14,6 +14,8 @@ pub(crate) enum Command {
     Measure(Options),
     /// What a hop costs by callgrind.
     Cache(Vec<&'static Row>, Option<String>),
+    /// What several threads gain.
+    Threads(usize, Options),
 }
 
 /// Of `Measure`.
@@ -47,13 +49,20 @@ impl Command {
 fn measure(words: &[String]) -> Result<Command, String> {
     let mut options =
         Options { rows: vec![], tables: vec![], runs: 3, instructions: false, out: None };
-    let mut cache = false;
+    let (mut cache, mut threads) = (false, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         match word.as_str() {
             "--instructions" => options.instructions = true,
             "--cache" => cache = true,
+            "--threads" => {
+                let text = value()?;
+                threads = match text.parse() {
+                    Ok(threads) if (2..=64).contains(&threads) => Some(threads),
+                    _ => return Err(format!("--threads {text} is outside 2 to 64")),
+                };
+            }
             "--out" => options.out = Some(value()?.clone()),
             "--runs" => {
                 let text = value()?;
@@ -69,10 +78,16 @@ fn measure(words: &[String]) -> Result<Command, String> {
         }
     }
     let all = options.rows.is_empty() && options.tables.is_empty();
-    if cache {
-        if let Some(row) = options.tables.first() {
-            return Err(format!("`{}` has no packet-hops for --cache to count by", row.name));
+    if let (true, Some(row)) = (cache || threads.is_some(), options.tables.first()) {
+        return Err(format!("`{}` has no packet-hops to count by", row.name));
+    }
+    if let Some(threads) = threads {
+        if all {
+            options.rows = ROWS.iter().filter(|row| row.control.is_none()).collect();
         }
+        return Ok(Command::Threads(threads, options));
+    }
+    if cache {
         let chosen = ROWS.iter().filter(|row| row.is_plain());
         let rows = if all { chosen.collect() } else { options.rows };
         return Ok(Command::Cache(rows, options.out));
@@ -136,6 +151,17 @@ mod tests {
         let Ok(Command::Cache(rows, _)) = parse("tree-648-rc --cache") else { panic!("not one") };
         assert_eq!(rows[0].name, "tree-648-rc");
         assert!(parse("--cache tables-3456").unwrap_err().contains("tables-3456"));
+    }
+
+    #[test]
+    fn threads_are_several_and_rows_those_of_packets() {
+        let Ok(Command::Threads(2, options)) = parse("--threads 2 torus-8x8") else {
+            panic!("not --threads")
+        };
+        assert_eq!(options.rows[0].name, "torus-8x8");
+        for wrong in ["--threads 1", "--threads x", "--threads 65", "--threads 2 tables-3456"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

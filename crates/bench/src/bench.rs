@@ -8,8 +8,8 @@ use clearlane_fabric::structure::{Grid, grid};
 use clearlane_fabric::{Fabric, NodeKind, topologies};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
-    Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup, Simulation,
-    queue_width_log2,
+    Division, Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup,
+    Simulation, queue_width_log2,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A row with its fabric built and its tables filled: what is never timed.
 pub(crate) struct Bench {
-    row: &'static Row,
+    pub(crate) row: &'static Row,
     fabric: Fabric,
     grid: Option<Grid>,
     subnet: Option<Subnet>,
@@ -76,14 +76,15 @@ fn mechanism(name: &str) -> Result<Mechanisms, String> {
 }
 
 /// What a set-up wants to know of the traffic.
-type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
+pub(crate) type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
 
 impl Bench {
     /// Simulates so many microseconds.
     pub(crate) fn run(&self, span_us: u64) -> Result<Timed, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let begin = ProcessTime::now();
-        let mut simulation = self.start(span, self.row.recorded, self.uniform(span)?)?;
+        let mut simulation =
+            self.start(span, self.row.recorded, Division::WHOLE, self.uniform(span)?)?;
         let started = ProcessTime::now();
         simulation.run_until(span);
         let ended = ProcessTime::now();
@@ -101,7 +102,7 @@ impl Bench {
     pub(crate) fn memory(&self, span_us: u64, counters: bool) -> Result<f64, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let before = crate::ALLOCATED.current_usage();
-        let mut simulation = self.start(span, counters, self.uniform(span)?)?;
+        let mut simulation = self.start(span, counters, Division::WHOLE, self.uniform(span)?)?;
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage() - before;
         simulation.finish();
@@ -122,7 +123,7 @@ impl Bench {
         let group = GroupSettings { transport: self.row.transport, sl: None };
         let traffic = (vec![group], (0..ranks).map(program).collect());
         let span = Picoseconds(gap.0 * u64::from(ranks));
-        let mut simulation = self.start(span, self.row.recorded, traffic)?;
+        let mut simulation = self.start(span, self.row.recorded, Division::WHOLE, traffic)?;
         let before = crate::ALLOCATED.current_usage();
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage().saturating_sub(before);
@@ -130,10 +131,12 @@ impl Bench {
         Ok(bytes as f64 / (f64::from(ranks) * f64::from(ranks - 1)))
     }
 
-    fn start(
+    /// The row about to run for `span`.
+    pub(crate) fn start(
         &self,
         span: Picoseconds,
         recorded: bool,
+        division: Division,
         (groups, programs): Traffic,
     ) -> Result<Simulation, String> {
         let slices = Recording { slice: span, slices: 1, flow_bytes_max: 0 };
@@ -147,7 +150,7 @@ impl Bench {
             forwarding,
             parameters: self.row.parameters(),
             queue_width_log2: queue_width_log2(programs.len()),
-            division: clearlane_sim::Division::WHOLE,
+            division,
             taps: Vec::new(),
             groups,
             programs,
@@ -158,7 +161,7 @@ impl Bench {
     }
 
     /// Uniform traffic at the row's load until `stop`.
-    fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
+    pub(crate) fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
         let hosts = Hosts::of(&self.fabric);
         let parameters = self.row.parameters();
         let pattern = PatternSpec::Uniform(Default::default());

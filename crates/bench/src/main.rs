@@ -6,6 +6,8 @@
 //! `clearlane-bench [ROW…] [--runs N] [--instructions] [--out FILE]` measures and prints a table.
 //! `clearlane-bench --cache [ROW…] [--out FILE]` has callgrind count instructions, misses and
 //! mispredicts per packet-hop; without rows, those of datagrams.
+//! `clearlane-bench --threads N [ROW…] [--runs N] [--out FILE]` runs each row whole and divided
+//! among so many threads, in turns, and prints the ratios of wall and CPU time and the balance.
 //! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind and
 //! scripts/bench-pair run it. `clearlane-bench --spans` prints every row with the lengths in
 //! microseconds of the two runs that script compares.
@@ -16,6 +18,7 @@ mod all_pairs;
 mod arguments;
 mod bench;
 mod callgrind;
+mod divided;
 mod parameters;
 mod rows;
 mod tables;
@@ -53,6 +56,10 @@ fn run(command: Command) -> Result<(), String> {
         }
         Command::Measure(options) => measure(&options)?,
         Command::Cache(rows, out) => count(&rows, out.as_deref())?,
+        Command::Threads(threads, options) => {
+            let results = divided::compare(&options.rows, threads, options.runs)?;
+            write(options.out.as_deref(), results)?;
+        }
     }
     Ok(())
 }
