@@ -37,8 +37,10 @@ fn clock() -> u64 {
     ThreadTime::now().as_duration().as_nanos() as u64
 }
 
-/// Runs each row whole on one thread and divided among `threads` in turns, and prints the medians
-/// of their ratios.
+/// Runs each row whole on one thread, divided among `threads`, and in as many partitions on one
+/// thread, in turns, and prints the medians: wall time of the whole run, how many times faster the
+/// divided one is, how many times the CPU time it takes, how evenly work is shared, and what the
+/// cut alone costs in CPU time.
 pub(crate) fn compare(
     rows: &[&'static Row],
     threads: usize,
@@ -50,15 +52,16 @@ pub(crate) fn compare(
         println!("load average before: {load}; wall ratios mean nothing unless cores are idle");
     }
     println!(
-        "{:<22} {:>9} {:>8} {:>8} {:>8}   one partition on one thread beside {threads} on {threads}",
-        "row", "wall s", "faster", "CPU", "balance"
+        "{:<22} {:>9} {:>8} {:>8} {:>8} {:>8}   {threads} partitions on {threads} threads",
+        "row", "wall s", "faster", "CPU", "balance", "cut"
     );
     for row in rows {
         let bench = row.prepare()?;
-        let (mut faster, mut cpu, mut balance, mut wall) = (vec![], vec![], vec![], vec![]);
+        let [mut wall, mut faster, mut cpu, mut balance, mut cut] = [const { Vec::new() }; 5];
         for _ in 0..runs {
             let whole = Took::of(&bench, Division::WHOLE)?;
             let divided = Took::of(&bench, Division::of_threads(threads))?;
+            let alone = Took::of(&bench, Division { partitions: threads, threads: 1 })?;
             if whole.hops != divided.hops {
                 let (a, b) = (whole.hops, divided.hops);
                 return Err(format!("{}: {a} packet-hops whole, {b} divided", row.name));
@@ -67,12 +70,16 @@ pub(crate) fn compare(
             cpu.push(divided.cpu / whole.cpu);
             balance.push(divided.balance);
             wall.push(whole.wall);
+            cut.push(alone.cpu / whole.cpu);
         }
-        let [wall, faster, cpu, balance] = [wall, faster, cpu, balance].map(median);
-        println!("{:<22} {wall:>9.2} {faster:>8.2} {cpu:>8.2} {balance:>8.2}", row.name);
+        let [wall, faster, cpu, balance, cut] = [wall, faster, cpu, balance, cut].map(median);
+        println!(
+            "{:<22} {wall:>9.2} {faster:>8.2} {cpu:>8.2} {balance:>8.2} {cut:>8.2}",
+            row.name
+        );
         let entry = json!({
             "threads": threads, "wall_seconds": wall, "times_faster": faster,
-            "times_cpu": cpu, "balance": balance,
+            "times_cpu": cpu, "balance": balance, "times_cpu_on_one_thread": cut,
         });
         results.insert(row.name.to_string(), entry);
     }

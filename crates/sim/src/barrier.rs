@@ -6,8 +6,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// Looks before a thread lets others have its core, and then before it sleeps. Windows of threads
 /// that share the work well end within microseconds of each other; waiting for a thread that has
 /// lost its core must not take the core of another.
-const SPINS: u32 = 200;
-const YIELDS: u32 = 50;
+const SPINS: u32 = 1000;
+const YIELDS: u32 = 100;
 
 /// A barrier for a fixed number of threads that is passed again and again.
 pub(crate) struct Barrier {

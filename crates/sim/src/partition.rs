@@ -25,7 +25,8 @@ const FITS_IN_CACHE: usize = 2 << 20;
 const FETCH_FIRST: usize = AHEAD - 1;
 const FETCH_THEN: usize = 5;
 
-/// See the module.
+/// See the module. No two of them share a cache line, nor one that is fetched with it.
+#[repr(align(128))]
 pub(crate) struct Partition<M: Model, const V: usize> {
     pub(crate) net: NetworkOf<M, V>,
     pub(crate) switches: Switches<M>,
