@@ -73,10 +73,7 @@ pub(crate) fn compare(
             cut.push(alone.cpu / whole.cpu);
         }
         let [wall, faster, cpu, balance, cut] = [wall, faster, cpu, balance, cut].map(median);
-        println!(
-            "{:<22} {wall:>9.2} {faster:>8.2} {cpu:>8.2} {balance:>8.2} {cut:>8.2}",
-            row.name
-        );
+        println!("{:<22} {wall:>9.2} {faster:>8.2} {cpu:>8.2} {balance:>8.2} {cut:>8.2}", row.name);
         let entry = json!({
             "threads": threads, "wall_seconds": wall, "times_faster": faster,
             "times_cpu": cpu, "balance": balance, "times_cpu_on_one_thread": cut,

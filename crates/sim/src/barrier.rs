@@ -1,6 +1,6 @@
 //! Where threads wait for each other after a window.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Looks before a thread lets others have its core, and then before it sleeps. Windows of threads
@@ -14,8 +14,24 @@ pub(crate) struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     passed: AtomicUsize,
+    /// A thread has panicked and will not come.
+    broken: AtomicBool,
     sleeping: Mutex<()>,
     woken: Condvar,
+}
+
+/// Held by a thread that others wait for: if it panics, they do not wait for good.
+pub(crate) struct Awaited<'a>(pub(crate) &'a Barrier);
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let lock = self.0.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+            self.0.broken.store(true, Ordering::Release);
+            drop(lock);
+            self.0.woken.notify_all();
+        }
+    }
 }
 
 impl Barrier {
@@ -25,12 +41,14 @@ impl Barrier {
             threads,
             arrived: AtomicUsize::new(0),
             passed: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
             sleeping: Mutex::new(()),
             woken: Condvar::new(),
         }
     }
 
-    /// Waits until all threads have come here. What any of them did before, all see after.
+    /// Waits until all threads have come here. What any of them did before, all see after. Panics
+    /// if one of them has panicked.
     pub(crate) fn wait(&self) {
         if self.threads == 1 {
             return;
@@ -45,7 +63,13 @@ impl Barrier {
             self.woken.notify_all();
             return;
         }
-        let is_over = || self.passed.load(Ordering::Acquire) != turn;
+        let is_over = || {
+            assert!(
+                !self.broken.load(Ordering::Acquire),
+                "another thread of this run has panicked"
+            );
+            self.passed.load(Ordering::Acquire) != turn
+        };
         for look in 0..SPINS + YIELDS {
             if is_over() {
                 return;
@@ -66,6 +90,23 @@ impl Barrier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_panicked() {
+        let barrier = Barrier::new(2);
+        let both = std::thread::scope(|scope| {
+            let fails = scope.spawn(|| {
+                let _awaited = Awaited(&barrier);
+                panic!("a fault");
+            });
+            let waits = scope.spawn(|| {
+                let _awaited = Awaited(&barrier);
+                barrier.wait();
+            });
+            [fails.join().is_err(), waits.join().is_err()]
+        });
+        assert_eq!(both, [true, true]);
+    }
 
     #[test]
     fn nobody_is_ahead_by_more_than_a_turn() {

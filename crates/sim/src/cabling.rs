@@ -132,7 +132,7 @@ impl Cabling {
                 capacity,
                 mixed: rates.all.len() > 1 || speedup > 100,
                 in_order: parameters.input_queueing == InputQueueing::Fifo,
-                fastest: rates.fastest_inner,
+                fastest: rates.fastest(),
                 flight,
             },
         }
@@ -159,7 +159,17 @@ impl Cabling {
 #[derive(Default)]
 struct Rates {
     all: BTreeSet<LinkRate>,
-    fastest_inner: Option<LinkRate>,
+    /// Whether switches are cabled to each other.
+    trunks: bool,
+}
+
+impl Rates {
+    /// The fastest link by which a packet may leave a buffer that another switch fills: one to a
+    /// host counts too. Nothing if no switch fills another's.
+    fn fastest(&self) -> Option<LinkRate> {
+        // Rates are ordered by the time a byte takes.
+        self.all.first().copied().filter(|_| self.trunks)
+    }
 }
 
 /// Links being joined.
@@ -181,8 +191,7 @@ impl<B: PortSet, const V: usize> Wiring<'_, B, V> {
             if let (Some(a), Some(b)) = (a, b) {
                 let rate = forced.unwrap_or(link.rate());
                 rates.all.insert(rate);
-                let faster = |known: LinkRate| known.min(rate);
-                rates.fastest_inner = Some(rates.fastest_inner.map_or(rate, faster));
+                rates.trunks = true;
                 let inner = self.class(LinkKind::Inner, rate);
                 self.join(a, b, inner);
                 self.join(b, a, inner);

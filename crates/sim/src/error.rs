@@ -67,6 +67,14 @@ pub enum SetupError {
         /// The empty port.
         port: String,
     },
+    /// A tap that would see nothing.
+    #[error("a tap at {port} sees nothing: {why}")]
+    Tap {
+        /// The port.
+        port: String,
+        /// Why, and what to do.
+        why: &'static str,
+    },
     /// The rule forwarder does not fit the fabric.
     #[error(
         "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"

@@ -21,7 +21,7 @@ pub enum Forwarding<'a> {
 
 index!(
     /// A switch and a LID.
-    EntryIndex
+    LftIndex
 );
 index!(
     /// A switch, as the fabric numbers them.
@@ -46,7 +46,7 @@ index!(
 
 /// LFT and SL2VL.
 pub(crate) struct TableForwarder {
-    lft: Records<EntryIndex, u8>,
+    lft: Records<LftIndex, u8>,
     columns: u32,
     /// SL → lane where all switches agree and neither port matters.
     uniform: Option<[u8; 16]>,
@@ -114,7 +114,7 @@ impl TableForwarder {
 impl Forwarder for TableForwarder {
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
-        let output = self.lft[EntryIndex(switch * self.columns + packet.dlid)];
+        let output = self.lft[LftIndex(switch * self.columns + packet.dlid)];
         (output, self.sl_to_vl(switch, input, output, packet.sl))
     }
 
@@ -128,7 +128,7 @@ impl Forwarder for TableForwarder {
 pub(crate) struct AdaptiveForwarder {
     tables: TableForwarder,
     /// Index into `lists` by switch and LID.
-    group: Records<EntryIndex, GroupIndex>,
+    group: Records<LftIndex, GroupIndex>,
     /// Outputs, each list once a switch; the first list is empty.
     lists: Records<GroupIndex, Box<[u8]>>,
 }
@@ -166,7 +166,7 @@ impl Forwarder for AdaptiveForwarder {
 
     #[inline(always)]
     fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
-        &self.lists[self.group[EntryIndex(switch * self.tables.columns + packet.dlid)]]
+        &self.lists[self.group[LftIndex(switch * self.tables.columns + packet.dlid)]]
     }
 
     #[inline(always)]

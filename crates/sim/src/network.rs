@@ -50,7 +50,7 @@ pub(crate) struct Links {
     pub(crate) mixed: bool,
     /// Whether credits of a lane return in the order of time: with one queue a lane they do.
     pub(crate) in_order: bool,
-    /// The fastest link between switches; nothing if there is none.
+    /// The fastest link of all; nothing if no two switches are cabled to each other.
     pub(crate) fastest: Option<LinkRate>,
     /// From a grant to the head being arbitrable at the next switch.
     pub(crate) flight: u64,
@@ -295,6 +295,8 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
 
     /// Takes in mail, between two windows.
     pub(crate) fn take_in(&mut self, mail: &Mail) {
+        let (time, floor) = (mail.time(), self.floor);
+        assert!(time >= floor, "mail of {time} ps after {floor} ps: the window was too long");
         match *mail {
             Mail::Packet { time, at, lane, mut packet, envelope } => {
                 if let Some(envelope) = envelope {

@@ -42,7 +42,8 @@ impl Address {
     }
 }
 
-/// What happens.
+/// What happens, in the order in which what happens at one instant and port is applied: an adapter
+/// hears of what arrives before its program posts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     /// The head of a packet is arbitrable at a switch.
@@ -55,7 +56,8 @@ pub(crate) enum Kind {
     Step,
 }
 
-/// Something that happens at a time. No two events share time, address, kind and lane.
+/// Something that happens at a time. No two events share time, address, kind and lane but wake-ups,
+/// of which stale ones may stand beside others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     pub(crate) time: u64,
@@ -192,6 +194,8 @@ pub(crate) struct Queue {
     /// after the last. Before `next` there is room for what comes up in the window itself.
     served: Records<ServedIndex, Entry>,
     next: ServedIndex,
+    /// The instant being served.
+    serving: Instant,
     /// Later slots by number modulo `SLOTS`.
     slots: Box<[Slot; SLOTS as usize]>,
     occupied: [u64; WORDS],
@@ -226,6 +230,7 @@ impl Queue {
             begin: 0,
             served: vec![Entry::END; AHEAD].into(),
             next: ServedIndex(0),
+            serving: Instant(0),
             slots: Box::new([NONE; SLOTS as usize]),
             occupied: [0; WORDS],
             entries: first_block(homes as usize * EVENTS_PER_HOME).into(),
@@ -252,9 +257,10 @@ impl Queue {
         order >> WHAT_BITS & self.offset_mask
     }
 
-    /// Home and time of an instant of the window being served.
+    /// Turns to an instant of the window being served: its home and time.
     #[inline(always)]
-    pub(crate) fn home_and_time(&self, instant: Instant) -> (u32, u64) {
+    pub(crate) fn turn_to(&mut self, instant: Instant) -> (u32, u64) {
+        self.serving = instant;
         let home = (instant.0 >> self.width_log2) as u32;
         (home, self.begin + (instant.0 & self.offset_mask))
     }
@@ -294,6 +300,8 @@ impl Queue {
         }
         self.next.0 -= 1;
         let mut at = self.next.0;
+        let late = entry.order >> WHAT_BITS < self.serving.0;
+        assert!(!late, "an event before the one being served: the window is too long");
         while self.served[ServedIndex(at + 1)].order < entry.order {
             self.served[ServedIndex(at)] = self.served[ServedIndex(at + 1)];
             at += 1;
@@ -389,6 +397,7 @@ impl Queue {
         debug_assert!(self.next_time().is_none_or(|next| next >= first));
         debug_assert!(time < end && end <= self.window_end(time));
         (self.slot, self.begin, self.end) = (slot, first, end);
+        self.serving = Instant(0);
         while let Some(Reverse(event)) = self.far.peek().copied() {
             let at = event.time >> self.width_log2;
             if at >= slot + SLOTS {
@@ -656,6 +665,50 @@ mod tests {
             }
             assert_eq!(take(&mut queue, &mut stream), None);
         }
+    }
+
+    /// What comes up in the window itself comes in its turn, however much of it: more than there is
+    /// room for before the window's events, before and among those of the home being served.
+    #[test]
+    fn events_of_the_window_itself_come_in_their_turn() {
+        let mut queue = Queue::new(20, 9, 1 << 20);
+        let mut stream = Stream::new(5, "now", 0);
+        let event = |home, place, time| Event {
+            time,
+            address: Address::new(home, place),
+            kind: Kind::Wake,
+            lane: 0,
+            packet: place,
+        };
+        let mut known = Vec::new();
+        for place in 0..300 {
+            let (home, time) = (stream.below(9) as u32, stream.below(1 << 20));
+            known.push((home, time, place));
+            queue.push(event(home, place, time));
+        }
+        queue.open(0, 1 << 20);
+        let (mut served, mut more) = (Vec::new(), 300);
+        while queue.peek() != Instant::END {
+            let (home, now) = queue.turn_to(queue.peek());
+            served.push((home, now, queue.pop().address().place()));
+            // More at once than there is room for, twice.
+            let burst = if served.len() % 100 == 5 { 100 } else { 0 };
+            for _ in 0..burst {
+                if more < Address::PLACES {
+                    let time = now + 1 + stream.below(1 << 17);
+                    queue.push(event(home, more, time));
+                    if time < 1 << 20 {
+                        known.push((home, time, more));
+                    }
+                    more += 1;
+                }
+            }
+        }
+        assert!(served.is_sorted_by_key(|(home, time, _)| (*home, *time)));
+        known.sort_unstable();
+        served.sort_by_key(|(home, time, place)| (*home, *time, *place));
+        assert!(more == Address::PLACES && known.len() > 400);
+        assert_eq!(served, known);
     }
 
     /// Within a window home by home, each in the order of time; windows in the order of time.

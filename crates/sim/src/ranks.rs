@@ -189,7 +189,10 @@ impl Ranks {
                 Some(time) if time > clock => After::Until(time, Event::Completed(handle)),
                 Some(_) => After::Goes(Event::Completed(handle)),
             },
-            Op::Compute(span) => After::Until(clock + span.0.max(1), Event::Elapsed),
+            Op::Compute(span) => {
+                let end = clock.saturating_add(span.0.max(1)).min(Picoseconds::MAX_RUN.0);
+                After::Until(end.max(clock + 1), Event::Elapsed)
+            }
             Op::WaitUntil(time) if time.0 > clock => After::Until(time.0, Event::Elapsed),
             Op::WaitUntil(_) => After::Goes(Event::Elapsed),
             Op::Done => After::Waits(Waiting::Ended),

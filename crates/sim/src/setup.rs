@@ -87,7 +87,21 @@ pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> 
         return Err(SetupError::Programs { programs, ranks });
     }
     check_parameters(&setup.parameters)?;
+    check_taps(setup)?;
     within("queue_width_log2", setup.queue_width_log2, 6..=24)
+}
+
+/// Fails if a tap is at a port of no cable, or nothing is recorded.
+fn check_taps(setup: &Setup<'_>) -> Result<(), SetupError> {
+    for tap in &setup.taps {
+        let why = match (&setup.recording, setup.fabric.peer(*tap)) {
+            (None, _) => "nothing is recorded; give a recording",
+            (_, None) => "it has no cable; tap one that has",
+            _ => continue,
+        };
+        return Err(SetupError::Tap { port: setup.fabric.describe(*tap), why });
+    }
+    Ok(())
 }
 
 /// Fails if a value is outside its range or values do not fit each other.

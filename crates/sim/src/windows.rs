@@ -4,7 +4,7 @@
 //! before it ends. Conservative and synchronous (Lubachevsky, Comm. ACM 32(1), 1989): after each
 //! window partitions exchange mail, and the next window is that of the earliest event anywhere.
 
-use crate::barrier::Barrier;
+use crate::barrier::{Awaited, Barrier};
 use crate::deadlock;
 use crate::invariants;
 use crate::mail::Mail;
@@ -175,9 +175,15 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// Several partitions, a run of them on each thread.
     fn serve_together(&mut self, until: u64, pause: &AtomicBool) -> Next {
         let mut partitions = std::mem::take(&mut self.partitions);
-        let per_thread = partitions.len().div_ceil(self.threads);
-        let shares: Vec<&mut [Partition<M, V>]> = partitions.chunks_mut(per_thread).collect();
-        let threads = shares.len();
+        let (threads, count) = (self.threads, partitions.len());
+        let mut rest = partitions.as_mut_slice();
+        let mut shares = (0..threads).map(|thread| {
+            // Shares differ by one partition at most.
+            let (first, end) = (thread * count / threads, (thread + 1) * count / threads);
+            let (share, others) = std::mem::take(&mut rest).split_at_mut(end - first);
+            rest = others;
+            (thread, first, share)
+        });
         let notice = || Notices {
             times: (0..threads).map(|_| AtomicU64::new(NEVER)).collect(),
             shortest: (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect(),
@@ -194,15 +200,16 @@ impl<M: Model, const V: usize> Windows<M, V> {
             pause,
             clock: self.clock,
         };
-        let mut shares = shares.into_iter().enumerate();
         let (next, spent) = std::thread::scope(|scope| {
             let first = shares.next();
-            for (thread, share) in shares {
+            for (thread, number, share) in shares {
                 let team = &team;
-                scope.spawn(move || team.serve(thread, thread * per_thread, share));
+                scope.spawn(move || team.serve(thread, number, share));
             }
             // There is at least one partition.
-            first.map_or((Next::Nothing, (0, 0)), |(thread, share)| team.serve(thread, 0, share))
+            first.map_or((Next::Nothing, (0, 0)), |(thread, number, share)| {
+                team.serve(thread, number, share)
+            })
         });
         self.partitions = partitions;
         self.spent = (self.spent.0 + spent.0, self.spent.1 + spent.1);
@@ -272,6 +279,7 @@ impl Team<'_> {
         first: usize,
         share: &mut [Partition<M, V>],
     ) -> (Next, (u64, u64)) {
+        let _awaited = Awaited(&self.barrier);
         let mut spent = (0, 0);
         let mut parity = 0;
         self.tell(thread, parity, share, NEVER, 0);

@@ -5,10 +5,11 @@
 mod support;
 
 use clearlane_congestion::{Mechanism, Values, mechanisms};
-use clearlane_fabric::Fabric;
+use clearlane_fabric::damage::degrade;
 use clearlane_fabric::structure::grid;
+use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::random::Stream;
-use clearlane_ib::{BitsPerSecond, Bytes, Lmc, Picoseconds, ServiceLevel};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Lmc, Picoseconds, ServiceLevel};
 use clearlane_sim::{
     AdapterQueueing, Division, Forwarding, GroupSettings, Hosts, InputArbitration, InputQueueing,
     Mechanisms, Outcome, Parameters, Recording, Setup, Simulation, preset,
@@ -43,12 +44,25 @@ enum Ways {
     Multipath,
 }
 
+/// Which cables are slower than the rest: 1x SDR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Slow {
+    None,
+    /// Those between switches.
+    Trunks,
+    /// Those of hosts.
+    Hosts,
+    /// Every third.
+    Some,
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
     ways: Ways,
     spec: &'static str,
     lanes: u8,
+    slow: Slow,
     parameters: Parameters,
     load: f64,
     largest: u64,
@@ -117,6 +131,7 @@ fn case(seed: u64) -> Case {
         ways,
         spec,
         lanes: pick(s, &[1u8, 2, 8, 15]),
+        slow: pick(s, &[Slow::None, Slow::None, Slow::Trunks, Slow::Hosts, Slow::Some]),
         parameters: parameters(s),
         load: 0.05 + s.unit() * 1.5,
         largest: pick(s, &[64u64, 3000, 20_000]),
@@ -170,8 +185,29 @@ fn groups(case: &Case, hosts: &Hosts) -> Vec<FlowGroup> {
     vec![group(Transport::Rc, "connections", 1), group(Transport::Ud, "datagrams", 2)]
 }
 
+fn fabric(case: &Case) -> Fabric {
+    let mut fabric = build(case.spec);
+    let mut cables = Vec::new();
+    for switch in fabric.ids(NodeKind::Switch) {
+        for (_, cable, peer) in fabric.neighbours(switch) {
+            let trunk = fabric.node(peer.node).is_switch();
+            let slow = match case.slow {
+                Slow::None => false,
+                Slow::Trunks => trunk,
+                Slow::Hosts => !trunk,
+                Slow::Some => cables.len() % 3 == 0,
+            };
+            cables.push((cable, slow));
+        }
+    }
+    let slow: Vec<_> =
+        cables.into_iter().filter_map(|(cable, slow)| slow.then_some(cable)).collect();
+    degrade(&mut fabric, &slow, LinkWidth::X1, LinkSpeed::Sdr);
+    fabric
+}
+
 fn run(case: &Case, division: Division) -> Outcome {
-    let fabric = build(case.spec);
+    let fabric = fabric(case);
     let (subnet, grid) = (subnet(case, &fabric), grid(&fabric).ok());
     let hosts = Hosts::of(&fabric);
     let (p, count) = (&case.parameters, hosts.count() as u32);
@@ -245,6 +281,59 @@ proptest! {
             prop_assert_eq!(&whole, &told(run(&case, division)), "{:?} {:?}", division, case);
         }
     }
+}
+
+/// Hosts on cables much faster than those between switches: a packet that leaves for a host frees
+/// its buffer sooner than one that goes on, and its credits reach another switch sooner.
+#[test]
+fn windows_are_no_longer_than_the_fastest_exit_allows() {
+    let case = Case {
+        spec: "chain:3x3",
+        ways: Ways::Tables,
+        lanes: 1,
+        slow: Slow::Trunks,
+        parameters: Parameters {
+            link_rate: None,
+            crossbar_speedup: 100,
+            cable_delay: Picoseconds(10_000),
+            credit_delay: Picoseconds(0),
+            switch_delay: Picoseconds(200_000),
+            input_queueing: InputQueueing::Fifo,
+            ..(preset::by_name("qdr").unwrap().parameters)()
+        },
+        load: 1.0,
+        largest: 64,
+        when: None,
+        balances: false,
+        answering: false,
+        recorded: true,
+        until: 60_000_000,
+        width: 24,
+        seed: 1,
+    };
+    let whole = run(&case, Division::WHOLE);
+    assert!(whole.totals.packet_hops > 1000);
+    let divided = run(&case, Division { partitions: 3, threads: 2 });
+    assert_eq!(told(whole), told(divided));
+}
+
+/// A fabric large enough that its ports are fetched ahead, and pieces of it that are not.
+#[test]
+fn fetching_ahead_is_not_seen() {
+    let case = Case {
+        spec: "torus:16x16x8",
+        ways: Ways::Rule,
+        slow: Slow::None,
+        recorded: false,
+        answering: false,
+        when: None,
+        until: 4_000_000,
+        ..case(11)
+    };
+    let whole = run(&case, Division::WHOLE);
+    assert!(whole.totals.packet_hops > 10_000);
+    let divided = run(&case, Division { partitions: 3, threads: 2 });
+    assert_eq!(told(whole), told(divided));
 }
 
 /// A hundred switches, most of whose cables are cut: the pieces are really simulated apart.

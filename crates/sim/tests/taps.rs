@@ -2,9 +2,11 @@
 
 mod support;
 
-use clearlane_ib::Picoseconds;
+use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{
-    Division, Forwarding, Hosts, PacketKind, Recording, Setup, Simulation, Tapped, preset,
+    Division, Forwarding, Hosts, PacketKind, Recording, Setup, SetupError, Simulation, Tapped,
+    preset,
 };
 use clearlane_workload::{Rank, RankProgram, Transport};
 use support::{build, group, idle, one_message, tables};
@@ -13,28 +15,51 @@ use support::{build, group, idle, one_message, tables};
 fn tapped(division: Division) -> Vec<Tapped> {
     let fabric = build("chain:4x2");
     let hosts = Hosts::of(&fabric);
-    let (first, last) = (hosts.end(Rank(0)), hosts.end(Rank(7)));
-    let program = |rank| -> Box<dyn RankProgram> {
-        if rank == 0 { one_message(7, 3 * 2048, 0) } else { idle() }
-    };
-    let setup = Setup {
-        fabric: &fabric,
-        forwarding: Forwarding::Tables(&tables(&fabric, 1, false)),
-        parameters: (preset::by_name("qdr").unwrap().parameters)(),
-        groups: vec![group(Transport::Rc)],
-        programs: (0..8).map(program).collect(),
-        control: None,
-        recording: Some(Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 }),
-        queue_width_log2: 13,
-        division,
-        taps: vec![first, last],
-    };
-    let mut simulation = Simulation::new(setup).unwrap();
+    let taps = vec![hosts.end(Rank(0)), hosts.end(Rank(7))];
+    let recording = Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 };
+    let mut simulation = start(&fabric, division, Some(recording), taps).unwrap();
     simulation.run_until(Picoseconds(1_000_000_000));
     let all = simulation.take_tapped();
     assert!(simulation.take_tapped().is_empty());
     simulation.finish();
     all
+}
+
+fn start(
+    fabric: &Fabric,
+    division: Division,
+    recording: Option<Recording>,
+    taps: Vec<Endpoint>,
+) -> Result<Simulation, SetupError> {
+    let program = |rank| -> Box<dyn RankProgram> {
+        if rank == 0 { one_message(7, 3 * 2048, 0) } else { idle() }
+    };
+    Simulation::new(Setup {
+        fabric,
+        forwarding: Forwarding::Tables(&tables(fabric, 1, false)),
+        parameters: (preset::by_name("qdr").unwrap().parameters)(),
+        groups: vec![group(Transport::Rc)],
+        programs: (0..8).map(program).collect(),
+        control: None,
+        recording,
+        queue_width_log2: 13,
+        division,
+        taps,
+    })
+}
+
+#[test]
+fn a_tap_that_would_see_nothing_is_refused() {
+    let fabric = build("chain:4x2");
+    let taps = vec![Hosts::of(&fabric).end(Rank(0))];
+    let refused = |recording, taps| {
+        let started = start(&fabric, Division::WHOLE, recording, taps);
+        started.map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused(None, taps.clone()).contains("give a recording"));
+    let recording = Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 };
+    let bare = vec![Endpoint { port: PortNumber::new(9).unwrap(), ..taps[0] }];
+    assert!(refused(Some(recording), bare).contains("no cable"));
 }
 
 #[test]

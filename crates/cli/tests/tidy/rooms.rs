@@ -83,17 +83,30 @@ fn imported(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
-        let list = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        match list {
-            Some((names, _)) => {
-                let firsts = names.split(',').filter_map(|name| words(name).into_iter().next());
-                found.extend(firsts);
-            }
+        match rest.strip_prefix('{') {
+            Some(list) => found.extend(firsts(list)),
             None => {
                 found.extend(words(rest.split(['\n', ';']).next().unwrap_or("")).into_iter().next())
             }
         }
     }
+    found
+}
+
+/// The first words of the items of a list that ends with the brace it was opened by.
+fn firsts(list: &str) -> Vec<String> {
+    let (mut depth, mut item, mut found) = (0, String::new(), Vec::new());
+    for letter in list.chars() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => found.extend(words(&std::mem::take(&mut item)).into_iter().next()),
+            _ if depth == 0 => item.push(letter),
+            _ => {}
+        }
+    }
+    found.extend(words(&item).into_iter().next());
     found
 }
 
@@ -107,6 +120,8 @@ fn imports_are_found() {
     let code =
         "use crate::port::Port;\nuse crate::{Hosts, model::Model};\nlet a = crate::queue::x();";
     assert_eq!(imported(code), ["port", "Hosts", "model", "queue"]);
+    let nested = "use crate::{\n    a::{X, Y},\n    windows::Z,\n};\nuse crate::b::c;";
+    assert_eq!(imported(nested), ["a", "windows", "b"]);
     let exports = exports("mod a;\npub use adapter::GroupSettings;\npub use a::{\n B, C,\n};");
     assert_eq!(exports.get("C").map(String::as_str), Some("a"));
     assert_eq!(exports.get("GroupSettings").map(String::as_str), Some("adapter"));

@@ -1,10 +1,10 @@
 //! The sending side's turn: which packet leaves next.
 
 use super::message::{Message, MessageIndex, TRACKED, UNDIVIDED};
-use super::{Adapters, SlotIndex, Told, credits, hint};
+use super::{Adapters, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
-use crate::model::{Model, Observer, Reactors};
+use crate::model::{Forwarder, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     CNP, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
@@ -401,7 +401,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             flags: message.flags & (RELIABLE | TWO_SIDED) | if last { LAST } else { 0 },
             route: UNROUTED,
             born: message.born,
-            hint: hint(&*self.forwarder, dlid),
+            hint: self.forwarder.hint(dlid),
         }
     }
 

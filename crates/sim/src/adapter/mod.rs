@@ -11,7 +11,7 @@ mod receiving;
 use crate::AdapterQueueing;
 use crate::addressing::Addressing;
 use crate::list::List;
-use crate::model::{FlowKey, Forwarder, Model, Observer, Plan, Reactors};
+use crate::model::{FlowKey, Model, Observer, Plan, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     Envelope, EnvelopeIndex, FlowIndex, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
@@ -480,10 +480,4 @@ const fn two_sided(tag: Option<u32>) -> u8 {
 #[inline(always)]
 fn credits(bytes: u32) -> u16 {
     wire::credits(bytes) as u16
-}
-
-/// What packets to a LID carry for the forwarder.
-#[inline(always)]
-fn hint<F: Forwarder>(forwarder: &F, dlid: u32) -> u64 {
-    forwarder.hint(dlid)
 }

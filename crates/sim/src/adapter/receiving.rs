@@ -1,7 +1,7 @@
 //! The receiving side: what arrives is acknowledged, put in order and handed on.
 
 use super::message::MessageIndex;
-use super::{Adapters, SlotIndex, Told, credits, hint, new_receiver};
+use super::{Adapters, SlotIndex, Told, credits, new_receiver};
 use crate::model::{Arrival, Forwarder, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
@@ -264,7 +264,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             flags,
             born: now,
             route: UNROUTED,
-            hint: hint(&*self.forwarder, packet.slid),
+            hint: self.forwarder.hint(packet.slid),
             ..*packet
         }
     }

@@ -4,7 +4,7 @@
 //! no order among them can be seen. A choice stands until the packet has left.
 
 use super::Switches;
-use crate::model::{Forwarder, Model};
+use crate::model::{Forwarder, Markers, Model};
 use crate::network::NetworkOf;
 use crate::packet::{PacketIndex, Route};
 use crate::port::PortIndex;
@@ -17,6 +17,9 @@ impl<M: Model> Switches<M> {
         for (port, lane, id) in &undecided {
             net.packets[*id].route = self.least_loaded(net, *port, *lane, *id);
         }
+        if M::Markers::ON {
+            self.follow(net, &undecided);
+        }
         for (port, lane, id) in undecided.drain(..) {
             let packet = &net.packets[id];
             let (route, credits) = (packet.route, packet.credits);
@@ -24,6 +27,29 @@ impl<M: Model> Switches<M> {
             self.await_route(net, port, lane, id, route);
         }
         self.undecided = undecided;
+    }
+
+    /// Markers hear of the outputs chosen in the place of those of the tables: first of all that
+    /// wait elsewhere, then of all that wait here. So they see the same whatever the order.
+    fn follow<const V: usize>(
+        &mut self,
+        net: &NetworkOf<M, V>,
+        chosen: &[(PortIndex, u8, PacketIndex)],
+    ) {
+        let moved = |(port, lane, id): &(PortIndex, u8, PacketIndex)| {
+            let packet = &net.packets[*id];
+            let table = (!M::VOQ).then(|| self.route(net, *port, *lane, *id));
+            (table != Some(packet.route)).then_some((table, packet.route, packet.bytes))
+        };
+        let moved: Vec<_> = chosen.iter().filter_map(moved).collect();
+        for (table, _, bytes) in &moved {
+            if let Some((output, lane)) = *table {
+                self.markers.on_moved_away(net.now, net.port(output.into()), lane, *bytes);
+            }
+        }
+        for (_, (output, lane), bytes) in moved {
+            self.markers.on_queued(net.now, net.port(output.into()), lane, bytes);
+        }
     }
 
     /// The output that has the least before it. Among equals each input starts looking at another

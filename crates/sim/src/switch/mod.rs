@@ -247,9 +247,6 @@ impl<M: Model> Switches<M> {
         id: PacketIndex,
         route: Route,
     ) {
-        if M::Markers::ON && M::Forwarder::ADAPTIVE {
-            self.follow(net, port, lane, id, route);
-        }
         if M::VOQ {
             return self.join_voq(net, port, lane, id, route);
         }
@@ -263,26 +260,6 @@ impl<M: Model> Switches<M> {
         let of = &mut record.lanes[at];
         (of.head, of.need, of.ready) = (id, credits, ready);
         self.await_output(net, port, to, route.1, ready);
-    }
-
-    /// Markers hear of the output a switch has chosen, in the place of its table's.
-    fn follow<const V: usize>(
-        &mut self,
-        net: &NetworkOf<M, V>,
-        port: PortIndex,
-        lane: u8,
-        id: PacketIndex,
-        route: Route,
-    ) {
-        let (now, bytes) = (net.now, net.packets[id].bytes);
-        if !M::VOQ {
-            let table = self.route(net, port, lane, id);
-            if table == route {
-                return;
-            }
-            self.markers.on_moved_away(now, net.port(table.0.into()), table.1, bytes);
-        }
-        self.markers.on_queued(now, net.port(route.0.into()), route.1, bytes);
     }
 
     /// When a head may be forwarded to `to` whose buffer lets it go at `free`.
@@ -685,7 +662,6 @@ impl<M: Model> Switches<M> {
         if M::VOQ {
             let index = self.voq::<V>(input, at, output);
             self.voqs[index].head = next;
-            net.ports[input].lanes[at].ready = left;
             return (0..V).filter(|other| *other != at).any(|other| {
                 let voq = &self.voqs[self.voq::<V>(input, other, output)];
                 voq.head != PacketIndex::NIL && voq.lane == lane
