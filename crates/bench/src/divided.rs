@@ -18,6 +18,7 @@ struct Took {
 }
 
 impl Took {
+    #[expect(clippy::disallowed_methods, reason = "wall time is what is measured")]
     fn of(bench: &Bench, division: Division) -> Result<Took, String> {
         let span = Picoseconds(bench.row.span_us * 1_000_000);
         let traffic = bench.uniform(span)?;
