@@ -1,9 +1,9 @@
 //! Records and the numbers they are known by.
 //!
 //! A packet-hop takes some thirty accesses by number, and checking each costs a sixth of all
-//! instructions. So every kind of record has a kind of number of its own, made only where the
-//! records are, and release builds do not check it again; builds with debug assertions, which all
-//! tests are, do.
+//! instructions. So every kind of record has a kind of number of its own, which keeps kinds apart,
+//! and who makes a number answers for its range: builds with debug assertions, which all tests are,
+//! check every access, release builds none.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
