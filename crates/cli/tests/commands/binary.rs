@@ -132,3 +132,22 @@ impl Called {
         line.strip_prefix("clearlane: ").unwrap_or_else(|| panic!("{}: {line}", self.line))
     }
 }
+
+/// An experiment of uniform traffic at load 0.3.
+pub fn uniform(name: &str, build: &str, engine: &str, duration: &str) -> String {
+    format!(
+        r#"schema = 1
+name = "{name}"
+fabric = {{ build = "{build}" }}
+subnet = {{ engine = "{engine}" }}
+sim = {{ preset = "qdr" }}
+run = {{ duration = "{duration}" }}
+[[traffic]]
+name = "all"
+class = "background"
+pattern = {{ kind = "uniform" }}
+load = 0.3
+size = "2 KiB"
+"#
+    )
+}

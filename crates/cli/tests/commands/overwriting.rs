@@ -1,7 +1,7 @@
 //! Nothing is lost: a command writes neither over what it reads nor over what is read-only, and
 //! over what is there only if told so.
 
-use super::binary::Scratch;
+use super::binary::{Scratch, uniform};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -87,24 +87,14 @@ fn what_is_read_only_stays_even_with_force_and_for_root() {
     assert_eq!((scratch.read("t.topo"), scratch.read("out/guid2lid")), before);
 }
 
-const STAR: &str = r#"schema = 1
-name = "star"
-fabric = { build = "star:4" }
-subnet = { engine = "min-hop" }
-sim = { preset = "qdr" }
-run = { duration = "20 us" }
-[[traffic]]
-name = "all"
-class = "background"
-pattern = { kind = "uniform" }
-load = 0.3
-size = "2 KiB"
-"#;
+fn star() -> String {
+    uniform("star", "star:4", "min-hop", "20 us")
+}
 
 #[test]
 fn a_drawing_is_never_written_over_the_results() {
     let scratch = Scratch::new("overwrite-report");
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star());
     fs::create_dir(scratch.path("there")).unwrap();
     symlink("there", scratch.path("link")).unwrap();
     for (out, picture) in [
@@ -130,7 +120,7 @@ fn a_drawing_is_never_written_over_the_results() {
 #[test]
 fn a_sweep_that_is_refused_leaves_nothing() {
     let scratch = Scratch::new("overwrite-sweep");
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star());
     let one = "sweep star.toml --out out --jobs 1 --over fabric.build=star:1,star:4";
     scratch.call(one).failure(2);
     assert_eq!(scratch.names(), ["star.toml"]);

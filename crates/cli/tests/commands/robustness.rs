@@ -1,27 +1,23 @@
 //! Machines that refuse, processes that are killed, folders that are not what they seem.
 
-use super::binary::{Called, Scratch};
+use super::binary::{Called, Scratch, uniform};
 use std::process::{Command, Stdio};
 
-const STAR: &str = r#"schema = 1
-name = "star"
-fabric = { build = "star:8" }
-subnet = { engine = "min-hop" }
-sim = { preset = "qdr" }
-run = { duration = "300 us" }
-[[traffic]]
-name = "all"
-class = "background"
-pattern = { kind = "uniform" }
-load = 0.3
-size = "2 KiB"
-[sweep]
+/// A star of eight hosts at three loads.
+fn star(duration: &str) -> String {
+    on("star:8", duration)
+}
+
+fn on(build: &str, duration: &str) -> String {
+    uniform("star", build, "min-hop", duration)
+        + "[sweep]
 traffic.load = [0.1, 0.2, 0.3]
-"#;
+"
+}
 
 /// Long enough that nobody waits for its end.
 fn endless(scratch: &Scratch) {
-    scratch.write("endless.toml", &STAR.replace("300 us", "30 s"));
+    scratch.write("endless.toml", &star("30 s"));
 }
 
 /// Calls the binary with a small disk mounted at `disk`, seen by this process alone; nothing where
@@ -47,7 +43,7 @@ fn on_disk(scratch: &Scratch, options: &str, arguments: &str) -> Option<Called> 
 #[test]
 fn a_full_disk_is_told_in_one_line_and_nothing_half_written_stays() {
     let scratch = Scratch::new("disk-full");
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star("300 us"));
     for command in ["run star.toml --out disk/out", "sweep star.toml --out disk/out"] {
         let Some(called) = on_disk(&scratch, "size=16k", command) else { return };
         assert_eq!((called.code, called.stdout.as_str()), (5, ""), "{called:?}");
@@ -80,7 +76,7 @@ fn a_read_only_disk_is_told_before_anything_is_run() {
 fn of_two_runs_into_one_folder_the_second_says_so() {
     let scratch = Scratch::new("two-runs");
     endless(&scratch);
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star("300 us"));
     let mut first = scratch.command(&["run", "endless.toml", "--out", "out", "--jobs", "1"]);
     let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The folder is there from the claim on.
@@ -106,7 +102,7 @@ fn of_two_runs_into_one_folder_the_second_says_so() {
 #[test]
 fn a_link_to_a_folder_is_followed_and_stays() {
     let scratch = Scratch::new("links");
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star("300 us"));
     std::fs::create_dir_all(scratch.path("elsewhere/real")).unwrap();
     std::os::unix::fs::symlink("elsewhere/real", scratch.path("out")).unwrap();
     std::os::unix::fs::symlink("nowhere", scratch.path("lost")).unwrap();
@@ -130,7 +126,7 @@ fn a_link_to_a_folder_is_followed_and_stays() {
 fn a_sweep_that_is_killed_goes_on() {
     let scratch = Scratch::new("killed");
     // Points of some hundred milliseconds each.
-    scratch.write("star.toml", &STAR.replace("300 us", "20 ms"));
+    scratch.write("star.toml", &star("20 ms"));
     let mut command = scratch.command(&["sweep", "star.toml", "--out", "out", "--jobs", "1"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let points = || std::fs::read_to_string(scratch.path("out/points.jsonl")).unwrap_or_default();
@@ -152,7 +148,7 @@ fn a_sweep_that_is_killed_goes_on() {
 #[test]
 fn a_file_larger_than_allowed_is_told_and_nothing_half_written_stays() {
     let scratch = Scratch::new("file-size");
-    scratch.write("star.toml", STAR);
+    scratch.write("star.toml", &star("300 us"));
     let route = "route fat-tree:648 --engine min-hop -o out";
     let build = "fabric build fat-tree:648 -o out";
     for line in ["run star.toml --out out", route, build] {
@@ -169,7 +165,7 @@ fn a_file_larger_than_allowed_is_told_and_nothing_half_written_stays() {
 #[test]
 fn a_fabric_no_subnet_can_address_is_refused_at_once_with_what_helps() {
     let scratch = Scratch::new("too-many-lids");
-    let large = STAR.replace("star:8", "torus:160x160");
+    let large = on("torus:160x160", "300 us");
     scratch.write("large.toml", &large);
     let needs = "this fabric needs 51200 LIDs at lmc 0, and a subnet has 49151; take one of fewer \
         hosts and switches";
@@ -182,7 +178,7 @@ fn a_fabric_no_subnet_can_address_is_refused_at_once_with_what_helps() {
     assert_eq!(route.failure(2), needs);
     assert_eq!(scratch.names(), ["large.toml"]);
     // By rule it may run, and where a lower LMC helps, that is said.
-    let lmc = STAR.replace("star:8", "torus:64x64,hosts=3");
+    let lmc = on("torus:64x64,hosts=3", "300 us");
     let lmc = lmc.replace("engine = \"min-hop\"", "engine = \"min-hop\", lmc = 2");
     scratch.write("lmc.toml", &lmc);
     let called = scratch.call("run lmc.toml --out out");

@@ -1,28 +1,19 @@
 //! What stops a run before its end: signals, and memory that is nearly full.
 
-use super::binary::{Called, Scratch};
+use super::binary::{Called, Scratch, uniform};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-const LONG: &str = r#"schema = 1
-name = "long"
-fabric = { build = "fat-tree:648" }
-subnet = { engine = "fat-tree" }
-sim = { preset = "qdr" }
-run = { duration = "281 s" }
-[[traffic]]
-name = "all"
-class = "background"
-pattern = { kind = "uniform" }
-load = 0.3
-size = "2 KiB"
-"#;
+/// 281 s, the longest run there is, on a tree of 648 hosts.
+fn long() -> String {
+    uniform("long", "fat-tree:648", "fat-tree", "281 s")
+}
 
 /// Setting it up takes seconds, and there is no step in which to stop.
 fn large() -> String {
-    LONG.replace("fat-tree:648", "fat-tree:11664").replace("281 s", "1 us")
+    uniform("long", "fat-tree:11664", "fat-tree", "1 us")
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long stopping takes is what is tested")]
@@ -75,7 +66,7 @@ impl Running {
 #[test]
 fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
     let scratch = Scratch::new("signal-run");
-    scratch.write("long.toml", LONG);
+    scratch.write("long.toml", &long());
     let mut running = Running::of(&scratch, "run long.toml --out out");
     // The first line of a log is due when the run is long under way.
     let line = running.said();
@@ -114,7 +105,7 @@ fn a_second_signal_ends_at_once_and_nothing_half_written_stays() {
     }
     assert_eq!(scratch.names(), ["large.toml"]);
     // What lay there before stays.
-    scratch.write("long.toml", &LONG.replace("281 s", "1 us"));
+    scratch.write("long.toml", &uniform("long", "fat-tree:648", "fat-tree", "1 us"));
     scratch.call("run long.toml --out out").text();
     let before = scratch.read("out/summary.json");
     let mut running = Running::of(&scratch, "run large.toml --out out --force");
@@ -154,7 +145,7 @@ fn limited(scratch: &Scratch, limit: &str, arguments: &str) -> Called {
 fn memory_that_is_nearly_full_ends_a_run_with_words() {
     let scratch = Scratch::new("memory");
     // Two millions of messages are posted by every microsecond, and a step is half a second.
-    let incast = LONG
+    let incast = long()
         .replace("fat-tree:648", "star:200")
         .replace("engine = \"fat-tree\"", "engine = \"min-hop\"")
         .replace("281 s", "100 s")
@@ -178,7 +169,7 @@ fn memory_that_is_nearly_full_ends_a_run_with_words() {
     }
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     // What needs little, has it.
-    scratch.write("light.toml", &LONG.replace("281 s", "1 us").replace("fat-tree:648", "star:4"));
+    scratch.write("light.toml", &uniform("long", "star:4", "fat-tree", "1 us"));
     let light = limited(&scratch, "ulimit -v 1048576", "run light.toml --out out");
     assert_eq!(light.code, 0, "{light:?}");
 }
