@@ -81,6 +81,9 @@ fn measure(words: &[String]) -> Result<Command, String> {
     if let (true, Some(row)) = (cache || threads.is_some(), options.tables.first()) {
         return Err(format!("`{}` has no packet-hops to count by", row.name));
     }
+    if cache && threads.is_some() {
+        return Err("--cache and --threads are two questions; ask one at a time".into());
+    }
     if let Some(threads) = threads {
         if all {
             options.rows = ROWS.iter().filter(|row| row.control.is_none()).collect();
@@ -159,7 +162,13 @@ mod tests {
             panic!("not --threads")
         };
         assert_eq!(options.rows[0].name, "torus-8x8");
-        for wrong in ["--threads 1", "--threads x", "--threads 65", "--threads 2 tables-3456"] {
+        for wrong in [
+            "--threads 1",
+            "--threads x",
+            "--threads 65",
+            "--threads 2 tables-3456",
+            "--threads 2 --cache",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -283,6 +283,14 @@ proptest! {
     }
 }
 
+/// A run of more packet-hops than that, whole and in so many partitions on two threads.
+fn agrees(case: &Case, packet_hops: u64, partitions: usize) {
+    let whole = run(case, Division::WHOLE);
+    assert!(whole.totals.packet_hops > packet_hops);
+    let divided = run(case, Division { partitions, threads: 2 });
+    assert_eq!(told(whole), told(divided));
+}
+
 /// Hosts on cables much faster than those between switches: a packet that leaves for a host frees
 /// its buffer sooner than one that goes on, and its credits reach another switch sooner.
 #[test]
@@ -311,10 +319,7 @@ fn windows_are_no_longer_than_the_fastest_exit_allows() {
         width: 24,
         seed: 1,
     };
-    let whole = run(&case, Division::WHOLE);
-    assert!(whole.totals.packet_hops > 1000);
-    let divided = run(&case, Division { partitions: 3, threads: 2 });
-    assert_eq!(told(whole), told(divided));
+    agrees(&case, 1000, 3);
 }
 
 /// A fabric large enough that its ports are fetched ahead, and pieces of it that are not.
@@ -330,10 +335,7 @@ fn fetching_ahead_is_not_seen() {
         until: 4_000_000,
         ..case(11)
     };
-    let whole = run(&case, Division::WHOLE);
-    assert!(whole.totals.packet_hops > 10_000);
-    let divided = run(&case, Division { partitions: 3, threads: 2 });
-    assert_eq!(told(whole), told(divided));
+    agrees(&case, 10_000, 3);
 }
 
 /// A hundred switches, most of whose cables are cut: the pieces are really simulated apart.
@@ -346,8 +348,5 @@ fn as_many_partitions_are_made_as_are_asked_for() {
         until: 60_000_000,
         ..case(7)
     };
-    let whole = run(&case, Division::WHOLE);
-    assert!(whole.totals.packet_hops > 1000);
-    let divided = run(&case, Division { partitions: 100, threads: 2 });
-    assert_eq!(told(whole), told(divided));
+    agrees(&case, 1000, 100);
 }
