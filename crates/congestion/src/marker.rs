@@ -36,6 +36,12 @@ pub trait Marker: Send {
         draw: u64,
     ) -> bool;
 
+    /// The largest queue up to which, from now on, it marks nothing and learns nothing: until the
+    /// queue is longer, neither of the two above need be called. Nothing if it wants every call.
+    fn idle_up_to(&self) -> Option<Bytes> {
+        None
+    }
+
     /// What has to be kept to go on later.
     fn save(&self) -> Saved;
 

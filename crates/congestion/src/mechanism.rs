@@ -67,6 +67,11 @@ pub trait Mechanism: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its notifiers have no state: then one of them answers for all queue pairs.
+    fn notifies_alike(&self) -> bool {
+        false
+    }
+
     /// What one reactor governs.
     fn scope(&self) -> Scope;
 

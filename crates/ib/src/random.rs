@@ -26,6 +26,12 @@ impl Stream {
         mix(self.key.wrapping_add(self.counter.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
+    /// Leaves out the next draw.
+    #[inline]
+    pub fn skip(&mut self) {
+        self.counter += 1;
+    }
+
     /// Uniform in 0..n; `n` must be at least 1. The bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {

@@ -2,7 +2,9 @@
 //! instance does not have.
 
 use crate::outcome::{ControlRecord, Recorded, Tapped};
-use crate::packet::{Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, Route};
+use crate::packet::{
+    Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, ReactorIndex, Route,
+};
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
 use clearlane_workload::{Handle, Rank};
@@ -140,10 +142,10 @@ pub(crate) enum Arrival {
 pub(crate) trait Reactors: Send + Sized {
     /// Whether there are any.
     const ON: bool;
-    /// The number of a flow with this key, which has its first message at `now`. Whoever asks
-    /// remembers it: nobody asks twice.
-    fn flow(&mut self, _now: u64, _slot: u32, _key: FlowKey) -> FlowIndex {
-        FlowIndex::NIL
+    /// A flow with this key has its first message at `now`. Whoever asks remembers the answer:
+    /// nobody asks twice.
+    fn flow(&mut self, _now: u64, _slot: u32, _key: FlowKey) -> Governed {
+        Governed::NONE
     }
     /// Splits a message over paths; nothing if no mechanism chooses paths.
     fn plan(
@@ -157,17 +159,17 @@ pub(crate) trait Reactors: Send + Sized {
         None
     }
     /// The earliest time at which the next packet of a flow may leave.
-    fn next_injection(&self, _flow: FlowIndex) -> u64 {
+    fn next_injection(&self, _of: Governed) -> u64 {
         0
     }
     /// A packet of a flow begins to leave.
-    fn on_sent(&mut self, _now: u64, _flow: FlowIndex, _bytes: u16, _busy: u64, _reliable: bool) {}
+    fn on_sent(&mut self, _now: u64, _of: Governed, _bytes: u16, _busy: u64, _reliable: bool) {}
     /// BECN has arrived for a flow, with these flags.
-    fn on_becn(&mut self, _now: u64, _flow: FlowIndex, _flags: u8) {}
+    fn on_becn(&mut self, _now: u64, _of: Governed, _flags: u8) {}
     /// So many further packets of a flow are acknowledged.
-    fn on_acknowledged(&mut self, _now: u64, _flow: FlowIndex, _packets: u32) {}
+    fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32) {}
     /// A stripe posted at `born` has been acknowledged whole.
-    fn on_completed(&mut self, _now: u64, _flow: FlowIndex, _bytes: u64, _born: u64) {}
+    fn on_completed(&mut self, _now: u64, _of: Governed, _bytes: u64, _born: u64) {}
     /// A stripe has left for good. Returns the handle of its message if it was the last one.
     fn on_stripe_sent(&mut self, _whole: u32) -> Option<Handle> {
         None
@@ -193,17 +195,21 @@ pub(crate) trait Reactors: Send + Sized {
     fn early(&self) -> Vec<PacketIndex> {
         Vec::new()
     }
+    /// Whether a slot has anything to do by `now`: a timer to run, a queue to be released.
+    fn is_due(&self, _now: u64, _slot: u32) -> bool {
+        false
+    }
     /// Runs the timers of a slot up to `now`. Returns whether there were any.
     fn run_timers(&mut self, _now: u64, _slot: u32) -> bool {
         false
     }
-    /// Has a send queue, whose head is of `flow`, wait until `time`. `rank` orders queues that
-    /// wait for the same.
+    /// Has a send queue, whose last packet left at `injected_at`, wait until `time`. `rank` orders
+    /// queues that wait for the same.
     fn pause(
         &mut self,
         _slot: u32,
         _queue: QueuePairIndex,
-        _: FlowIndex,
+        _injected_at: u64,
         _: QueueRank,
         _time: u64,
     ) {
@@ -212,14 +218,32 @@ pub(crate) trait Reactors: Send + Sized {
     fn released(&mut self, _now: u64, _slot: u32) -> Option<QueuePairIndex> {
         None
     }
-    /// When a slot has to be looked at again.
-    fn next_due(&self, _slot: u32) -> Option<u64> {
+    /// A time at which the slot that was told about last will be due. Whoever asks sees to it that
+    /// the slot is looked at then: each time is handed out once.
+    fn take_due(&mut self) -> Option<u64> {
         None
     }
     /// What the mechanisms did.
     fn finish(self) -> ControlRecord {
         ControlRecord::default()
     }
+}
+
+/// What a send queue remembers of the mechanisms that govern its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Governed {
+    /// `NIL` without mechanisms.
+    pub(crate) flow: FlowIndex,
+    /// The reactor that decides when packets are injected, `NIL` if none does.
+    pub(crate) by: ReactorIndex,
+    /// The pair by which that one knows the flow.
+    pub(crate) pair: u32,
+}
+
+impl Governed {
+    /// No mechanisms.
+    pub(crate) const NONE: Governed =
+        Governed { flow: FlowIndex::NIL, by: ReactorIndex::NIL, pair: 0 };
 }
 
 /// What orders send queues of one adapter, whatever numbers they have: destination, flow group,

@@ -23,6 +23,10 @@ index!(
     /// A flow as the mechanisms of its sender know it.
     FlowIndex
 );
+index!(
+    /// A reactor of this partition.
+    ReactorIndex
+);
 
 /// An acknowledgement, not data.
 pub(crate) const ACK: u8 = 1;
@@ -62,8 +66,8 @@ pub(crate) struct Packet {
     pub(crate) slid: u32,
     /// Rank that sent it.
     pub(crate) source: u32,
-    /// Queue pair; an ACK and a CNP carry that of the request; of a datagram the flow, if there
-    /// are mechanisms. A number of the requester's partition.
+    /// Queue pair; an ACK and a CNP carry that of the request; of a datagram the send queue, if
+    /// there are mechanisms. A number of the requester's partition.
     pub(crate) queue_pair: u32,
     /// The receiver's half, a number of its partition; `NIL` until the sender has heard of it.
     pub(crate) receiver: ReceiverIndex,

@@ -10,12 +10,12 @@
 
 use crate::adapter::Adapters;
 use crate::cabling::Places;
-use crate::model::{Forwarder, Model, Observer};
+use crate::model::{Forwarder, Model, Observer, Reactors};
 use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::queue::{AHEAD, Entry, Instant, Kind};
+use crate::queue::{AHEAD, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
 
@@ -133,16 +133,20 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 if record.wake_at == net.now {
                     record.wake_at = NEVER;
                     net.touch(port);
+                } else if M::Reactors::ON && entry.lane() == DUE {
+                    net.touch(port);
                 }
             }
             Kind::Deliver => {
                 let slot = slot_at(home, entry.address().place());
                 self.adapters.deliver(&mut self.net, slot, port, PacketIndex(entry.packet()));
+                self.adapters.heed(&mut self.net, port);
                 self.tell();
             }
             Kind::Step => {
                 let slot = slot_at(home, entry.address().place());
                 self.ranks.step(&mut self.adapters, &mut self.net, slot, port);
+                self.adapters.heed(&mut self.net, port);
                 self.tell();
             }
         }
@@ -181,6 +185,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
             let place = self.net.place(port);
             if place >= home.switch_ports.into() {
                 self.adapters.inject(&mut self.net, slot_at(home, place), port);
+                self.adapters.heed(&mut self.net, port);
                 self.tell();
             } else if let Some(exit) = self.switches.arbitrate(&mut self.net, port) {
                 self.exit(home, &exit);

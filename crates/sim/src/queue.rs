@@ -56,6 +56,9 @@ pub(crate) enum Kind {
     Step,
 }
 
+/// The lane of wake-ups that no earlier one replaces: who asks for one asks once.
+pub(crate) const DUE: u8 = 1;
+
 /// Something that happens at a time. No two events share time, address, kind and lane but wake-ups,
 /// of which stale ones may stand beside others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -276,6 +276,10 @@ impl Marker for Red {
         u128::from(draw) * u128::from(self.kmax.0 - self.kmin.0) < chance * above
     }
 
+    fn idle_up_to(&self) -> Option<Bytes> {
+        Some(self.kmin)
+    }
+
     fn save(&self) -> Saved {
         Saved::new(OF_MARKER, VERSION, &())
     }

@@ -144,6 +144,10 @@ impl Mechanism for Drb {
         Some(Box::new(self.notifier))
     }
 
+    fn notifies_alike(&self) -> bool {
+        true
+    }
+
     fn hears_acks(&self) -> bool {
         false
     }

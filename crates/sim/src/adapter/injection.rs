@@ -15,8 +15,8 @@ use crate::port::{NEVER, PortIndex};
 impl<M: Model, const V: usize> Adapters<M, V> {
     /// Phase 2 of an adapter: at most one packet leaves.
     pub(crate) fn inject(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
-        if M::Reactors::ON {
-            self.before_turn(net, slot, port);
+        if M::Reactors::ON && self.reactors.is_due(net.now, slot) {
+            self.before_turn(net, slot);
         }
         self.take_ready(net, slot, port);
         let free_at = net.ports[port].free_at;
@@ -27,7 +27,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return net.wake(port, free_at);
         }
         if M::Reactors::ON {
-            self.make_way(net, slot, port);
+            self.make_way(net.now, slot);
         }
         let Some((lane, table)) = self.choose_lane(net, slot, port) else { return };
         let id = self.next_packet(net, slot, port, lane);
@@ -74,7 +74,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 self.send_at_once(net, slot, port, &message);
                 self.messages.remove(id);
             } else {
-                self.enqueue(net, slot, port, id);
+                self.enqueue(net.now, slot, id);
             }
         }
     }
@@ -136,22 +136,20 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// The beginning of an adapter's turn: timers that are due, queues whose time has come.
-    fn before_turn(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+    #[inline(never)]
+    fn before_turn(&mut self, net: &mut NetworkOf<M, V>, slot: u32) {
         if self.reactors.run_timers(net.now, slot) {
             net.last_effect = net.now.max(net.last_effect);
         }
         while let Some(queue) = self.reactors.released(net.now, slot) {
             self.queue_pairs[queue].active = false;
-            self.activate(net, slot, port, queue);
-        }
-        if let Some(time) = self.reactors.next_due(slot) {
-            net.wake(port, time);
+            self.activate(net.now, slot, queue);
         }
     }
 
     /// Queues at the front of a ring may have to wait by now, because a packet of another queue
     /// that shares their limit has left: they make way.
-    fn make_way(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+    fn make_way(&mut self, now: u64, slot: u32) {
         let mut lanes = self.adapters[SlotIndex(slot)].busy_lanes;
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as u8;
@@ -163,26 +161,26 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                     break;
                 }
                 // A queue in a ring has a message.
-                let flow = self.flow(&self.messages[self.queue_pairs[queue].messages.head]);
-                if !self.pauses(net, slot, port, queue, flow) {
+                let governs = self.messages[self.queue_pairs[queue].messages.head].queue_pair;
+                if !self.pauses(now, slot, queue, governs) {
                     break;
                 }
                 let ring = &mut self.adapters[SlotIndex(slot)].rings[at];
                 ring.pop_front(self.queue_pairs.all_mut());
-                self.free_engine(net, slot, port);
+                self.free_engine(now, slot);
             }
             self.adapters[SlotIndex(slot)].settle_lane(lane);
         }
     }
 
     /// An engine is free: the first queue in the line that may send has it.
-    fn free_engine(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+    fn free_engine(&mut self, now: u64, slot: u32) {
         let index = SlotIndex(slot);
         self.adapters[index].engines -= 1;
         let engines = self.adapters[index].engines;
         while let Some(next) = self.adapters[index].line.pop_front(self.queue_pairs.all_mut()) {
             self.queue_pairs[next].active = false;
-            self.activate(net, slot, port, next);
+            self.activate(now, slot, next);
             // Without mechanisms a queue in the line may always send.
             if !M::Reactors::ON || self.adapters[index].engines > engines {
                 return;
@@ -285,16 +283,17 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON {
             let rate = net.class(port).rate;
             let busy = rate.serialisation(u64::from(packet.bytes));
-            let flow = self.flow(&self.messages[id]);
             let reliable = packet.flags & RELIABLE != 0;
-            self.reactors.on_sent(net.now, flow, packet.bytes, busy, reliable);
+            let of = &mut self.queue_pairs[self.messages[id].queue_pair];
+            of.injected_at = net.now;
+            self.reactors.on_sent(net.now, of.governed, packet.bytes, busy, reliable);
         }
         let packet = self.read(net, slot, packet);
         if done {
             self.queue_pairs[queue].messages.pop_front(self.messages.all_mut());
             self.message_left(slot, id);
         }
-        self.rotate(net, slot, port, queue, done);
+        self.rotate(net.now, slot, queue, done);
         packet
     }
 
@@ -310,19 +309,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
-    fn rotate(
-        &mut self,
-        net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
-        queue: QueuePairIndex,
-        message_done: bool,
-    ) {
+    fn rotate(&mut self, now: u64, slot: u32, queue: QueuePairIndex, message_done: bool) {
         let head = self.queue_pairs[queue].messages.head;
         let open = head != MessageIndex::NIL && {
             let message = &self.messages[head];
-            let may_leave =
-                !M::Reactors::ON || self.reactors.next_injection(self.flow(message)) <= net.now;
+            let may_leave = !M::Reactors::ON
+                || self.reactors.next_injection(self.governs(message).governed) <= now;
             self.window_open(message) && may_leave
         };
         let adapter = &mut self.adapters[SlotIndex(slot)];
@@ -338,9 +330,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return;
         }
         self.queue_pairs[queue].active = false;
-        self.free_engine(net, slot, port);
+        self.free_engine(now, slot);
         if head != MessageIndex::NIL {
-            self.activate(net, slot, port, queue);
+            self.activate(now, slot, queue);
         } else {
             self.let_go(queue);
         }
@@ -351,7 +343,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     fn let_go(&mut self, queue: QueuePairIndex) {
         let datagrams = self.settings.queueing == AdapterQueueing::PerDestination
-            && !self.is_reliable(self.queue_pairs[queue].key.group);
+            && !self.is_reliable(self.queue_pairs[queue].group);
         if datagrams && !M::Reactors::ON {
             self.queue_pairs.remove(queue);
         }
@@ -379,9 +371,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let bytes = payload as u32 + self.settings.header(reliable);
         let source = self.rank(slot);
         let pair = message.queue_pair;
-        let (queue_pair, receiver) = match reliable {
-            true => (pair.0, self.queue_pairs[pair].receiver),
-            false => (self.flow(message).0, ReceiverIndex::NIL),
+        let receiver = match reliable {
+            true => self.queue_pairs[pair].receiver,
+            false => ReceiverIndex::NIL,
         };
         let dlid = self.addressing.lid(message.destination) + u32::from(message.path);
         Packet {
@@ -389,7 +381,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             dlid,
             slid: self.addressing.lid(source) + u32::from(message.path),
             source,
-            queue_pair,
+            queue_pair: if reliable || M::Reactors::ON { pair.0 } else { u32::MAX },
             receiver,
             psn,
             envelope: if last { message.envelope } else { EnvelopeIndex::NIL },

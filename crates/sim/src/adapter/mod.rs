@@ -11,19 +11,19 @@ mod receiving;
 use crate::AdapterQueueing;
 use crate::addressing::Addressing;
 use crate::list::List;
-use crate::model::{FlowKey, Model, Observer, Plan, Reactors};
+use crate::model::{FlowKey, Governed, Model, Observer, Plan, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    Envelope, EnvelopeIndex, FlowIndex, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
-    TWO_SIDED,
+    Envelope, EnvelopeIndex, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex, TWO_SIDED,
 };
 use crate::port::PortIndex;
+use crate::queue::{DUE, Kind};
 use crate::records::{Records, Slab, index, room_for};
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
 use clearlane_workload::{Handle, Transport};
 pub(crate) use message::Post;
 use message::{Message, MessageIndex, TRACKED, UNDIVIDED};
-use queue_pair::{QueueKey, QueuePairs, Receiver};
+use queue_pair::{QueueKey, QueuePair, QueuePairs, Receiver};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -243,11 +243,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return self.send_at_once(net, slot, port, &message);
         }
         let id = self.messages.insert(message);
-        self.enqueue(net, slot, port, id);
-        match net.ports[port].free_at {
-            free_at if free_at > net.now => net.wake(port, free_at),
-            _ => net.touch(port),
-        }
+        self.enqueue(net.now, slot, id);
+        self.look(net, slot, port);
     }
 
     /// Takes a message that mechanisms may divide.
@@ -290,8 +287,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     fn governed(&mut self, now: u64, slot: u32, key: FlowKey) -> QueuePairIndex {
         let FlowKey { destination, group, path, .. } = key;
         let queue = self.queue_pair(QueueKey { slot, destination, group, path });
-        if self.queue_pairs[queue].flow == FlowIndex::NIL {
-            self.queue_pairs[queue].flow = self.reactors.flow(now, slot, key);
+        if self.queue_pairs[queue].governed == Governed::NONE {
+            self.queue_pairs[queue].governed = self.reactors.flow(now, slot, key);
         }
         queue
     }
@@ -356,7 +353,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// Takes a message that is ready into its send queue.
-    fn enqueue(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, id: MessageIndex) {
+    fn enqueue(&mut self, now: u64, slot: u32, id: MessageIndex) {
         let &Message { destination, group, path, .. } = &self.messages[id];
         let message = &self.messages[id];
         let fifo = self.settings.queueing == AdapterQueueing::SingleFifo;
@@ -369,7 +366,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             queue = self.fifos[SlotIndex(slot)];
         }
         self.queue_pairs[queue].messages.push_back(self.messages.all_mut(), id);
-        self.activate(net, slot, port, queue);
+        self.activate(now, slot, queue);
     }
 
     #[inline(always)]
@@ -393,21 +390,35 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// The flow of a message, if mechanisms know any.
+    /// The send queue that mechanisms know a message by, if there are any.
     #[inline(always)]
-    fn flow(&self, message: &Message) -> FlowIndex {
-        if M::Reactors::ON { self.queue_pairs[message.queue_pair].flow } else { FlowIndex::NIL }
+    fn governs(&self, message: &Message) -> &QueuePair {
+        &self.queue_pairs[message.queue_pair]
+    }
+
+    /// Has a port looked at when a slot that was told about will be due.
+    #[inline(always)]
+    pub(crate) fn heed(&mut self, net: &mut NetworkOf<M, V>, port: PortIndex) {
+        while let Some(time) = self.reactors.take_due() {
+            net.schedule(time, port, Kind::Wake, DUE, 0);
+        }
+    }
+
+    /// An adapter may have something to send that it had not before.
+    #[inline(always)]
+    fn look(&self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        if self.adapters[SlotIndex(slot)].busy_lanes == 0 {
+            return;
+        }
+        match net.ports[port].free_at {
+            free_at if free_at > net.now => net.wake(port, free_at),
+            _ => net.touch(port),
+        }
     }
 
     /// Puts a queue with something to send into the ring of its head's lane, or into the line for
     /// an injection engine.
-    fn activate(
-        &mut self,
-        net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
-        queue: QueuePairIndex,
-    ) {
+    fn activate(&mut self, now: u64, slot: u32, queue: QueuePairIndex) {
         let record = &self.queue_pairs[queue];
         if record.active || record.messages.is_empty() {
             return;
@@ -416,8 +427,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if !self.window_open(message) {
             return;
         }
-        let (lane, flow) = (message.lane, self.flow(message));
-        if M::Reactors::ON && self.pauses(net, slot, port, queue, flow) {
+        let (lane, governs) = (message.lane, message.queue_pair);
+        if M::Reactors::ON && self.pauses(now, slot, queue, governs) {
             return;
         }
         self.queue_pairs[queue].active = true;
@@ -432,23 +443,23 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         adapter.busy_lanes |= 1 << lane;
     }
 
-    /// Whether the next packet of a flow may not leave yet; then its queue waits for that time.
+    /// Whether the next packet of a queue may not leave yet, because of what governs the flow of
+    /// its head; then the queue waits for that time.
     fn pauses(
         &mut self,
-        net: &mut NetworkOf<M, V>,
+        now: u64,
         slot: u32,
-        port: PortIndex,
         queue: QueuePairIndex,
-        flow: FlowIndex,
+        governs: QueuePairIndex,
     ) -> bool {
-        let time = self.reactors.next_injection(flow);
-        if time <= net.now {
+        let QueuePair { governed, injected_at, .. } = self.queue_pairs[governs];
+        let time = self.reactors.next_injection(governed);
+        if time <= now {
             return false;
         }
         let rank = self.queue_pairs[queue].rank();
-        self.reactors.pause(slot, queue, flow, rank, time);
+        self.reactors.pause(slot, queue, injected_at, rank, time);
         self.queue_pairs[queue].active = true;
-        net.wake(port, time);
         true
     }
 

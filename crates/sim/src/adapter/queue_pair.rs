@@ -2,8 +2,8 @@
 
 use super::message::MessageIndex;
 use crate::list::{Linked, List};
-use crate::model::QueueRank;
-use crate::packet::{FlowIndex, PacketIndex, QueuePairIndex, ReceiverIndex};
+use crate::model::{Governed, QueueRank};
+use crate::packet::{PacketIndex, QueuePairIndex, ReceiverIndex};
 use crate::records::{Records, Slab};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -38,7 +38,10 @@ pub(super) struct QueuePair {
     pub(super) next: QueuePairIndex,
     /// Messages waiting their turn.
     pub(super) messages: List<MessageIndex>,
-    pub(super) key: QueueKey,
+    slot: u32,
+    destination: u32,
+    pub(super) group: u16,
+    path: u8,
     /// True while the queue is in a ring, in the line for an engine, or paused by a mechanism.
     pub(super) active: bool,
     /// PSN of the next packet.
@@ -47,8 +50,10 @@ pub(super) struct QueuePair {
     pub(super) acknowledged: u32,
     /// The other half; `NIL` until it is known.
     pub(super) receiver: ReceiverIndex,
-    /// Flow of the mechanisms; `NIL` without.
-    pub(super) flow: FlowIndex,
+    /// What mechanisms know of its flow.
+    pub(super) governed: Governed,
+    /// When its last packet left, if there are mechanisms; 0 before the first.
+    pub(super) injected_at: u64,
     /// Messages that have left and that the sender waits for.
     pub(super) waiting: List<MessageIndex>,
 }
@@ -58,19 +63,30 @@ impl QueuePair {
         QueuePair {
             next: QueuePairIndex::NIL,
             messages: List::empty(),
-            key,
+            slot: key.slot,
+            destination: key.destination,
+            group: key.group,
+            path: key.path,
             active: false,
             next_psn: 0,
             acknowledged: 0,
             receiver: ReceiverIndex::NIL,
-            flow: FlowIndex::NIL,
+            governed: Governed::NONE,
+            injected_at: 0,
             waiting: List::empty(),
         }
     }
 
+    /// What it is found by.
+    #[inline(always)]
+    fn key(&self) -> QueueKey {
+        let QueuePair { slot, destination, group, path, .. } = *self;
+        QueueKey { slot, destination, group, path }
+    }
+
     /// What orders it among the queues of its adapter.
     pub(super) fn rank(&self) -> QueueRank {
-        (self.key.destination, self.key.group, self.key.path)
+        (self.destination, self.group, self.path)
     }
 }
 
@@ -94,8 +110,8 @@ impl QueuePairs {
     #[inline(always)]
     pub(super) fn of(&mut self, key: QueueKey) -> (QueuePairIndex, bool) {
         let records = &mut self.records;
-        let same = |queue: &QueuePairIndex| records[*queue].key == key;
-        match self.by_key.entry(key.hash(), same, |queue| records[*queue].key.hash()) {
+        let same = |queue: &QueuePairIndex| records[*queue].key() == key;
+        match self.by_key.entry(key.hash(), same, |queue| records[*queue].key().hash()) {
             Entry::Occupied(queue) => (*queue.get(), false),
             Entry::Vacant(entry) => {
                 let queue = records.insert(QueuePair::new(key));
@@ -113,7 +129,7 @@ impl QueuePairs {
     /// Lets a queue go that its key finds.
     #[inline(always)]
     pub(super) fn remove(&mut self, queue: QueuePairIndex) {
-        let hash = self.records[queue].key.hash();
+        let hash = self.records[queue].key().hash();
         if let Ok(entry) = self.by_key.find_entry(hash, |known| *known == queue) {
             entry.remove();
         }
@@ -193,7 +209,7 @@ mod tests {
         for number in 0..500 {
             let (queue, is_new) = queues.of(key(number));
             assert_eq!(is_new, number % 2 == 0, "{number}");
-            assert_eq!(queues[queue].key, key(number));
+            assert_eq!(queues[queue].key(), key(number));
             assert!(is_new || queue == all[number as usize]);
         }
     }

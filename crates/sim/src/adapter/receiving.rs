@@ -5,8 +5,8 @@ use super::{Adapters, SlotIndex, Told, credits, new_receiver};
 use crate::model::{Arrival, Forwarder, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    ACK, BECN, CNP, EnvelopeIndex, FECN, FlowIndex, LAST, Packet, PacketIndex, QueuePairIndex,
-    RELIABLE, ReceiverIndex, TWO_SIDED, UNROUTED,
+    ACK, BECN, CNP, EnvelopeIndex, FECN, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE,
+    ReceiverIndex, TWO_SIDED, UNROUTED,
 };
 use crate::port::PortIndex;
 use crate::queue::Kind;
@@ -64,11 +64,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON && packet.flags & CNP != 0 {
             net.totals.cnps_delivered += 1;
             net.packets.remove(id);
-            let flow = match packet.flags & RELIABLE {
-                0 => FlowIndex(packet.queue_pair),
-                _ => self.queue_pairs[QueuePairIndex(packet.queue_pair)].flow,
-            };
-            return self.on_becn(net, port, flow, packet.flags);
+            return self.on_becn(net, slot, port, &packet);
         }
         if packet.flags & ACK != 0 {
             net.totals.acks_delivered += 1;
@@ -276,14 +272,15 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let adapter = &mut self.adapters[SlotIndex(slot)];
         adapter.acks[usize::from(lane) % V].push_back(net.packets.all_mut(), id);
         adapter.busy_lanes |= 1 << lane;
-        net.touch(port);
+        self.look(net, slot, port);
     }
 
-    /// BECN has arrived for a flow, in a packet with these flags.
-    fn on_becn(&mut self, net: &mut NetworkOf<M, V>, port: PortIndex, flow: FlowIndex, flags: u8) {
+    /// A packet with BECN has arrived: it tells of the flow of its queue pair.
+    fn on_becn(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, packet: &Packet) {
         net.totals.becns += 1;
-        self.reactors.on_becn(net.now, flow, flags);
-        net.touch(port);
+        let governed = self.queue_pairs[QueuePairIndex(packet.queue_pair)].governed;
+        self.reactors.on_becn(net.now, governed, packet.flags);
+        self.look(net, slot, port);
     }
 
     /// The sender's half: the window opens, messages complete.
@@ -297,9 +294,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let index = QueuePairIndex(packet.queue_pair);
         let pair = &mut self.queue_pairs[index];
         pair.receiver = packet.receiver;
-        let flow = pair.flow;
+        let governed = pair.governed;
         if M::Reactors::ON && packet.flags & BECN != 0 {
-            self.on_becn(net, port, flow, packet.flags);
+            self.on_becn(net, slot, port, packet);
         }
         let pair = &mut self.queue_pairs[index];
         let acknowledged = packet.psn.wrapping_add(1);
@@ -309,15 +306,15 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return;
         }
         pair.acknowledged = acknowledged;
-        self.reactors.on_acknowledged(net.now, flow, packets);
+        self.reactors.on_acknowledged(net.now, governed, packets);
         self.complete_up_to(net, slot, index, acknowledged);
         let fifo = self.settings.queueing == crate::AdapterQueueing::SingleFifo;
         let queue = if fifo { self.fifos[SlotIndex(slot)] } else { index };
         let head = self.queue_pairs[queue].messages.head;
         if head != MessageIndex::NIL && self.messages[head].queue_pair == index {
-            self.activate(net, slot, port, queue);
+            self.activate(net.now, slot, queue);
         }
-        net.touch(port);
+        self.look(net, slot, port);
     }
 
     /// Messages whose packets are acknowledged up to a PSN are complete.
@@ -338,8 +335,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 return;
             }
             if M::Reactors::ON {
-                let (bytes, born, flow) = (message.bytes, message.born, self.flow(message));
-                self.reactors.on_completed(net.now, flow, bytes, born);
+                let (bytes, born) = (message.bytes, message.born);
+                let governed = self.governs(message).governed;
+                self.reactors.on_completed(net.now, governed, bytes, born);
             }
             self.queue_pairs[pair].waiting.pop_front(self.messages.all_mut());
             self.message_sent(slot, id);

@@ -14,11 +14,54 @@ index!(
     OutputLaneIndex
 );
 
-/// One output and lane.
+/// One output and lane. One cache line.
+#[repr(align(64))]
 struct OutputLane {
     queue: OutputQueue,
+    /// Bytes in the queue from which on the markers are told: shorter queues mean nothing to them.
+    told_from: u64,
     markers: Vec<Box<dyn Marker>>,
     draws: Stream,
+}
+
+impl OutputLane {
+    /// The queue is as long as it is now.
+    #[inline(always)]
+    fn changed(&mut self, now: u64) {
+        if self.queue.queued.0 >= self.told_from {
+            self.tell(now);
+        }
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, now: u64) {
+        for marker in &mut self.markers {
+            marker.on_changed(Picoseconds(now), &self.queue);
+        }
+        self.told_from = told_from(&self.markers);
+    }
+
+    /// Whether a packet that leaves the queue as it is now is marked.
+    #[inline(never)]
+    fn mark(&mut self, now: u64, bytes: u16) -> bool {
+        let mut marked = false;
+        // One draw for the packet: two mechanisms that each mark one in two mark the same ones.
+        let draw = self.draws.bits();
+        for marker in &mut self.markers {
+            marker.on_changed(Picoseconds(now), &self.queue);
+            let packet = Departing { bytes: bytes.into() };
+            marked |= marker.mark(Picoseconds(now), &self.queue, &packet, draw);
+        }
+        self.told_from = told_from(&self.markers);
+        marked
+    }
+}
+
+/// The least queue that means anything to any of these markers.
+fn told_from(markers: &[Box<dyn Marker>]) -> u64 {
+    let from =
+        |marker: &Box<dyn Marker>| marker.idle_up_to().map_or(0, |upto| upto.0.saturating_add(1));
+    markers.iter().map(from).min().unwrap_or(u64::MAX)
 }
 
 /// The markers of a partition's switches.
@@ -58,9 +101,12 @@ impl OutputMarkers {
                 };
                 let entity = u64::from(node) << 16 | u64::from(number) << 8 | u64::from(lane);
                 let all = mechanisms.all().filter(|_| port.is_some());
+                let markers: Vec<_> =
+                    all.filter_map(|mechanism| mechanism.marker(&output)).collect();
                 OutputLane {
                     queue: OutputQueue { queued: Bytes(0), starved: false },
-                    markers: all.filter_map(|mechanism| mechanism.marker(&output)).collect(),
+                    told_from: told_from(&markers),
+                    markers,
                     draws: Stream::new(mechanisms.seed, "marking", entity),
                 }
             })
@@ -78,26 +124,26 @@ impl OutputMarkers {
 impl Markers for OutputMarkers {
     const ON: bool = true;
 
+    #[inline(always)]
     fn on_queued(&mut self, now: u64, output: PortIndex, lane: u8, bytes: u16) {
         let of = self.lane(output, lane);
         of.queue.queued.0 += u64::from(bytes);
-        for marker in &mut of.markers {
-            marker.on_changed(Picoseconds(now), &of.queue);
-        }
+        of.changed(now);
     }
 
+    #[inline(always)]
     fn on_moved_away(&mut self, now: u64, output: PortIndex, lane: u8, bytes: u16) {
         let of = self.lane(output, lane);
         of.queue.queued.0 -= u64::from(bytes);
-        for marker in &mut of.markers {
-            marker.on_changed(Picoseconds(now), &of.queue);
-        }
+        of.changed(now);
     }
 
+    #[inline(always)]
     fn on_starved(&mut self, output: PortIndex, lane: u8) {
         self.lane(output, lane).queue.starved = true;
     }
 
+    #[inline(always)]
     fn on_departed(
         &mut self,
         now: u64,
@@ -108,16 +154,18 @@ impl Markers for OutputMarkers {
     ) -> bool {
         let of = self.lane(output, lane);
         of.queue.queued.0 -= u64::from(bytes);
-        let mut marked = false;
-        // One draw for the packet: two mechanisms that each mark one in two mark the same ones.
-        let draw = if may && !of.markers.is_empty() { of.draws.bits() } else { 0 };
-        for marker in &mut of.markers {
-            marker.on_changed(Picoseconds(now), &of.queue);
+        let marked = if of.queue.queued.0 < of.told_from {
+            // Every data packet has a draw of its own, whether anybody looks at it or not.
             if may {
-                let packet = Departing { bytes: bytes.into() };
-                marked |= marker.mark(Picoseconds(now), &of.queue, &packet, draw);
+                of.draws.skip();
             }
-        }
+            false
+        } else if may {
+            of.mark(now, bytes)
+        } else {
+            of.tell(now);
+            false
+        };
         of.queue.starved = false;
         marked
     }

@@ -5,44 +5,36 @@
 use super::order::{Posted, Sequences};
 use super::record::Record;
 use super::{Decision, SharedMechanisms};
-use crate::model::{Arrival, FlowKey, Plan, QueueRank, Reactors, StripePlan};
+use crate::model::{Arrival, FlowKey, Governed, Plan, QueueRank, Reactors, StripePlan};
 use crate::outcome::ControlRecord;
-use crate::packet::{Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE};
-use crate::records::{Records, index};
+use crate::packet::{
+    Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReactorIndex,
+};
+use crate::port::NEVER;
+use crate::records::Records;
 use clearlane_congestion::{
-    Arrived, Feedback, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent, Source, Stripes,
+    Arrived, Feedback, Mechanism, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent,
+    Source, Stripes,
 };
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_workload::Handle;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
-index!(
-    /// A reactor of this partition.
-    ReactorIndex
-);
+/// A reactor that governs a flow, `NIL` if none does, and the pair it knows the flow by.
+type Governing = (ReactorIndex, Pair);
 
-/// The reactor that governs a flow, and the pair it knows the flow by.
-#[derive(Clone, Copy, Debug)]
-struct Governed {
-    /// `NIL` if none does.
-    by: ReactorIndex,
-    pair: Pair,
-}
-
-impl Governed {
-    const BY_NONE: Governed = Governed { by: ReactorIndex::NIL, pair: Pair(0) };
-}
+/// No reactor.
+const BY_NONE: Governing = (ReactorIndex::NIL, Pair(0));
 
 /// A flow at its source.
 struct Flow {
     key: FlowKey,
     /// By decision.
-    governed: [Governed; 2],
-    /// When its last packet left; 0 before the first.
-    injected_at: u64,
+    governed: [Governing; 2],
 }
 
 /// A reactor, whose it is, and the timer that is set for it.
@@ -62,8 +54,9 @@ struct Governor {
 }
 
 /// What an adapter has to do at a time.
-#[derive(Default)]
 struct Due {
+    /// When first; `NEVER` if nothing.
+    at: u64,
     /// Reactors that want a timer.
     timers: BinaryHeap<Reverse<(u64, ReactorIndex)>>,
     /// Send queues whose next packet may leave: when, when their last one left, and the queue. Of
@@ -72,12 +65,25 @@ struct Due {
     queues: BinaryHeap<Reverse<(u64, u64, QueueRank, QueuePairIndex)>>,
 }
 
+impl Due {
+    /// Nothing.
+    const fn nothing() -> Self {
+        Due { at: NEVER, timers: BinaryHeap::new(), queues: BinaryHeap::new() }
+    }
+
+    /// Looks anew when the first is.
+    fn find_first(&mut self) {
+        let timer = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
+        let queue = self.queues.peek().map_or(NEVER, |Reverse((time, ..))| *time);
+        self.at = timer.min(queue);
+    }
+}
+
 /// What a reactor is found by: decision, slot, destination or service level, and the rest of what
 /// its scope tells apart.
 type ScopeKey = (u8, u32, u32, u32);
 
-/// A notifier of a queue pair at its destination is found by: decision and transport, sender,
-/// queue pair.
+/// A notifier of a queue pair at its destination is found by: decision, sender, queue pair.
 type NotifierKey = (u8, u32, u32);
 
 /// All of a partition's adapters.
@@ -92,10 +98,14 @@ pub(crate) struct AdapterReactors {
     hears_acks: bool,
     reactors: Records<ReactorIndex, Governor>,
     by_scope: FxHashMap<ScopeKey, ReactorIndex>,
-    /// Those that have had a marked packet.
+    /// By decision: the one notifier of all queue pairs, if it has no state.
+    notifier: [Option<Box<dyn Notifier>>; 2],
+    /// Else those that have had a marked packet.
     notifiers: FxHashMap<NotifierKey, Box<dyn Notifier>>,
     /// By slot.
     due: Vec<Due>,
+    /// Times at which the slot that was told about last will be due, not yet handed out.
+    fresh: Vec<u64>,
     record: Record,
     /// What a reactor shows; empty between two looks.
     probes: Vec<Probe>,
@@ -109,10 +119,16 @@ impl AdapterReactors {
     /// Those of adapters that know of nothing yet; `sources` are their source sides, by slot.
     pub(crate) fn new(mechanisms: SharedMechanisms, sources: Vec<Source>, record: Record) -> Self {
         let hears_acks = mechanisms.all().any(|mechanism| mechanism.hears_acks());
+        let notifier = Decision::BOTH.map(|decision| {
+            let alike = mechanisms.of(decision).filter(|mechanism| mechanism.notifies_alike());
+            alike.and_then(Mechanism::notifier)
+        });
         AdapterReactors {
             mechanisms,
+            notifier,
             hears_acks,
-            due: sources.iter().map(|_| Due::default()).collect(),
+            due: sources.iter().map(|_| Due::nothing()).collect(),
+            fresh: Vec::new(),
             sources,
             flows: Records::default(),
             sent: Records::default(),
@@ -145,14 +161,14 @@ impl AdapterReactors {
         for number in &governor.flows {
             let flow = &self.flows[*number];
             let mut at = 0;
-            for governed in flow.governed.iter().filter(|one| one.by != ReactorIndex::NIL) {
-                if governed.by == reactor {
-                    governor.reactor.probe(governed.pair, &mut |probe| self.probes.push(probe));
+            for (by, pair) in flow.governed.iter().filter(|one| one.0 != ReactorIndex::NIL) {
+                if *by == reactor {
+                    governor.reactor.probe(*pair, &mut |probe| self.probes.push(probe));
                     break;
                 }
-                at += self.reactors[governed.by].first.len();
+                at += self.reactors[*by].first.len();
             }
-            if !self.record.knows(number.0) && self.probes != governor.first {
+            if self.record.wants(number.0) && self.probes != governor.first {
                 self.record.begin(number.0, flow.key, first(&self.reactors, flow));
             }
             self.record.shown(number.0, slices.clone(), at, &self.probes);
@@ -163,15 +179,15 @@ impl AdapterReactors {
     }
 
     /// What governs a flow by one of the mechanisms.
-    fn govern(&mut self, decision: Decision, slot: u32, key: FlowKey) -> Governed {
-        let Some(mechanism) = self.mechanisms.of(decision) else { return Governed::BY_NONE };
+    fn govern(&mut self, decision: Decision, slot: u32, key: FlowKey) -> Governing {
+        let Some(mechanism) = self.mechanisms.of(decision) else { return BY_NONE };
         let scope = mechanism.scope();
         let scope_key = scope_key(decision, scope, slot, key);
         let by = match self.by_scope.get(&scope_key) {
             Some(reactor) => *reactor,
             None => {
                 let reactor = mechanism.reactor(&self.sources[slot as usize]);
-                let Some(reactor) = reactor else { return Governed::BY_NONE };
+                let Some(reactor) = reactor else { return BY_NONE };
                 let mut first = Vec::new();
                 reactor.probe(Pair(0), &mut |probe| first.push(probe));
                 let by = ReactorIndex(self.reactors.push(Governor {
@@ -194,15 +210,37 @@ impl AdapterReactors {
             _ => Pair(governor.pairs),
         };
         governor.pairs += 1;
-        Governed { by, pair }
+        (by, pair)
     }
 
-    fn feed(&mut self, now: u64, flow: FlowIndex, decision: Decision, feedback: Feedback) {
-        let Governed { by, pair } = self.flows[flow].governed[decision as usize];
+    fn feed(&mut self, now: u64, of: Governed, decision: Decision, feedback: Feedback) {
+        let (by, pair) = self.governing(of, decision);
         if by != ReactorIndex::NIL {
             let governor = self.about_to_tell(now, by);
             governor.reactor.on_feedback(Picoseconds(now), pair, feedback);
             self.set_timer(now, by);
+        }
+    }
+
+    /// What governs a flow's decision.
+    #[inline(always)]
+    fn governing(&self, of: Governed, decision: Decision) -> Governing {
+        match decision {
+            Decision::When => (of.by, Pair(of.pair)),
+            Decision::Which if self.mechanisms.which.is_none() => BY_NONE,
+            Decision::Which => self.flows[of.flow].governed[decision as usize],
+        }
+    }
+
+    /// The notifier of a packet's queue pair, if destinations notify.
+    fn notifier(&mut self, decision: Decision, packet: &Packet) -> Option<&mut Box<dyn Notifier>> {
+        if self.notifier[decision as usize].is_some() {
+            return self.notifier[decision as usize].as_mut();
+        }
+        let mechanism = self.mechanisms.of(decision)?;
+        match self.notifiers.entry((decision as u8, packet.source, packet.queue_pair)) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => Some(place.insert(mechanism.notifier()?)),
         }
     }
 
@@ -213,7 +251,10 @@ impl AdapterReactors {
         if let Some(time) = wanted
             && governor.timer != wanted
         {
-            self.due[governor.slot as usize].timers.push(Reverse((time, reactor)));
+            let due = &mut self.due[governor.slot as usize];
+            due.timers.push(Reverse((time, reactor)));
+            due.at = due.at.min(time);
+            self.fresh.push(time);
         }
         governor.timer = wanted;
     }
@@ -223,7 +264,7 @@ impl AdapterReactors {
         let scope_key = scope_key(Decision::Which, Scope::Flow, slot, key);
         let reactor = match self.by_scope.get(&scope_key) {
             Some(reactor) => *reactor,
-            None => self.govern(Decision::Which, slot, key).by,
+            None => self.govern(Decision::Which, slot, key).0,
         };
         if reactor == ReactorIndex::NIL {
             return vec![StripePlan { path: 0, bytes }];
@@ -263,16 +304,17 @@ fn check_stripes(parts: &[clearlane_congestion::Stripe], bytes: u64, paths: u8) 
 impl Reactors for AdapterReactors {
     const ON: bool = true;
 
-    fn flow(&mut self, now: u64, slot: u32, key: FlowKey) -> FlowIndex {
+    fn flow(&mut self, now: u64, slot: u32, key: FlowKey) -> Governed {
         let governed = Decision::BOTH.map(|decision| self.govern(decision, slot, key));
-        let flow = FlowIndex(self.flows.push(Flow { key, governed, injected_at: 0 }) as u32);
+        let flow = FlowIndex(self.flows.push(Flow { key, governed }) as u32);
         if self.hears_acks {
             self.sent.push(VecDeque::new());
         }
-        for governed in governed.iter().filter(|one| one.by != ReactorIndex::NIL) {
-            self.about_to_tell(now, governed.by).flows.push(flow);
+        for (by, _) in governed.iter().filter(|one| one.0 != ReactorIndex::NIL) {
+            self.about_to_tell(now, *by).flows.push(flow);
         }
-        flow
+        let [(by, pair), _] = governed;
+        Governed { flow, by, pair: pair.0 }
     }
 
     fn plan(
@@ -290,22 +332,19 @@ impl Reactors for AdapterReactors {
         Some(Plan { stripes, whole, number })
     }
 
-    fn next_injection(&self, flow: FlowIndex) -> u64 {
-        let [Governed { by, pair }, _] = self.flows[flow].governed;
-        if by == ReactorIndex::NIL {
-            return 0;
+    fn next_injection(&self, of: Governed) -> u64 {
+        match of.by {
+            ReactorIndex::NIL => 0,
+            by => self.reactors[by].reactor.next_injection(Pair(of.pair)).0,
         }
-        self.reactors[by].reactor.next_injection(pair).0
     }
 
-    fn on_sent(&mut self, now: u64, flow: FlowIndex, bytes: u16, busy: u64, reliable: bool) {
-        let of = &mut self.flows[flow];
-        of.injected_at = now;
-        let governed = of.governed;
+    fn on_sent(&mut self, now: u64, of: Governed, bytes: u16, busy: u64, reliable: bool) {
         if self.hears_acks && reliable {
-            self.sent[flow].push_back((now, bytes.into()));
+            self.sent[of.flow].push_back((now, bytes.into()));
         }
-        for Governed { by, pair } in governed {
+        for decision in Decision::BOTH {
+            let (by, pair) = self.governing(of, decision);
             if by != ReactorIndex::NIL {
                 let sent = Sent { pair, bytes: bytes.into(), busy: Picoseconds(busy) };
                 self.about_to_tell(now, by).reactor.on_sent(Picoseconds(now), &sent);
@@ -314,24 +353,24 @@ impl Reactors for AdapterReactors {
         }
     }
 
-    fn on_becn(&mut self, now: u64, flow: FlowIndex, flags: u8) {
-        if !self.record.knows(flow.0) {
-            let of = &self.flows[flow];
-            self.record.begin(flow.0, of.key, first(&self.reactors, of));
+    fn on_becn(&mut self, now: u64, of: Governed, flags: u8) {
+        if self.record.wants(of.flow.0) {
+            let flow = &self.flows[of.flow];
+            self.record.begin(of.flow.0, flow.key, first(&self.reactors, flow));
         }
-        self.record.becn(now, flow.0);
+        self.record.becn(now, of.flow.0);
         for decision in Decision::BOTH {
             if flags & decision.becn() != 0 {
-                self.feed(now, flow, decision, Feedback::Becn);
+                self.feed(now, of, decision, Feedback::Becn);
             }
         }
     }
 
-    fn on_acknowledged(&mut self, now: u64, flow: FlowIndex, packets: u32) {
+    fn on_acknowledged(&mut self, now: u64, of: Governed, packets: u32) {
         if !self.hears_acks {
             return;
         }
-        let sent = &mut self.sent[flow];
+        let sent = &mut self.sent[of.flow];
         let (mut last, mut acknowledged) = (None, 0);
         for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
             (last, acknowledged) = (Some((time, bytes)), acknowledged + u64::from(bytes));
@@ -339,14 +378,14 @@ impl Reactors for AdapterReactors {
         if let Some((time, bytes)) = last {
             let latency = Picoseconds(now - time);
             let ack = Feedback::Ack { latency, bytes, acknowledged };
-            Decision::BOTH.iter().for_each(|decision| self.feed(now, flow, *decision, ack));
+            Decision::BOTH.iter().for_each(|decision| self.feed(now, of, *decision, ack));
         }
     }
 
-    fn on_completed(&mut self, now: u64, flow: FlowIndex, bytes: u64, born: u64) {
+    fn on_completed(&mut self, now: u64, of: Governed, bytes: u64, born: u64) {
         let posted_at = Picoseconds(born);
         let completion = Feedback::Completion { bytes: Bytes(bytes), posted_at };
-        Decision::BOTH.iter().for_each(|decision| self.feed(now, flow, *decision, completion));
+        Decision::BOTH.iter().for_each(|decision| self.feed(now, of, *decision, completion));
     }
 
     fn on_stripe_sent(&mut self, whole: u32) -> Option<Handle> {
@@ -358,17 +397,7 @@ impl Reactors for AdapterReactors {
         let arrived = Arrived { fecn: true, reliable };
         let (mut on_ack, mut in_cnp) = (0, 0);
         for decision in Decision::BOTH {
-            let Some(mechanism) = self.mechanisms.of(decision) else { continue };
-            // Flows and queue pairs are numbered apart.
-            let kind = decision as u8 | u8::from(reliable) << 1;
-            let key = (kind, packet.source, packet.queue_pair);
-            let notifier = match self.notifiers.get_mut(&key) {
-                Some(notifier) => notifier,
-                None => {
-                    let Some(fresh) = mechanism.notifier() else { continue };
-                    self.notifiers.entry(key).or_insert(fresh)
-                }
-            };
+            let Some(notifier) = self.notifier(decision, packet) else { continue };
             match notifier.on_arrived(Picoseconds(now), &arrived) {
                 Notification::None => {}
                 Notification::BecnOnAck if reliable => on_ack |= decision.becn(),
@@ -400,6 +429,11 @@ impl Reactors for AdapterReactors {
         self.sequences.early()
     }
 
+    #[inline(always)]
+    fn is_due(&self, now: u64, slot: u32) -> bool {
+        self.due[slot as usize].at <= now
+    }
+
     fn run_timers(&mut self, now: u64, slot: u32) -> bool {
         let mut any = false;
         while let Some(Reverse((time, reactor))) = self.due[slot as usize].timers.peek().copied() {
@@ -416,6 +450,7 @@ impl Reactors for AdapterReactors {
                 self.set_timer(now, reactor);
             }
         }
+        self.due[slot as usize].find_first();
         any
     }
 
@@ -423,28 +458,29 @@ impl Reactors for AdapterReactors {
         &mut self,
         slot: u32,
         queue: QueuePairIndex,
-        flow: FlowIndex,
+        injected_at: u64,
         rank: QueueRank,
         time: u64,
     ) {
-        let injected_at = self.flows[flow].injected_at;
-        self.due[slot as usize].queues.push(Reverse((time, injected_at, rank, queue)));
+        let due = &mut self.due[slot as usize];
+        due.queues.push(Reverse((time, injected_at, rank, queue)));
+        due.at = due.at.min(time);
+        self.fresh.push(time);
     }
 
     fn released(&mut self, now: u64, slot: u32) -> Option<QueuePairIndex> {
-        let queues = &mut self.due[slot as usize].queues;
-        let Reverse((time, _, _, queue)) = *queues.peek()?;
+        let due = &mut self.due[slot as usize];
+        let Reverse((time, _, _, queue)) = *due.queues.peek()?;
         (time <= now).then(|| {
-            queues.pop();
+            due.queues.pop();
+            due.find_first();
             queue
         })
     }
 
-    fn next_due(&self, slot: u32) -> Option<u64> {
-        let due = &self.due[slot as usize];
-        let timer = due.timers.peek().map(|Reverse((time, _))| *time);
-        let queue = due.queues.peek().map(|Reverse((time, ..))| *time);
-        timer.into_iter().chain(queue).min()
+    #[inline(always)]
+    fn take_due(&mut self) -> Option<u64> {
+        self.fresh.pop()
     }
 
     fn finish(mut self) -> ControlRecord {
@@ -460,8 +496,8 @@ fn first<'a>(
     reactors: &'a Records<ReactorIndex, Governor>,
     flow: &'a Flow,
 ) -> impl Iterator<Item = Probe> + 'a {
-    let governed = flow.governed.iter().filter(|one| one.by != ReactorIndex::NIL);
-    governed.flat_map(|one| reactors[one.by].first.iter().copied())
+    let governed = flow.governed.iter().filter(|one| one.0 != ReactorIndex::NIL);
+    governed.flat_map(|one| reactors[one.0].first.iter().copied())
 }
 
 /// What a flow's reactor is found by.

@@ -45,16 +45,13 @@ impl Record {
         }
     }
 
-    /// Whether there is something to tell of a flow.
-    pub(super) fn knows(&self, flow: u32) -> bool {
-        self.flows.get(flow as usize).is_some_and(Option::is_some)
+    /// Whether there was nothing to tell of a flow yet and there is room to tell it.
+    pub(super) fn wants(&self, flow: u32) -> bool {
+        !self.dropped && self.flows.get(flow as usize).is_none_or(Option::is_none)
     }
 
     /// Begins with a flow whose reactors have shown these numbers so far.
     pub(super) fn begin(&mut self, flow: u32, key: FlowKey, first: impl Iterator<Item = Probe>) {
-        if self.dropped {
-            return;
-        }
         let probes: Vec<_> =
             first.map(|probe| (probe.name, vec![probe.value; self.slices])).collect();
         let bytes = size_of::<u32>() + probes.len() * size_of::<u64>();

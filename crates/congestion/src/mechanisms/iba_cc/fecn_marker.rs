@@ -142,6 +142,10 @@ impl Marker for FecnMarker {
         (u128::from(draw) * (u128::from(self.marking_rate) + 1)) >> 64 == 0
     }
 
+    fn idle_up_to(&self) -> Option<Bytes> {
+        (!self.over).then_some(self.set_above)
+    }
+
     fn save(&self) -> Saved {
         Saved::new(self.of, VERSION, &self.over)
     }

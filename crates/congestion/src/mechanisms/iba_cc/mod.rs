@@ -338,6 +338,10 @@ impl Mechanism for IbaCc {
         Some(Box::new(self.notifier))
     }
 
+    fn notifies_alike(&self) -> bool {
+        true
+    }
+
     fn hears_acks(&self) -> bool {
         false
     }
