@@ -13,6 +13,7 @@ mod cabling;
 mod control;
 mod deadlock;
 mod error;
+mod finder;
 mod forward;
 mod hosts;
 mod invariants;

@@ -19,8 +19,8 @@ use crate::queue::{AHEAD, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
 
-/// Port records in bytes up to which fetching ahead gains nothing: about what the caches behind the
-/// first hold of them.
+/// Records in bytes up to which fetching ahead gains nothing: about what the caches behind the first
+/// hold of them.
 const FITS_IN_CACHE: usize = 3 << 19;
 
 /// How many events ahead a port and a packet are asked for, and how many ahead what they lead to.
@@ -35,7 +35,8 @@ pub(crate) struct Partition<M: Model, const V: usize> {
     pub(crate) adapters: Adapters<M, V>,
     pub(crate) ranks: Ranks,
     pub(crate) places: Places,
-    fetches_ahead: bool,
+    /// Bytes of all port records.
+    port_bytes: usize,
     /// Events served, but for those that came up in the window they were served in. No result: it
     /// differs with the division of a run.
     pub(crate) events: u64,
@@ -50,7 +51,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
         ranks: Ranks,
         places: Places,
     ) -> Self {
-        let bytes = net.ports.len() * size_of::<crate::port::Port<M::Ports, V>>();
+        let port_bytes = net.ports.len() * size_of::<crate::port::Port<M::Ports, V>>();
         for home in 0..net.homes.len() as u32 {
             let record = net.homes[HomeIndex(home)];
             let next = net.homes.iter().nth(home as usize + 1);
@@ -60,8 +61,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 net.schedule(0, PortIndex(port), Kind::Step, 0, 0);
             }
         }
-        let fetches_ahead = bytes > FITS_IN_CACHE;
-        Partition { net, switches, adapters, ranks, places, fetches_ahead, events: 0 }
+        Partition { net, switches, adapters, ranks, places, port_bytes, events: 0 }
     }
 
     /// A time no later than the next event; nothing if there is none.
@@ -75,18 +75,21 @@ impl<M: Model, const V: usize> Partition<M, V> {
         self.net.floor = time;
         if queue.next_time().is_some_and(|next| next < end) {
             self.events += u64::from(queue.open(time, end));
-            match self.fetches_ahead {
-                true => self.serve_window::<true>(),
-                false => self.serve_window::<false>(),
+            let queues = self.adapters.queue_bytes();
+            match (self.port_bytes > FITS_IN_CACHE, self.port_bytes + queues > FITS_IN_CACHE) {
+                (true, _) => self.serve_window::<true, true>(),
+                (false, true) => self.serve_window::<false, true>(),
+                (false, false) => self.serve_window::<false, false>(),
             }
         }
         self.net.floor = end;
     }
 
-    fn serve_window<const FETCHES: bool>(&mut self) {
-        if FETCHES {
-            (0..FETCH_FIRST).for_each(|places| self.fetch_first(places));
-            (0..FETCH_THEN).for_each(|places| self.fetch_then(places));
+    /// Serves the window that is open, and fetches ahead what ports and what send queues need.
+    fn serve_window<const PORTS: bool, const QUEUES: bool>(&mut self) {
+        if QUEUES {
+            (0..FETCH_FIRST).for_each(|places| self.fetch_first::<PORTS>(places));
+            (0..FETCH_THEN).for_each(|places| self.fetch_then::<PORTS>(places));
         }
         let mut instant = self.net.queue.peek();
         while instant != Instant::END {
@@ -94,9 +97,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
             let home = self.net.enter(number, now);
             let mut alone = true;
             loop {
-                if FETCHES {
-                    self.fetch_first(FETCH_FIRST);
-                    self.fetch_then(FETCH_THEN);
+                if QUEUES {
+                    self.fetch_first::<PORTS>(FETCH_FIRST);
+                    self.fetch_then::<PORTS>(FETCH_THEN);
                 }
                 let entry = self.net.queue.pop();
                 let ends = self.net.queue.peek() != instant;
@@ -206,12 +209,14 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// latency of memory, not by instructions. In two stages, because which output an arrival
     /// wants is known only once its port and packet have been read.
     #[inline(always)]
-    fn fetch_first(&self, places: usize) {
+    fn fetch_first<const PORTS: bool>(&self, places: usize) {
         let entry = self.net.queue.ahead(places);
         let address = entry.address();
-        let port = self.net.port_at(address);
-        self.net.prefetch_port(port, entry.lane());
-        self.net.observer.prefetch(port);
+        if PORTS {
+            let port = self.net.port_at(address);
+            self.net.prefetch_port(port, entry.lane());
+            self.net.observer.prefetch(port);
+        }
         // Of those that have none any number will do, and asking costs more than fetching.
         self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
         if matches!(entry.kind(), Kind::Deliver | Kind::Step) {
@@ -222,38 +227,54 @@ impl<M: Model, const V: usize> Partition<M, V> {
     }
 
     #[inline(always)]
-    fn fetch_then(&mut self, places: usize) {
+    fn fetch_then<const PORTS: bool>(&mut self, places: usize) {
         let entry = self.net.queue.ahead(places);
         let address = entry.address();
-        let first = self.net.homes[HomeIndex(address.home())].first;
-        let record = &self.net.ports[first.plus(address.place())];
+        let home = self.net.homes[HomeIndex(address.home())];
         match entry.kind() {
-            Kind::Arrive => {
-                let (switch, input) = (self.switches.numbered(address.home()), address.place());
-                let packet = &mut self.net.packets[PacketIndex(entry.packet())];
-                let (lane, peer) = (entry.lane(), record.peer);
-                let route = self.switches.forwarder.route(switch, input as u8, lane, packet);
-                if !M::Forwarder::ADAPTIVE {
-                    packet.route = route;
-                }
-                let output = first.plus(route.0.into());
-                self.net.prefetch_port(output, route.1);
-                self.net.observer.prefetch(output);
-                self.net.prefetch_peer(peer, lane);
-            }
-            Kind::Wake => {
-                for (at, lane) in record.lanes.iter().enumerate() {
-                    lane.waiters.find_from(record.turn[at], |local| {
-                        self.net.prefetch_port(first.plus(local.into()), at as u8);
-                        Some(())
-                    });
-                }
-            }
+            Kind::Arrive if PORTS => self.fetch_way(&entry, home),
+            Kind::Wake if PORTS => self.fetch_waiting(&entry, home),
+            Kind::Arrive | Kind::Wake => {}
             Kind::Deliver => {
                 let packet = &self.net.packets[PacketIndex(entry.packet())];
                 self.adapters.prefetch_halves(packet);
             }
-            Kind::Step => {}
+            Kind::Step => {
+                let slot = slot_at(home, address.place());
+                if let Some((destination, group)) = self.ranks.upcoming(slot) {
+                    self.adapters.prefetch_queue(slot, destination, group);
+                }
+            }
+        }
+    }
+
+    /// Where a packet that arrives will leave, and where its credits go.
+    #[inline(always)]
+    fn fetch_way(&mut self, entry: &Entry, home: Home) {
+        let address = entry.address();
+        let (switch, input) = (self.switches.numbered(address.home()), address.place());
+        let packet = &mut self.net.packets[PacketIndex(entry.packet())];
+        let lane = entry.lane();
+        let route = self.switches.forwarder.route(switch, input as u8, lane, packet);
+        if !M::Forwarder::ADAPTIVE {
+            packet.route = route;
+        }
+        let output = home.first.plus(route.0.into());
+        self.net.prefetch_port(output, route.1);
+        self.net.observer.prefetch(output);
+        let peer = self.net.ports[home.first.plus(address.place())].peer;
+        self.net.prefetch_peer(peer, lane);
+    }
+
+    /// The inputs that wait for an output.
+    #[inline(always)]
+    fn fetch_waiting(&self, entry: &Entry, home: Home) {
+        let record = &self.net.ports[home.first.plus(entry.address().place())];
+        for (at, lane) in record.lanes.iter().enumerate() {
+            lane.waiters.find_from(record.turn[at], |local| {
+                self.net.prefetch_port(home.first.plus(local.into()), at as u8);
+                Some(())
+            });
         }
     }
 }

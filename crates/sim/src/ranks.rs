@@ -119,6 +119,13 @@ impl Ranks {
         self.ranks.prefetch::<1>(LocalRank(slot));
     }
 
+    /// Destination and flow group of the message that a program is known to post next.
+    #[inline(always)]
+    pub(crate) fn upcoming(&self, slot: u32) -> Option<(u32, u16)> {
+        let upcoming = self.ranks[LocalRank(slot)].program.upcoming();
+        upcoming.map(|(destination, group)| (destination.0, group))
+    }
+
     /// Steps a program until it has to wait.
     pub(crate) fn step<M: Model, const V: usize>(
         &mut self,

@@ -31,6 +31,17 @@ struct Source {
     next: u64,
     mtu: u32,
     header: u32,
+    drawn: Drawn,
+}
+
+/// A message drawn before it is posted, so that its destination is known.
+#[derive(Clone, Copy)]
+struct Drawn {
+    /// Nothing if it is drawn to be none.
+    destination: Option<Rank>,
+    bytes: u64,
+    /// From its being posted to the next one.
+    gap: u64,
 }
 
 impl OpenLoop {
@@ -63,8 +74,10 @@ impl OpenLoop {
                 next: group.start.0,
                 mtu,
                 header: header(&group),
+                drawn: Drawn { destination: None, bytes: 0, gap: 0 },
             };
             source.next = source.next.saturating_add(source.first_gap());
+            source.draw(rank);
             sources.push(source);
         }
         let sources = match sources.pop() {
@@ -115,11 +128,25 @@ impl Source {
         self.next >= self.group.stop.0
     }
 
-    /// A message posted now, if its destination is drawn to be one.
-    fn draw(&mut self, rank: Rank) -> Option<(Rank, u64)> {
+    /// A message posted now, if its destination was drawn to be one. Draws the next.
+    fn take(&mut self, rank: Rank) -> Option<(Rank, u64)> {
+        let Drawn { destination, bytes, gap } = self.drawn;
+        self.next = self.next.saturating_add(gap);
+        if !self.has_ended() {
+            self.draw(rank);
+        }
+        Some((destination?, bytes))
+    }
+
+    fn draw(&mut self, rank: Rank) {
         let bytes = self.group.sizes.draw(&mut self.stream);
-        self.next = self.next.saturating_add(self.gap_after(bytes));
-        Some((self.group.destinations.draw(rank, &mut self.stream)?, bytes))
+        let gap = self.gap_after(bytes);
+        let destination = self.group.destinations.draw(rank, &mut self.stream);
+        self.drawn = Drawn { destination, bytes, gap };
+    }
+
+    fn upcoming(&self) -> Option<(Rank, u16)> {
+        Some((self.drawn.destination?, self.index))
     }
 }
 
@@ -132,7 +159,7 @@ fn step_one(source: &mut Source, rank: Rank, now: u64) -> Op {
         if source.next > now {
             return Op::WaitUntil(Picoseconds(source.next));
         }
-        if let Some((dst, bytes)) = source.draw(rank) {
+        if let Some((dst, bytes)) = source.take(rank) {
             let next = (!source.has_ended()).then_some(Picoseconds(source.next));
             return Op::Offer { dst, bytes, group: source.index, next };
         }
@@ -147,7 +174,7 @@ fn step_several(sources: &mut [Source], turns: &mut Vec<Turn>, rank: Rank, now: 
             return Op::WaitUntil(Picoseconds(time));
         }
         let source = &mut sources[usize::from(place)];
-        let drawn = source.draw(rank);
+        let drawn = source.take(rank);
         if source.has_ended() {
             turns.remove(0);
         } else {
@@ -168,6 +195,15 @@ impl RankProgram for OpenLoop {
         match &mut self.sources {
             Sources::One(source) => step_one(source, self.rank, now.0),
             Sources::Several(sources, turns) => step_several(sources, turns, self.rank, now.0),
+        }
+    }
+
+    fn upcoming(&self) -> Option<(Rank, u16)> {
+        match &self.sources {
+            Sources::One(source) => source.upcoming(),
+            Sources::Several(sources, turns) => {
+                turns.first().and_then(|(_, place)| sources[usize::from(*place)].upcoming())
+            }
         }
     }
 }

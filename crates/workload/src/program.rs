@@ -89,4 +89,10 @@ pub enum Event {
 pub trait RankProgram: Send {
     /// The next operation. `now` never decreases between calls.
     fn step(&mut self, now: Picoseconds, event: Event) -> Op;
+
+    /// Destination and flow group of the next message it will post, if it knows: what they need can
+    /// be fetched meanwhile. Nothing else depends on the answer.
+    fn upcoming(&self) -> Option<(Rank, u16)> {
+        None
+    }
 }

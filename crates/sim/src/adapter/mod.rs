@@ -204,6 +204,19 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         self.adapters.prefetch::<2>(SlotIndex(slot));
     }
 
+    /// Bytes of what is fetched of send queues and of connections.
+    #[inline(always)]
+    pub(crate) fn queue_bytes(&self) -> usize {
+        self.queue_pairs.len() * size_of::<QueuePair>()
+            + self.receivers.len() * size_of::<Receiver>()
+    }
+
+    /// Asks for what finds the send queue to a rank, at which a message may soon be posted.
+    #[inline(always)]
+    pub(crate) fn prefetch_queue(&self, slot: u32, destination: u32, group: u16) {
+        self.queue_pairs.prefetch_key(QueueKey { slot, destination, group, path: 0 });
+    }
+
     fn lane_of(&self, sl: u8) -> u8 {
         self.addressing.lane(sl).value()
     }

@@ -1,12 +1,11 @@
 //! Send queues, which of reliable connections are the sender's half, and the receiver's half.
 
 use super::message::MessageIndex;
+use crate::finder::Finder;
 use crate::list::{Linked, List};
 use crate::model::{Governed, QueueRank};
 use crate::packet::{PacketIndex, QueuePairIndex, ReceiverIndex};
 use crate::records::{Records, Slab};
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 use std::ops::{Index, IndexMut};
@@ -25,8 +24,9 @@ pub(super) struct QueueKey {
 
 impl QueueKey {
     #[inline(always)]
-    fn hash(&self) -> u64 {
-        FxBuildHasher.hash_one(self)
+    fn hash(&self) -> u32 {
+        let hash = FxBuildHasher.hash_one(self);
+        (hash >> 32 ^ hash) as u32
     }
 }
 
@@ -97,28 +97,36 @@ impl Linked<QueuePairIndex> for QueuePair {
     }
 }
 
-/// The send queues of a partition's adapters. The table by key holds numbers alone: there may be
-/// hundreds of thousands.
+/// The send queues of a partition's adapters.
 #[derive(Default)]
 pub(super) struct QueuePairs {
     records: Slab<QueuePairIndex, QueuePair>,
-    by_key: HashTable<QueuePairIndex>,
+    by_key: Finder,
 }
 
 impl QueuePairs {
     /// The queue with this key, and whether it is new.
     #[inline(always)]
     pub(super) fn of(&mut self, key: QueueKey) -> (QueuePairIndex, bool) {
-        let records = &mut self.records;
-        let same = |queue: &QueuePairIndex| records[*queue].key() == key;
-        match self.by_key.entry(key.hash(), same, |queue| records[*queue].key().hash()) {
-            Entry::Occupied(queue) => (*queue.get(), false),
-            Entry::Vacant(entry) => {
-                let queue = records.insert(QueuePair::new(key));
-                entry.insert(queue);
-                (queue, true)
-            }
+        let hash = key.hash();
+        let same = |queue: u32| self.records[QueuePairIndex(queue)].key() == key;
+        if let Some(queue) = self.by_key.find(hash, same) {
+            return (QueuePairIndex(queue), false);
         }
+        let queue = self.records.insert(QueuePair::new(key));
+        self.by_key.insert(hash, queue.0);
+        (queue, true)
+    }
+
+    /// Asks for what finds the queue with this key.
+    #[inline(always)]
+    pub(super) fn prefetch_key(&self, key: QueueKey) {
+        self.by_key.prefetch(key.hash());
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
     }
 
     /// A queue that no key finds.
@@ -129,10 +137,7 @@ impl QueuePairs {
     /// Lets a queue go that its key finds.
     #[inline(always)]
     pub(super) fn remove(&mut self, queue: QueuePairIndex) {
-        let hash = self.records[queue].key().hash();
-        if let Ok(entry) = self.by_key.find_entry(hash, |known| *known == queue) {
-            entry.remove();
-        }
+        self.by_key.remove(self.records[queue].key().hash(), queue.0);
         self.records.remove(queue);
     }
 

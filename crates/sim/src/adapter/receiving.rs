@@ -85,7 +85,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// Has the processor fetch the half of a connection that a packet is for.
     #[inline(always)]
     pub(crate) fn prefetch_halves(&self, packet: &Packet) {
-        if packet.flags & ACK != 0 {
+        if packet.flags & (ACK | CNP) != 0 {
             self.queue_pairs.prefetch(QueuePairIndex(packet.queue_pair));
         } else if packet.receiver != ReceiverIndex::NIL {
             self.receivers.prefetch::<1>(packet.receiver);
