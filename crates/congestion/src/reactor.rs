@@ -112,6 +112,13 @@ pub trait Reactor: Send {
         Picoseconds(0)
     }
 
+    /// Whether, until there is feedback about `pair`, its packets may leave at any time from `now`
+    /// on and `on_sent` changes nothing: meanwhile nobody need ask or tell. A pair that shares its
+    /// limit with others never is.
+    fn is_unlimited(&self, _now: Picoseconds, _pair: Pair) -> bool {
+        false
+    }
+
     /// When `on_timer` is wanted next.
     fn next_timer(&self) -> Option<Picoseconds> {
         None

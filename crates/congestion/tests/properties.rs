@@ -117,6 +117,8 @@ struct Driven<'a> {
     built: &'a Built,
     reactor: Box<dyn Reactor>,
     now: u64,
+    /// Pairs that were unlimited and of which nothing was heard since.
+    unlimited: Vec<Pair>,
 }
 
 impl Driven<'_> {
@@ -150,6 +152,9 @@ impl Driven<'_> {
             }
         }
         assert!(self.reactor.next_timer().is_none_or(|next| next > now), "a timer in the past");
+        let feedback = !matches!(event.happening, Happening::Sent(_) | Happening::Plan(..));
+        self.unlimited.retain(|known| !feedback || *known != pair);
+        self.check_unlimited();
         self.see(stripes)
     }
 
@@ -159,9 +164,25 @@ impl Driven<'_> {
             return;
         }
         let busy = Picoseconds(LINK.serialisation(u64::from(bytes)));
+        let untouched =
+            self.reactor.is_unlimited(Picoseconds(self.now), pair).then(|| self.reactor.save());
         self.reactor.on_sent(Picoseconds(self.now), &Sent { pair, bytes, busy });
         let next = self.reactor.next_injection(pair).0;
         assert!(next <= self.now || next >= self.now + busy.0, "overtakes its predecessor");
+        assert!(untouched.is_none_or(|before| before == self.reactor.save()), "was unlimited");
+    }
+
+    /// A pair that is unlimited stays so until something is heard of it, and need not be asked.
+    fn check_unlimited(&mut self) {
+        let now = Picoseconds(self.now);
+        for pair in &self.unlimited {
+            assert!(self.reactor.is_unlimited(now, *pair), "{pair:?} is limited without feedback");
+        }
+        let all = (0..pairs(&*self.built.mechanism)).map(Pair);
+        self.unlimited = all.filter(|pair| self.reactor.is_unlimited(now, *pair)).collect();
+        for pair in &self.unlimited {
+            assert!(self.reactor.next_injection(*pair) <= now, "{pair:?} has to wait");
+        }
     }
 
     fn see(&self, stripes: Stripes) -> Seen {
@@ -198,7 +219,12 @@ impl Driven<'_> {
 }
 
 fn driven(built: &Built) -> Option<Driven<'_>> {
-    built.mechanism.reactor(&SOURCE).map(|reactor| Driven { built, reactor, now: 0 })
+    built.mechanism.reactor(&SOURCE).map(|reactor| Driven {
+        built,
+        reactor,
+        now: 0,
+        unlimited: Vec::new(),
+    })
 }
 
 proptest! {
@@ -253,8 +279,11 @@ proptest! {
                 if step == cut {
                     other.load(&it.save()).expect("its own state");
                 }
+                let idle = it.idle_up_to().is_some_and(|upto| queue.queued <= upto);
+                let before = it.save();
                 it.on_changed(now, &queue);
                 let marked = it.mark(now, &queue, &Departing { bytes }, draw);
+                prop_assert!(!idle || !marked && it.save() == before, "it was idle");
                 if step >= cut {
                     other.on_changed(now, &queue);
                     prop_assert_eq!(marked, other.mark(now, &queue, &Departing { bytes }, draw));
@@ -265,7 +294,9 @@ proptest! {
                     other.load(&it.save()).expect("its own state");
                 }
                 let packet = Arrived { fecn: starved, reliable };
+                let before = it.save();
                 let sent = it.on_arrived(now, &packet);
+                prop_assert!(!built.mechanism.notifies_alike() || it.save() == before);
                 if step >= cut {
                     prop_assert_eq!(sent, other.on_arrived(now, &packet));
                 }

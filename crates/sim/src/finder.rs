@@ -108,6 +108,13 @@ impl Finder {
         self.places[hole] = FREE;
     }
 
+    /// The number that stands where a record with this hash is looked for first: often its own, and
+    /// any if there is none.
+    #[inline(always)]
+    pub(crate) fn first(&self, hash: u32) -> u32 {
+        self.places[self.home(hash)] as u32
+    }
+
     /// Asks for the place where a record with this hash would be found.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u32) {

@@ -162,12 +162,23 @@ pub(crate) trait Reactors: Send + Sized {
     fn next_injection(&self, _of: Governed) -> u64 {
         0
     }
-    /// A packet of a flow begins to leave.
-    fn on_sent(&mut self, _now: u64, _of: Governed, _bytes: u16, _busy: u64, _reliable: bool) {}
+    /// Whether, until something is heard about a flow, its packets may leave at any time from `now`
+    /// on, and the reactor that decides when need not be told of them.
+    fn is_unlimited(&self, _now: u64, _of: Governed) -> bool {
+        true
+    }
+    /// A packet of a flow begins to leave, which was not `unlimited` before. Returns whether it is
+    /// now.
+    fn on_sent(&mut self, _now: u64, _of: Governed, _unlimited: bool, _: Leaving) -> bool {
+        true
+    }
     /// BECN has arrived for a flow, with these flags.
     fn on_becn(&mut self, _now: u64, _of: Governed, _flags: u8) {}
     /// So many further packets of a flow are acknowledged.
-    fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32) {}
+    /// Returns whether that means anything to a reactor.
+    fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32) -> bool {
+        false
+    }
     /// A stripe posted at `born` has been acknowledged whole.
     fn on_completed(&mut self, _now: u64, _of: Governed, _bytes: u64, _born: u64) {}
     /// A stripe has left for good. Returns the handle of its message if it was the last one.
@@ -227,6 +238,17 @@ pub(crate) trait Reactors: Send + Sized {
     fn finish(self) -> ControlRecord {
         ControlRecord::default()
     }
+}
+
+/// A packet that begins to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Leaving {
+    /// Bytes on the wire.
+    pub(crate) bytes: u16,
+    /// How long it occupies the link, in ps.
+    pub(crate) busy: u64,
+    /// Whether it will be acknowledged.
+    pub(crate) reliable: bool,
 }
 
 /// What a send queue remembers of the mechanisms that govern its flow.

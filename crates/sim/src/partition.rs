@@ -23,9 +23,11 @@ use crate::switch::{Exit, Switches};
 /// hold of them.
 const FITS_IN_CACHE: usize = 3 << 19;
 
-/// How many events ahead a port and a packet are asked for, and how many ahead what they lead to.
+/// How many events ahead a port and a packet are asked for, how many ahead what they lead to, and
+/// how many what that leads to.
 const FETCH_FIRST: usize = AHEAD - 1;
 const FETCH_THEN: usize = 5;
+const FETCH_LAST: usize = 2;
 
 /// See the module. No two of them share a cache line, nor one that is fetched with it.
 #[repr(align(128))]
@@ -100,6 +102,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 if QUEUES {
                     self.fetch_first::<PORTS>(FETCH_FIRST);
                     self.fetch_then::<PORTS>(FETCH_THEN);
+                    self.fetch_last(FETCH_LAST);
                 }
                 let entry = self.net.queue.pop();
                 let ends = self.net.queue.peek() != instant;
@@ -242,8 +245,21 @@ impl<M: Model, const V: usize> Partition<M, V> {
             Kind::Step => {
                 let slot = slot_at(home, address.place());
                 if let Some((destination, group)) = self.ranks.upcoming(slot) {
-                    self.adapters.prefetch_queue(slot, destination, group);
+                    self.adapters.prefetch_key(slot, destination, group);
                 }
+            }
+        }
+    }
+
+    /// The queue that a program is about to post to.
+    #[inline(always)]
+    fn fetch_last(&self, places: usize) {
+        let entry = self.net.queue.ahead(places);
+        if entry.kind() == Kind::Step {
+            let address = entry.address();
+            let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
+            if let Some((destination, group)) = self.ranks.upcoming(slot) {
+                self.adapters.prefetch_queue(slot, destination, group);
             }
         }
     }

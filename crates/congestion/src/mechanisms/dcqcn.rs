@@ -454,6 +454,10 @@ impl Reactor for ReactionPoint {
         Picoseconds(self.state.next_injection)
     }
 
+    fn is_unlimited(&self, now: Picoseconds, _pair: Pair) -> bool {
+        self.state.limit.is_none() && self.state.next_injection <= now.0
+    }
+
     fn next_timer(&self) -> Option<Picoseconds> {
         let limit = self.state.limit.as_ref()?;
         Some(Picoseconds(limit.alpha_due.min(limit.increase_due)))

@@ -268,6 +268,11 @@ impl Reactor for RateComputation {
         Picoseconds(self.state.next_injection)
     }
 
+    fn is_unlimited(&self, now: Picoseconds, _pair: Pair) -> bool {
+        let full = self.state.rate >= self.link.bits_per_second().0;
+        full && self.state.next_injection <= now.0
+    }
+
     fn probe(&self, _pair: Pair, show: &mut dyn FnMut(Probe)) {
         show(Probe { name: "rate (Mb/s)", value: self.state.rate / MBPS });
         show(Probe { name: "round trip (ns)", value: self.state.rtt.unwrap_or(0) / 1_000 });

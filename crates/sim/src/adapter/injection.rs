@@ -4,7 +4,7 @@ use super::message::{Message, MessageIndex, TRACKED, UNDIVIDED};
 use super::{Adapters, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
-use crate::model::{Forwarder, Model, Observer, Reactors};
+use crate::model::{Forwarder, Leaving, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     CNP, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
@@ -142,7 +142,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             net.last_effect = net.now.max(net.last_effect);
         }
         while let Some(queue) = self.reactors.released(net.now, slot) {
-            self.queue_pairs[queue].active = false;
+            self.queue_pairs[queue].set_active(false);
             self.activate(net.now, slot, queue);
         }
     }
@@ -179,7 +179,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         self.adapters[index].engines -= 1;
         let engines = self.adapters[index].engines;
         while let Some(next) = self.adapters[index].line.pop_front(self.queue_pairs.all_mut()) {
-            self.queue_pairs[next].active = false;
+            self.queue_pairs[next].set_active(false);
             self.activate(now, slot, next);
             // Without mechanisms a queue in the line may always send.
             if !M::Reactors::ON || self.adapters[index].engines > engines {
@@ -286,7 +286,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let reliable = packet.flags & RELIABLE != 0;
             let of = &mut self.queue_pairs[self.messages[id].queue_pair];
             of.injected_at = net.now;
-            self.reactors.on_sent(net.now, of.governed, packet.bytes, busy, reliable);
+            let leaving = Leaving { bytes: packet.bytes, busy, reliable };
+            let before = of.is_unlimited();
+            of.set_unlimited(self.reactors.on_sent(net.now, of.governed, before, leaving));
         }
         let packet = self.read(net, slot, packet);
         if done {
@@ -313,9 +315,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let head = self.queue_pairs[queue].messages.head;
         let open = head != MessageIndex::NIL && {
             let message = &self.messages[head];
-            let may_leave = !M::Reactors::ON
-                || self.reactors.next_injection(self.governs(message).governed) <= now;
-            self.window_open(message) && may_leave
+            self.window_open(message) && self.may_leave(now, message)
         };
         let adapter = &mut self.adapters[SlotIndex(slot)];
         if open && (!message_done || adapter.line.is_empty()) {
@@ -329,12 +329,21 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             adapter.busy_lanes |= 1 << lane;
             return;
         }
-        self.queue_pairs[queue].active = false;
+        self.queue_pairs[queue].set_active(false);
         self.free_engine(now, slot);
         if head != MessageIndex::NIL {
             self.activate(now, slot, queue);
         } else {
             self.let_go(queue);
+        }
+    }
+
+    /// Whether what governs the flow of a message lets its next packet go.
+    #[inline(always)]
+    fn may_leave(&self, now: u64, message: &Message) -> bool {
+        !M::Reactors::ON || {
+            let of = &self.queue_pairs[message.queue_pair];
+            of.is_unlimited() || self.reactors.next_injection(of.governed) <= now
         }
     }
 

@@ -211,10 +211,16 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             + self.receivers.len() * size_of::<Receiver>()
     }
 
-    /// Asks for what finds the send queue to a rank, at which a message may soon be posted.
+    /// Asks for what finds the send queue to a rank, to which a message may soon be posted.
+    #[inline(always)]
+    pub(crate) fn prefetch_key(&self, slot: u32, destination: u32, group: u16) {
+        self.queue_pairs.prefetch_key(QueueKey { slot, destination, group, path: 0 });
+    }
+
+    /// Asks for that queue, once what finds it is at hand.
     #[inline(always)]
     pub(crate) fn prefetch_queue(&self, slot: u32, destination: u32, group: u16) {
-        self.queue_pairs.prefetch_key(QueueKey { slot, destination, group, path: 0 });
+        self.queue_pairs.prefetch_found(QueueKey { slot, destination, group, path: 0 });
     }
 
     fn lane_of(&self, sl: u8) -> u8 {
@@ -301,7 +307,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let FlowKey { destination, group, path, .. } = key;
         let queue = self.queue_pair(QueueKey { slot, destination, group, path });
         if self.queue_pairs[queue].governed == Governed::NONE {
-            self.queue_pairs[queue].governed = self.reactors.flow(now, slot, key);
+            let governed = self.reactors.flow(now, slot, key);
+            self.queue_pairs[queue].governed = governed;
+            self.heard(now, queue);
         }
         queue
     }
@@ -403,10 +411,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// The send queue that mechanisms know a message by, if there are any.
-    #[inline(always)]
-    fn governs(&self, message: &Message) -> &QueuePair {
-        &self.queue_pairs[message.queue_pair]
+    /// Something was heard about the flow of a queue: what governs it may have changed its mind.
+    fn heard(&mut self, now: u64, queue: QueuePairIndex) {
+        let of = &mut self.queue_pairs[queue];
+        of.set_unlimited(self.reactors.is_unlimited(now, of.governed));
     }
 
     /// Has a port looked at when a slot that was told about will be due.
@@ -433,7 +441,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// an injection engine.
     fn activate(&mut self, now: u64, slot: u32, queue: QueuePairIndex) {
         let record = &self.queue_pairs[queue];
-        if record.active || record.messages.is_empty() {
+        if record.is_active() || record.messages.is_empty() {
             return;
         }
         let message = &self.messages[record.messages.head];
@@ -444,7 +452,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON && self.pauses(now, slot, queue, governs) {
             return;
         }
-        self.queue_pairs[queue].active = true;
+        self.queue_pairs[queue].set_active(true);
         let adapter = &mut self.adapters[SlotIndex(slot)];
         let queues = self.queue_pairs.all_mut();
         if self.settings.injection_engines.is_some_and(|engines| adapter.engines >= engines) {
@@ -465,14 +473,18 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         queue: QueuePairIndex,
         governs: QueuePairIndex,
     ) -> bool {
-        let QueuePair { governed, injected_at, .. } = self.queue_pairs[governs];
+        let of = &self.queue_pairs[governs];
+        if of.is_unlimited() {
+            return false;
+        }
+        let (governed, injected_at) = (of.governed, of.injected_at);
         let time = self.reactors.next_injection(governed);
         if time <= now {
             return false;
         }
         let rank = self.queue_pairs[queue].rank();
         self.reactors.pause(slot, queue, injected_at, rank, time);
-        self.queue_pairs[queue].active = true;
+        self.queue_pairs[queue].set_active(true);
         true
     }
 

@@ -42,8 +42,8 @@ pub(super) struct QueuePair {
     destination: u32,
     pub(super) group: u16,
     path: u8,
-    /// True while the queue is in a ring, in the line for an engine, or paused by a mechanism.
-    pub(super) active: bool,
+    /// `ACTIVE`, `UNLIMITED`.
+    flags: u8,
     /// PSN of the next packet.
     pub(super) next_psn: u32,
     /// Packets acknowledged.
@@ -58,6 +58,11 @@ pub(super) struct QueuePair {
     pub(super) waiting: List<MessageIndex>,
 }
 
+/// The queue is in a ring, in the line for an engine, or paused by a mechanism.
+const ACTIVE: u8 = 1;
+/// What governs its flow lets every packet go until something is heard about it.
+const UNLIMITED: u8 = 2;
+
 impl QueuePair {
     fn new(key: QueueKey) -> Self {
         QueuePair {
@@ -67,7 +72,7 @@ impl QueuePair {
             destination: key.destination,
             group: key.group,
             path: key.path,
-            active: false,
+            flags: 0,
             next_psn: 0,
             acknowledged: 0,
             receiver: ReceiverIndex::NIL,
@@ -75,6 +80,28 @@ impl QueuePair {
             injected_at: 0,
             waiting: List::empty(),
         }
+    }
+
+    /// Whether it is in a ring, in the line for an engine, or paused by a mechanism.
+    #[inline(always)]
+    pub(super) const fn is_active(&self) -> bool {
+        self.flags & ACTIVE != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn set_active(&mut self, active: bool) {
+        self.flags = self.flags & !ACTIVE | if active { ACTIVE } else { 0 };
+    }
+
+    /// Whether what governs its flow lets every packet go until something is heard about it.
+    #[inline(always)]
+    pub(super) const fn is_unlimited(&self) -> bool {
+        self.flags & UNLIMITED != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn set_unlimited(&mut self, unlimited: bool) {
+        self.flags = self.flags & !UNLIMITED | if unlimited { UNLIMITED } else { 0 };
     }
 
     /// What it is found by.
@@ -122,6 +149,12 @@ impl QueuePairs {
     #[inline(always)]
     pub(super) fn prefetch_key(&self, key: QueueKey) {
         self.by_key.prefetch(key.hash());
+    }
+
+    /// Asks for the queue that is first found where one with this key would be.
+    #[inline(always)]
+    pub(super) fn prefetch_found(&self, key: QueueKey) {
+        self.prefetch(QueuePairIndex(self.by_key.first(key.hash())));
     }
 
     /// How many there are.

@@ -278,8 +278,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// A packet with BECN has arrived: it tells of the flow of its queue pair.
     fn on_becn(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, packet: &Packet) {
         net.totals.becns += 1;
-        let governed = self.queue_pairs[QueuePairIndex(packet.queue_pair)].governed;
-        self.reactors.on_becn(net.now, governed, packet.flags);
+        let queue = QueuePairIndex(packet.queue_pair);
+        self.reactors.on_becn(net.now, self.queue_pairs[queue].governed, packet.flags);
+        self.heard(net.now, queue);
         self.look(net, slot, port);
     }
 
@@ -306,7 +307,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return;
         }
         pair.acknowledged = acknowledged;
-        self.reactors.on_acknowledged(net.now, governed, packets);
+        if M::Reactors::ON && self.reactors.on_acknowledged(net.now, governed, packets) {
+            self.heard(net.now, index);
+        }
         self.complete_up_to(net, slot, index, acknowledged);
         let fifo = self.settings.queueing == crate::AdapterQueueing::SingleFifo;
         let queue = if fifo { self.fifos[SlotIndex(slot)] } else { index };
@@ -336,8 +339,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
             if M::Reactors::ON {
                 let (bytes, born) = (message.bytes, message.born);
-                let governed = self.governs(message).governed;
+                let governed = self.queue_pairs[pair].governed;
                 self.reactors.on_completed(net.now, governed, bytes, born);
+                self.heard(net.now, pair);
             }
             self.queue_pairs[pair].waiting.pop_front(self.messages.all_mut());
             self.message_sent(slot, id);

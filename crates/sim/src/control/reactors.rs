@@ -5,7 +5,7 @@
 use super::order::{Posted, Sequences};
 use super::record::Record;
 use super::{Decision, SharedMechanisms};
-use crate::model::{Arrival, FlowKey, Governed, Plan, QueueRank, Reactors, StripePlan};
+use crate::model::{Arrival, FlowKey, Governed, Leaving, Plan, QueueRank, Reactors, StripePlan};
 use crate::outcome::ControlRecord;
 use crate::packet::{
     Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReactorIndex,
@@ -339,18 +339,27 @@ impl Reactors for AdapterReactors {
         }
     }
 
-    fn on_sent(&mut self, now: u64, of: Governed, bytes: u16, busy: u64, reliable: bool) {
+    fn is_unlimited(&self, now: u64, of: Governed) -> bool {
+        match of.by {
+            ReactorIndex::NIL => true,
+            by => self.reactors[by].reactor.is_unlimited(Picoseconds(now), Pair(of.pair)),
+        }
+    }
+
+    fn on_sent(&mut self, now: u64, of: Governed, unlimited: bool, packet: Leaving) -> bool {
+        let Leaving { bytes, busy, reliable } = packet;
         if self.hears_acks && reliable {
             self.sent[of.flow].push_back((now, bytes.into()));
         }
         for decision in Decision::BOTH {
             let (by, pair) = self.governing(of, decision);
-            if by != ReactorIndex::NIL {
+            if by != ReactorIndex::NIL && !(unlimited && decision == Decision::When) {
                 let sent = Sent { pair, bytes: bytes.into(), busy: Picoseconds(busy) };
                 self.about_to_tell(now, by).reactor.on_sent(Picoseconds(now), &sent);
                 self.set_timer(now, by);
             }
         }
+        unlimited || self.is_unlimited(now, of)
     }
 
     fn on_becn(&mut self, now: u64, of: Governed, flags: u8) {
@@ -366,9 +375,9 @@ impl Reactors for AdapterReactors {
         }
     }
 
-    fn on_acknowledged(&mut self, now: u64, of: Governed, packets: u32) {
+    fn on_acknowledged(&mut self, now: u64, of: Governed, packets: u32) -> bool {
         if !self.hears_acks {
-            return;
+            return false;
         }
         let sent = &mut self.sent[of.flow];
         let (mut last, mut acknowledged) = (None, 0);
@@ -380,6 +389,7 @@ impl Reactors for AdapterReactors {
             let ack = Feedback::Ack { latency, bytes, acknowledged };
             Decision::BOTH.iter().for_each(|decision| self.feed(now, of, *decision, ack));
         }
+        true
     }
 
     fn on_completed(&mut self, now: u64, of: Governed, bytes: u64, born: u64) {

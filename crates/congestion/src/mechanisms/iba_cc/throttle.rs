@@ -179,6 +179,14 @@ impl Reactor for Throttle {
         Picoseconds(limiter.map_or(0, |limiter| limiter.next_injection))
     }
 
+    fn is_unlimited(&self, now: Picoseconds, pair: Pair) -> bool {
+        // Without BECN a CCTI only falls, and delays with it as far as the table's do.
+        !self.settings.shared
+            && self.next_injection(pair) <= now
+            && self.ccti(pair) == self.settings.ccti_min
+            && self.settings.table.delay(self.settings.ccti_min, Picoseconds(u64::MAX)).0 == 0
+    }
+
     fn next_timer(&self) -> Option<Picoseconds> {
         self.state.expirations.first().map(|(due, _)| Picoseconds(*due))
     }
