@@ -30,6 +30,7 @@ pub mod preset;
 mod queue;
 pub mod ranges;
 mod ranks;
+mod received;
 mod recorder;
 mod records;
 mod setup;

@@ -66,6 +66,10 @@ pub(crate) trait Observer: Send + Sized {
     fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
     /// Something is about to happen at `port`.
     fn prefetch(&self, _port: PortIndex) {}
+    /// Octets and packets that `port` has transmitted so far.
+    fn transmitted(&self, _port: PortIndex) -> (u64, u64) {
+        (0, 0)
+    }
     /// What was seen on the ports that are tapped since the last call, of this partition.
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         Vec::new()

@@ -42,6 +42,7 @@ pub(crate) struct Recorder {
     counters: Records<PortIndex, Counters>,
     /// The slice looked at last: its number, when it begins and when it ends.
     slice: (usize, u64, u64),
+    has_taps: bool,
     /// What taps have seen since somebody asked.
     tapped: Vec<(PortIndex, Tapped)>,
     /// Time a link was busy, by port, then slice.
@@ -56,11 +57,12 @@ pub(crate) struct Recorder {
 struct Counters {
     xmit_octets: u64,
     xmit_pkts: u64,
-    rcv_octets: u64,
-    rcv_pkts: u64,
     wait_ps: u64,
     /// Since when the port has data and no credits, `NEVER` if it does not.
     stalled_since: u64,
+    /// Time the link was busy in `slice`, not yet in `busy_ps`: here, because this line is at hand.
+    busy_ps: u64,
+    slice: u32,
     is_tapped: bool,
 }
 
@@ -78,6 +80,7 @@ impl Recorder {
             flows_dropped: false,
             counters,
             slice: (0, 0, what.slice.0),
+            has_taps: !taps.is_empty(),
             tapped: Vec::new(),
             busy_ps: vec![0; ports * slices],
             wait_ps: vec![0; ports * slices],
@@ -103,11 +106,33 @@ impl Recorder {
         port * slices..(port + 1) * slices
     }
 
-    /// `port` had data and no credits during [since, now).
-    fn waited(&mut self, since: u64, now: u64, port: PortIndex) {
-        self.counters[port].wait_ps += now - since;
+    /// `port` had data and no credits until `now`.
+    #[inline(never)]
+    fn has_waited(&mut self, port: PortIndex, now: u64) {
+        let counters = &mut self.counters[port];
+        let since = std::mem::replace(&mut counters.stalled_since, NEVER);
+        counters.wait_ps += now - since;
         let slices = self.slices(port);
         spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
+    }
+
+    /// The link of `port` is busy during [now, now + busy), in another slice than last or in two.
+    #[inline(never)]
+    fn was_busy(&mut self, port: PortIndex, now: u64, busy: u64) {
+        self.put_down_busy(port);
+        let slices = self.slices(port);
+        spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
+        self.counters[port].slice = self.at(now + busy).0.min(self.what.slices as usize) as u32;
+    }
+
+    /// The time a link was busy joins that of its slice.
+    fn put_down_busy(&mut self, port: PortIndex) {
+        let counters = &mut self.counters[port];
+        let (busy, slice) = (std::mem::take(&mut counters.busy_ps), counters.slice as usize);
+        let slices = self.slices(port);
+        if let Some(sum) = self.busy_ps[slices].get_mut(slice) {
+            *sum += busy;
+        }
     }
 
     fn slice_of(&mut self, at: u64) -> Option<usize> {
@@ -140,6 +165,11 @@ impl Recorder {
     }
 }
 
+/// Octets of a packet that port counters count: all but its VCRC.
+pub(crate) fn octets(packet: &Packet) -> u64 {
+    u32::from(packet.bytes).saturating_sub(VCRC).into()
+}
+
 /// Adds the interval [from, to) to the slices it overlaps.
 fn spread(slices: &mut [u64], length: u64, from: u64, to: u64) {
     let mut at = from;
@@ -163,32 +193,36 @@ impl Observer for Recorder {
         }
     }
 
+    #[inline(always)]
     fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
+        let (number, end) = self.at(now);
         let counters = &mut self.counters[port];
         counters.xmit_pkts += 1;
-        counters.xmit_octets += u64::from(u32::from(packet.bytes).saturating_sub(VCRC));
-        let since = std::mem::replace(&mut counters.stalled_since, NEVER);
+        counters.xmit_octets += octets(packet);
+        let within = counters.slice as usize == number && now + busy <= end;
+        if within {
+            counters.busy_ps += busy;
+        }
         if counters.is_tapped {
             self.tapped.push((port, Tapped::new(now, lane, true, packet)));
         }
-        if since != NEVER {
-            self.waited(since, now, port);
+        if counters.stalled_since != NEVER {
+            self.has_waited(port, now);
         }
-        let ((number, end), slices) = (self.at(now), self.slices(port));
-        if now + busy <= end && number < slices.len() {
-            self.busy_ps[slices.start + number] += busy;
-        } else {
-            spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
+        if !within {
+            self.was_busy(port, now, busy);
         }
     }
 
+    #[inline(always)]
     fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
-        let counters = &mut self.counters[port];
-        counters.rcv_pkts += 1;
-        counters.rcv_octets += u64::from(u32::from(packet.bytes).saturating_sub(VCRC));
-        if counters.is_tapped {
+        if self.has_taps && self.counters[port].is_tapped {
             self.tapped.push((port, Tapped::new(now, lane, false, packet)));
         }
+    }
+
+    fn transmitted(&self, port: PortIndex) -> (u64, u64) {
+        (self.counters[port].xmit_octets, self.counters[port].xmit_pkts)
     }
 
     fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
@@ -227,8 +261,9 @@ impl Observer for Recorder {
         for port in (0..self.counters.len() as u32).map(PortIndex) {
             let since = self.counters[port].stalled_since;
             if since != NEVER {
-                self.waited(since, end.max(since), port);
+                self.has_waited(port, end.max(since));
             }
+            self.put_down_busy(port);
         }
         let full = self.busy_ps.iter().all(|busy| *busy <= self.what.slice.0);
         assert!(full, "no link is busy for longer than the time that passes");
@@ -238,8 +273,6 @@ impl Observer for Recorder {
                 // PortXmitData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
                 port_xmit_data: counters.xmit_octets / 4,
                 port_xmit_pkts: counters.xmit_pkts,
-                port_rcv_data: counters.rcv_octets / 4,
-                port_rcv_pkts: counters.rcv_pkts,
                 port_xmit_wait_ps: counters.wait_ps,
                 busy_ps: self.busy_ps[slices.clone()].to_vec(),
                 wait_ps: self.wait_ps[slices].to_vec(),
@@ -267,12 +300,14 @@ impl Observer for Option<Recorder> {
         }
     }
 
+    #[inline(always)]
     fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
         if let Some(recorder) = self {
             recorder.on_granted(now, port, lane, packet, busy);
         }
     }
 
+    #[inline(always)]
     fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
         if let Some(recorder) = self {
             recorder.on_received(now, port, lane, packet);
@@ -290,6 +325,10 @@ impl Observer for Option<Recorder> {
         if let Some(recorder) = self {
             recorder.prefetch(port);
         }
+    }
+
+    fn transmitted(&self, port: PortIndex) -> (u64, u64) {
+        self.as_ref().map_or((0, 0), |recorder| recorder.transmitted(port))
     }
 
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {

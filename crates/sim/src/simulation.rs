@@ -162,7 +162,8 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet) -> Box<dyn Run> 
     if setup.control.is_some() {
         return match (lanes, radix) {
             (1, 0..=64) => controlled::<_, u64, 1, false>(setup, hosts, tables),
-            (2, 0..=64) => controlled::<_, u64, 2, false>(setup, hosts, tables),
+            (2, 0..=16) => controlled::<_, u16, 2, false>(setup, hosts, tables),
+            (2, 17..=64) => controlled::<_, u64, 2, false>(setup, hosts, tables),
             _ => with_any_lanes(setup, hosts, lanes, tables),
         };
     }

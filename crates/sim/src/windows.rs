@@ -15,6 +15,7 @@ use crate::outcome::{
 use crate::partition::Partition;
 use crate::port::NEVER;
 use crate::queue::Queue;
+use crate::received::received;
 use crate::setup::Status;
 use clearlane_ib::Picoseconds;
 use clearlane_workload::Rank;
@@ -471,12 +472,17 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
             None => Ending::TimeReached,
         };
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
-        for partition in self.partitions {
+        let numbers = 0..if M::Observer::ON { self.partitions.len() } else { 0 };
+        let received: Vec<_> = numbers.map(|number| received(&self.partitions, number)).collect();
+        for (number, partition) in self.partitions.into_iter().enumerate() {
             let Partition { net, adapters, places, .. } = partition;
             let mut recorded = net.observer.finish(self.now);
             for (port, channel) in recorded.channels.iter_mut().enumerate() {
                 let end = places.end(crate::port::PortIndex(port as u32));
                 (channel.node, channel.port) = (end.node.0, end.port.value());
+                let (octets, packets) = received[number][port];
+                // PortRcvData counts octets divided by 4 (IBA vol. 1, 16.1.3.5).
+                (channel.port_rcv_data, channel.port_rcv_pkts) = (octets / 4, packets);
             }
             merge(&mut merged, recorded);
             merge_control(&mut control, adapters.reactors.finish());

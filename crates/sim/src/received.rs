@@ -1,0 +1,37 @@
+//! What ports have received. A cable loses nothing, so that is what its other end has transmitted,
+//! less what is on its way: found at the end, because counting every arrival would take one more
+//! cache line each.
+
+use crate::model::{Model, Observer};
+use crate::packet::PacketIndex;
+use crate::partition::Partition;
+use crate::port::PortIndex;
+use crate::queue::{Address, Kind};
+use crate::recorder::octets;
+
+/// Octets and packets that the ports of a partition have received, by port.
+pub(crate) fn received<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    number: usize,
+) -> Vec<(u64, u64)> {
+    let net = &partitions[number].net;
+    let of = |peer: Address| {
+        if peer == Address::NIL {
+            return (0, 0);
+        }
+        let (there, address) = match net.far_end(peer) {
+            Some(far) => (&partitions[far.partition as usize].net, far.address),
+            None => (net, peer),
+        };
+        there.observer.transmitted(there.port_at(address))
+    };
+    let mut received: Vec<_> = net.ports.iter().map(|port| of(port.peer)).collect();
+    for event in net.queue.remaining().filter(|event| event.kind == Kind::Arrive) {
+        let PortIndex(port) = net.port_at(event.address);
+        let (sum, packets) = received[port as usize];
+        let octets = octets(&net.packets[PacketIndex(event.packet)]);
+        assert!(sum >= octets && packets > 0, "what is on its way was transmitted");
+        received[port as usize] = (sum - octets, packets - 1);
+    }
+    received
+}
