@@ -34,7 +34,8 @@ help:
 
 demo:
 	@scripts/setup build
-	@test -x $(CLEARLANE) || echo "building; the first time this takes some minutes"
+	@test -x $(CLEARLANE) || { echo "building; the first time this takes some minutes"; \
+		cargo build --release -p clearlane; }
 	@cargo build --release --quiet -p clearlane
 	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
 	@$(if $(FABRIC),$(if $(LFT),,echo "no LFT=: routed anew, not by the site's own tables"))

@@ -64,6 +64,28 @@ const SHARED: &[(&str, &str)] = &[
     ("--force", "replaces nothing"),
 ];
 
+/// Reads a flag's number in a range.
+pub fn between(least: u32, most: u32) -> impl Fn(&str) -> Result<u32, String> + Clone + 'static {
+    move |text| match text.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from {least} to {most}")),
+    }
+}
+
+/// The command that has a flag of this name, `--threads` or `threads`, if any.
+pub fn command_with_flag(name: &str) -> Option<(String, String)> {
+    let flag = name.trim_start_matches('-');
+    let line = CommandLine::command();
+    let mut commands: Vec<_> = line.get_subcommands().collect();
+    // The one a person meets first, then the others as `--help` lists them.
+    commands.sort_by_key(|command| command.get_name() != "run");
+    let has = |command: &&&clap::Command| {
+        command.get_arguments().any(|argument| argument.get_long() == Some(flag))
+    };
+    let command = commands.iter().find(has)?;
+    Some((format!("--{flag}"), format!("clearlane {}", command.get_name())))
+}
+
 /// Parses a command line, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
     match CommandLine::try_parse_from(words) {

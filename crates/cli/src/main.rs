@@ -7,6 +7,7 @@ mod arguments;
 mod catalogue;
 mod commands;
 mod disjoint;
+mod division;
 mod exit_codes;
 mod failure;
 mod files;

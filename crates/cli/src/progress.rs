@@ -1,11 +1,13 @@
 //! How far a long command is, on stderr: a bar for a person, a plain line now and then for a log.
 //! Nothing in the first two seconds.
 
+use crate::division::Asked;
 use crate::terminal;
+use clearlane_lab::Division;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,13 @@ pub struct Progress {
 
 struct State {
     label: Mutex<String>,
+    /// What the command line asks for of the division of runs, and what was said of it so far.
+    asked: Option<Asked>,
+    said: Mutex<Vec<String>>,
+    /// Of these the first so many are on the terminal.
+    shown: AtomicUsize,
+    /// When the first run began.
+    begun: OnceLock<Instant>,
     /// Share done in millionths; more than a million while unknown.
     millionths: AtomicU64,
     packet_hops: AtomicU64,
@@ -33,8 +42,21 @@ const BAR_LENGTH: u32 = 1000;
 impl Progress {
     /// Begins to show `label`, at first without a share.
     pub fn start(label: &str) -> Self {
+        Progress::of(label, None)
+    }
+
+    /// The same, and says how runs are divided once they begin.
+    pub fn of_runs(label: &str, asked: Asked) -> Self {
+        Progress::of(label, Some(asked))
+    }
+
+    fn of(label: &str, asked: Option<Asked>) -> Self {
         let state = Arc::new(State {
             label: Mutex::new(label.to_owned()),
+            asked,
+            said: Mutex::default(),
+            shown: AtomicUsize::new(0),
+            begun: OnceLock::new(),
             millionths: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
         });
@@ -58,6 +80,17 @@ impl Progress {
 }
 
 impl clearlane_lab::Progress for Progress {
+    fn on_begin(&self, division: Division, switches: usize) {
+        self.state.begun.get_or_init(now);
+        let sentence = |asked: &Asked| asked.sentence(division, switches, terminal::cores());
+        let Some(sentence) = self.state.asked.as_ref().and_then(sentence) else { return };
+        let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
+        // Runs of one fabric are divided alike.
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+
     fn on_progress(&self, done: f64, packet_hops: u64) {
         let millionths = (done.clamp(0.0, 1.0) * MILLION as f64) as u64;
         self.state.millionths.store(millionths, Ordering::Relaxed);
@@ -80,18 +113,35 @@ impl State {
         let watched = terminal::is_watched();
         let (first, then) = if watched { (QUIET, REDRAWN) } else { (LOGGED, LOGGED) };
         let mut bar = None;
-        let mut pause = first;
-        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            pause = then;
-            let elapsed = start.elapsed().as_secs_f64();
+        let mut due = first;
+        while stopped.recv_timeout(REDRAWN) == Err(RecvTimeoutError::Timeout) {
+            self.show_said(bar.as_ref().map(|(_, bar)| bar));
+            let elapsed = start.elapsed();
+            if elapsed < due {
+                continue;
+            }
+            due = elapsed + then;
             if watched {
-                self.draw(&mut bar, elapsed);
+                self.draw(&mut bar, elapsed.as_secs_f64());
             } else {
-                terminal::remark(&self.line(elapsed));
+                terminal::remark(&self.line(elapsed.as_secs_f64()));
             }
         }
-        if let Some((_, bar)) = bar {
+        if let Some((_, bar)) = &bar {
             bar.finish_and_clear();
+        }
+        self.show_said(None);
+    }
+
+    /// What was said since the last look, above the bar if there is one.
+    fn show_said(&self, bar: Option<&ProgressBar>) {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.shown.swap(said.len(), Ordering::Relaxed);
+        for sentence in &said[shown..] {
+            match bar {
+                Some(bar) => bar.suspend(|| terminal::remark(sentence)),
+                None => terminal::remark(sentence),
+            }
         }
     }
 
@@ -110,7 +160,9 @@ impl State {
             false => format!("{} so far", span(elapsed)),
         };
         if done > 0.0 && hops > 0.0 {
-            message.push_str(&format!("  ETA {}", span(elapsed * (1.0 - done) / done)));
+            // Networks are built before, once.
+            let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
+            message.push_str(&format!("  ETA {}", span(running * (1.0 - done) / done)));
         }
         (label, Some(done), message)
     }

@@ -37,3 +37,8 @@ pub fn remark(line: &str) {
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
+
+/// Cores this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -7,7 +7,7 @@ use crate::results::headline;
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
-use clearlane_sim::{Division, Ending, Totals};
+use clearlane_sim::{Ending, Totals};
 use clearlane_workload::{Class, Rank};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -131,9 +131,6 @@ pub struct RunResult {
     pub command: String,
     /// By variant, in the order of the experiment.
     pub variants: Vec<VariantResult>,
-    /// The most parts and threads a run was divided into. It has no influence on any result, so no
-    /// file of a run's folder tells it.
-    pub division: Division,
 }
 
 impl PublishedRow {

@@ -5,11 +5,12 @@ use crate::experiment::{Experiment, Plan};
 use crate::measure::{History, RunFigures, Timed, figures, opened_to};
 use crate::prepare::Prepared;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
+use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
     Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation,
-    queue_width_log2,
+    partitions_worth_a_thread, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,9 +21,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct RunOptions {
     /// How many runs at a time, at least 1; has no influence on any result.
     pub jobs: usize,
-    /// How each run is divided: parts of its fabric, and threads they are simulated on. Runs at a
-    /// time and threads a run multiply. No influence on any result either.
-    pub division: Division,
+    /// Threads each run is simulated on, as far as its fabric has work for them, at least 1. Runs
+    /// at a time and threads a run multiply. No influence on any result either.
+    pub threads: usize,
+    /// Parts that each run's fabric is cut into whether it has work for them or not, as far as it
+    /// has switches; nothing for one for each thread.
+    pub partitions: Option<usize>,
     /// The command line that makes the same results again, for the report.
     pub command: String,
     /// Memory that the queues per output of switches may fill, all runs together, in bytes; nothing
@@ -40,16 +44,27 @@ impl RunOptions {
         let command = command.into();
         RunOptions {
             jobs,
-            division: Division::WHOLE,
+            threads: 1,
+            partitions: None,
             command,
             memory_bytes: None,
             memory_short: Arc::default(),
         }
     }
+
+    /// How runs of a fabric are divided.
+    fn division(&self, fabric: &Fabric) -> Division {
+        let worth = || self.threads.min(partitions_worth_a_thread(fabric));
+        let partitions = self.partitions.unwrap_or_else(worth);
+        Division { partitions, threads: self.threads }
+    }
 }
 
 /// Told how far an experiment is. Called from the threads that run.
 pub trait Progress: Sync {
+    /// A run of a fabric of so many switches begins, divided like that.
+    fn on_begin(&self, _division: Division, _switches: usize) {}
+
     /// `done` is the share of all simulated time that has passed, 0 to 1; `packet_hops` counts
     /// those of all runs so far.
     fn on_progress(&self, done: f64, packet_hops: u64);
@@ -124,10 +139,7 @@ struct Shared<'a> {
     steps: AtomicU64,
     steps_all: u64,
     packet_hops: AtomicU64,
-    division: Division,
-    /// The most partitions and threads a run was divided into.
-    partitions: AtomicUsize,
-    threads: AtomicUsize,
+    options: &'a RunOptions,
 }
 
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
@@ -168,9 +180,7 @@ pub fn run(
         steps: AtomicU64::new(0),
         steps_all: jobs.len() as u64 * STEPS,
         packet_hops: AtomicU64::new(0),
-        division: options.division,
-        partitions: AtomicUsize::new(0),
-        threads: AtomicUsize::new(0),
+        options,
     };
     let finished = work(experiment, &prepared, &jobs, options.jobs, &shared);
     // One that was left out for want of memory makes the others no partial result.
@@ -184,10 +194,8 @@ pub fn run(
     let variants = named
         .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
         .collect();
-    let partitions = shared.partitions.into_inner().max(1);
-    let division = Division { partitions, threads: shared.threads.into_inner().max(1) };
     let (experiment, command) = (experiment.clone(), options.command.clone());
-    Ok(RunResult { experiment, command, variants, division })
+    Ok(RunResult { experiment, command, variants })
 }
 
 /// By variant, the runs that were finished or interrupted. Fails with the first job that failed.
@@ -317,13 +325,14 @@ fn simulate(
     let without = if job.alone { prepared.groups_without_hot() } else { None };
     let groups = without.as_ref().unwrap_or(&prepared.groups);
     let mut setup = setup(prepared, groups, plan, job.seed);
-    setup.division = shared.division;
+    setup.division = shared.options.division(&prepared.fabric);
     let control = prepared.control.mechanisms(job.seed);
     setup.control = control.map_err(|error| LabError::variant(name, error))?;
     let simulation = Simulation::new(setup);
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
-    shared.partitions.fetch_max(simulation.partitions(), Ordering::Relaxed);
-    shared.threads.fetch_max(simulation.threads(), Ordering::Relaxed);
+    let (partitions, threads) = (simulation.partitions(), simulation.threads());
+    let switches = prepared.fabric.ids(NodeKind::Switch).count();
+    shared.progress.on_begin(Division { partitions, threads }, switches);
     let mut hops = 0;
     let mut interrupted = false;
     for step in 1..=STEPS {

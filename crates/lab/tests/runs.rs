@@ -9,6 +9,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -114,6 +115,34 @@ fn the_same_experiment_gives_the_same_bytes_on_one_thread_and_on_three() {
     }
 }
 
+/// How runs were divided, and of how many switches.
+#[derive(Default)]
+struct Begun(Mutex<Vec<(Division, usize)>>);
+
+impl Progress for Begun {
+    fn on_begin(&self, division: Division, switches: usize) {
+        self.0.lock().unwrap().push((division, switches));
+    }
+
+    fn on_progress(&self, _: f64, _: u64) {}
+}
+
+/// Threads are for fabrics that have work for them: a small one stays whole unless told otherwise.
+#[test]
+fn a_fabric_too_small_for_threads_is_not_divided() {
+    for (leaves, partitions) in [(4, 1), (36, 2)] {
+        let text = SMALL
+            .replace("leaves=4,spines=2,hosts=4", &format!("leaves={leaves},spines=18,hosts=18"))
+            .replace("400 us", "2 us");
+        let begun = Begun::default();
+        let options = RunOptions { threads: 3, ..RunOptions::new(1, "clearlane run x.toml") };
+        let small = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+        run(&small, &options, &begun, &AtomicBool::new(false)).unwrap();
+        let division = Division { partitions, threads: partitions };
+        assert_eq!(begun.0.into_inner().unwrap()[0], (division, leaves + 18));
+    }
+}
+
 /// A ring that deadlocks, an incast on connections, a tree with victims: files do not tell how runs
 /// were divided.
 #[test]
@@ -122,10 +151,16 @@ fn the_same_bytes_however_a_run_is_divided() {
     let experiments = [small(), shipped("ring-deadlock.toml"), shipped("incast-16.toml")];
     for (number, experiment) in experiments.iter().enumerate() {
         let folder = |partitions: usize, threads: usize| {
-            let division = Division { partitions, threads };
-            let options = RunOptions { division, ..RunOptions::new(2, "clearlane run x.toml") };
-            let done = run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
-            assert!(done.division.partitions <= partitions && done.division.threads <= threads);
+            let plain = RunOptions::new(2, "clearlane run x.toml");
+            let options = RunOptions { threads, partitions: Some(partitions), ..plain };
+            let begun = Begun::default();
+            let done = run(experiment, &options, &begun, &AtomicBool::new(false)).unwrap();
+            let all = begun.0.into_inner().unwrap();
+            assert!(!all.is_empty());
+            for (division, switches) in all {
+                let partitions = partitions.min(switches);
+                assert_eq!(division, Division { partitions, threads: threads.min(partitions) });
+            }
             let folder = scratch.0.join(format!("{number}-{partitions}-{threads}"));
             write_run_folder(&done, &folder, false).unwrap();
             folder

@@ -49,5 +49,5 @@ pub use outcome::{
 };
 pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
 pub use recorder::Recording;
-pub use setup::{Division, Setup, Status, queue_width_log2, voq_bytes};
+pub use setup::{Division, Setup, Status, partitions_worth_a_thread, queue_width_log2, voq_bytes};
 pub use simulation::Simulation;

@@ -19,8 +19,8 @@ use crate::queue::{AHEAD, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
 
-/// Records in bytes up to which fetching ahead gains nothing: about what the caches behind the first
-/// hold of them.
+/// Records in bytes up to which fetching ahead gains nothing: about what the caches behind the
+/// first hold of them.
 const FITS_IN_CACHE: usize = 3 << 19;
 
 /// How many events ahead a port and a packet are asked for, how many ahead what they lead to, and

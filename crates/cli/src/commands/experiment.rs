@@ -1,6 +1,8 @@
 //! What `run`, `compare` and `sweep` share: reading an experiment, running it, writing its folder.
 
 use crate::answer::{self, Answer, Verdict};
+use crate::arguments::between;
+use crate::division::Asked;
 use crate::failure::Failure;
 use crate::files;
 use crate::interrupt::Interrupts;
@@ -11,9 +13,7 @@ use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
-use clearlane_lab::{
-    Division, Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run,
-};
+use clearlane_lab::{Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,19 +38,20 @@ pub struct Shared {
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// How many seeds each variant is run with
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = between(1, 1000))]
     pub seeds: Option<u32>,
     /// Runs at a time, without influence on results [default: the machine's cores over --threads]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = between(1, 1024))]
+    jobs: Option<u32>,
     /// Threads each run is simulated on, without influence on results: for fabrics of a thousand
-    /// switches and more
+    /// switches and more. Fewer are taken where a fabric has no work for them
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: u16,
-    /// Parts the fabric is cut into, without influence on results [default: one for each thread]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    partitions: Option<u16>,
+    #[arg(value_parser = between(1, 1024))]
+    threads: u32,
+    /// Parts the fabric is cut into, without influence on results, whether it has work for them or
+    /// not [default: one for each thread it has work for]
+    #[arg(long, value_name = "N", value_parser = between(1, 1024))]
+    partitions: Option<u32>,
     /// Replace the run that is in the folder
     #[arg(long)]
     pub force: bool,
@@ -154,20 +155,8 @@ fn run_watched(
     let guard = Guard::start(halt);
     let options = shared.options(command, &guard);
     let names = count(experiment.variants.len(), "variant", "variants");
-    let progress = Progress::start(&format!("running {names}"));
-    let result = run(experiment, &options, &progress, halt).map_err(Failure::lab)?;
-    drop(progress);
-    if options.division != Division::WHOLE {
-        divided(result.division);
-    }
-    Ok(result)
-}
-
-/// Says how runs were divided: a fabric may have fewer switches than parts were asked for.
-fn divided(Division { partitions, threads }: Division) {
-    let parts = count(partitions, "partition", "partitions");
-    let threads = count(threads, "thread", "threads");
-    terminal::remark(&format!("each run in {parts} on {threads}"));
+    let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
+    run(experiment, &options, &progress, halt).map_err(Failure::lab)
 }
 
 /// The exit code's reason.
@@ -188,13 +177,17 @@ impl Shared {
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
     pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = usize::from(self.threads);
-        let partitions = self.partitions.map_or(threads, usize::from);
-        let division = Division { partitions, threads };
-        let jobs = self.jobs.map_or_else(|| (cores() / threads).max(1), usize::from);
-        let memory_bytes = memory::free_bytes();
-        RunOptions { jobs, division, command, memory_bytes, memory_short: guard.short() }
+        let Asked { threads, partitions } = self.asked();
+        let jobs =
+            self.jobs.map_or_else(|| (terminal::cores() / threads).max(1), |jobs| jobs as usize);
+        let (memory_bytes, memory_short) = (memory::free_bytes(), guard.short());
+        RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short }
+    }
+
+    /// How runs are to be divided.
+    pub fn asked(&self) -> Asked {
+        let partitions = self.partitions.map(|partitions| partitions as usize);
+        Asked { threads: self.threads as usize, partitions }
     }
 }
 

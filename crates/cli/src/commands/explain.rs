@@ -1,6 +1,7 @@
 //! `clearlane explain`: what a name means.
 
 use crate::answer::{self, Answer};
+use crate::arguments::command_with_flag;
 use crate::catalogue::{self, Entry, Kind};
 use crate::failure::Failure;
 use crate::table;
@@ -31,6 +32,9 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         let label = format!("preset {wanted}");
         let has = |entry: &&Entry| entry.facts.iter().any(|(known, _)| *known == label);
         found = all.iter().filter(|entry| entry.kind == Kind::Mechanisms).filter(has).collect();
+    }
+    if let Some((flag, command)) = command_with_flag(wanted).filter(|_| found.is_empty()) {
+        return Err(Failure::Input(format!("{flag} is a flag; see `{command} --help`")));
     }
     if found.is_empty() {
         let remedy = catalogue::nearest(wanted)

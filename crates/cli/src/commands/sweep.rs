@@ -81,7 +81,7 @@ fn run_watched(
     let guard = Guard::start(halt);
     let options = arguments.shared.options(again(arguments), &guard);
     let names = count(sweep.points.len(), "point", "points");
-    let progress = Progress::start(&format!("sweeping {names}"));
+    let progress = Progress::of_runs(&format!("sweeping {names}"), arguments.shared.asked());
     run_sweep(sweep, &options, folder, &progress, halt).map_err(Failure::lab)
 }
 

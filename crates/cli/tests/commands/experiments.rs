@@ -1,6 +1,7 @@
 //! `run` and `compare`: experiments from the file to the folder.
 
-use super::binary::Scratch;
+use super::binary::{Scratch, uniform};
+use std::fs;
 use std::time::Duration;
 
 const PAIR: &str = r#"
@@ -74,7 +75,7 @@ fn a_run_says_what_came_out_and_where_the_report_is() {
     let moved = scratch.call("run pair.toml --out runs/two --seed 7");
     for seeds in ["0", "1001"] {
         let wrong = scratch.call(&format!("run pair.toml --out never --seeds {seeds}"));
-        assert!(wrong.failure(2).contains("1..=1000"), "{wrong:?}");
+        assert!(wrong.failure(2).contains("give a number from 1 to 1000"), "{wrong:?}");
     }
     scratch.call("run pair.toml --out never --seeds 1000 --dry-run").text();
     assert_ne!(moved.text().replace("runs/two", "runs/one"), text);
@@ -247,4 +248,32 @@ fn a_comparison_can_be_drawn() {
     assert_eq!(scratch.names(), ["out", "pair.svg", "pair.toml"]);
     let input = scratch.call("run pair.toml --out two --picture pair.toml --force");
     assert!(input.failure(2).contains("is what this command reads"), "{input:?}");
+}
+
+/// Whoever asks for threads is told at the beginning what they get and why, once.
+#[test]
+fn what_threads_come_to_is_said_by_run_and_by_sweep() {
+    let scratch = Scratch::new("threads");
+    scratch.write(
+        "small.toml",
+        &uniform("small", "leaf-spine:leaves=8,spines=8,hosts=2", "min-hop", "50 us"),
+    );
+    let why = "on 1 thread, not 2: a fabric of 16 switches would be slower on more; --partitions 2";
+    for command in ["run small.toml --seeds 3", "sweep small.toml --over traffic.load=0.1,0.2"] {
+        let called = scratch.call(&format!("{command} --out runs/1 --force --threads 2"));
+        assert_eq!((called.code, called.stderr.matches(why).count()), (0, 1), "{called:?}");
+        let forced = scratch.call(&format!("{command} --out runs/2 --partitions 2 --threads 2"));
+        let told = "each run in 2 partitions on 2 threads\n";
+        assert_eq!((forced.code, forced.stderr.matches(told).count()), (0, 1), "{forced:?}");
+        let plain = scratch.call(&format!("{command} --out runs/1 --force"));
+        plain.text();
+        assert!(!plain.stderr.contains("thread"), "{plain:?}");
+        fs::remove_dir_all(scratch.path("runs")).unwrap();
+    }
+    for wrong in ["x", "0", "-3", "2000", ""] {
+        let called = scratch.call(&format!("run small.toml --out never --threads={wrong}"));
+        assert!(called.failure(2).contains("give a number from 1 to 1024"), "{called:?}");
+    }
+    let flag = scratch.call("explain threads");
+    assert!(flag.failure(2).contains("--threads is a flag; see `clearlane run --help`"));
 }

@@ -11,10 +11,11 @@ pub use result::{SweepResult, VariantPoint};
 use crate::LabError;
 use crate::experiment::{Axis, Experiment, Variant};
 use crate::run::{Progress, RunOptions, run};
+use clearlane_sim::Division;
 use record::Record;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Most points of a grid.
 const POINTS_MAX: usize = 10_000;
@@ -201,10 +202,7 @@ pub fn run_sweep(
             let order = next.fetch_add(1, Ordering::Relaxed);
             let Some(index) = missing.get(order).copied() else { return };
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
-            let command = options.command.clone();
-            let memory_short = Arc::clone(&options.memory_short);
-            let division = options.division;
-            let options = RunOptions { jobs: inner, division, command, memory_bytes, memory_short };
+            let options = RunOptions { jobs: inner, memory_bytes, ..options.clone() };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)
@@ -248,6 +246,10 @@ struct OfPoint<'a> {
 }
 
 impl Progress for OfPoint<'_> {
+    fn on_begin(&self, division: Division, switches: usize) {
+        self.share.progress.on_begin(division, switches);
+    }
+
     fn on_progress(&self, done: f64, packet_hops: u64) {
         let mut points = self.share.points.lock().unwrap_or_else(|e| e.into_inner());
         points[self.order] = (done, packet_hops);

@@ -59,9 +59,9 @@ impl OutputLane {
 
 /// The least queue that means anything to any of these markers.
 fn told_from(markers: &[Box<dyn Marker>]) -> u64 {
-    let from =
-        |marker: &Box<dyn Marker>| marker.idle_up_to().map_or(0, |upto| upto.0.saturating_add(1));
-    markers.iter().map(from).min().unwrap_or(u64::MAX)
+    let idle = markers.iter().map(|marker| marker.idle_up_to());
+    let from = idle.map(|upto| upto.map_or(0, |upto| upto.0.saturating_add(1)));
+    from.min().unwrap_or(u64::MAX)
 }
 
 /// The markers of a partition's switches.
