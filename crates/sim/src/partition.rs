@@ -102,7 +102,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 if QUEUES {
                     self.fetch_first::<PORTS>(FETCH_FIRST);
                     self.fetch_then::<PORTS>(FETCH_THEN);
-                    self.fetch_last(FETCH_LAST);
+                    self.fetch_last::<PORTS>(FETCH_LAST);
                 }
                 let entry = self.net.queue.pop();
                 let ends = self.net.queue.peek() != instant;
@@ -242,6 +242,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 let packet = &self.net.packets[PacketIndex(entry.packet())];
                 self.adapters.prefetch_halves(packet);
             }
+            // Where there are many hosts, their programs have to be fetched themselves.
+            Kind::Step if PORTS => self.ranks.prefetch_program(slot_at(home, address.place())),
             Kind::Step => {
                 let slot = slot_at(home, address.place());
                 if let Some((destination, group)) = self.ranks.upcoming(slot) {
@@ -251,16 +253,22 @@ impl<M: Model, const V: usize> Partition<M, V> {
         }
     }
 
-    /// The queue that a program is about to post to.
     #[inline(always)]
-    fn fetch_last(&self, places: usize) {
+    fn fetch_last<const PORTS: bool>(&self, places: usize) {
         let entry = self.net.queue.ahead(places);
-        if entry.kind() == Kind::Step {
-            let address = entry.address();
-            let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
-            if let Some((destination, group)) = self.ranks.upcoming(slot) {
-                self.adapters.prefetch_queue(slot, destination, group);
+        let address = entry.address();
+        let home = self.net.homes[HomeIndex(address.home())];
+        match entry.kind() {
+            Kind::Wake if PORTS => self.fetch_heads(&entry, home),
+            Kind::Step => {
+                let slot = slot_at(home, address.place());
+                let Some((destination, group)) = self.ranks.upcoming(slot) else { return };
+                match PORTS {
+                    true => self.adapters.prefetch_key(slot, destination, group),
+                    false => self.adapters.prefetch_queue(slot, destination, group),
+                }
             }
+            Kind::Arrive | Kind::Wake | Kind::Deliver => {}
         }
     }
 
@@ -289,6 +297,25 @@ impl<M: Model, const V: usize> Partition<M, V> {
         for (at, lane) in record.lanes.iter().enumerate() {
             lane.waiters.find_from(record.turn[at], |local| {
                 self.net.prefetch_port(home.first.plus(local.into()), at as u8);
+                Some(())
+            });
+        }
+    }
+
+    /// The packets at the heads of the inputs whose turn it is at an output, and where their
+    /// credits go.
+    #[inline(always)]
+    fn fetch_heads(&self, entry: &Entry, home: Home) {
+        let record = &self.net.ports[home.first.plus(entry.address().place())];
+        if record.waiting == 0 {
+            return;
+        }
+        for (at, lane) in record.lanes.iter().enumerate() {
+            lane.waiters.find_from(record.turn[at], |local| {
+                let input = &self.net.ports[home.first.plus(local.into())];
+                let heads = input.lanes.iter().map(|lane| lane.head);
+                heads.for_each(|head| self.net.packets.all().prefetch::<1>(head));
+                self.net.prefetch_peer(input.peer, at as u8);
                 Some(())
             });
         }

@@ -8,7 +8,7 @@ use crate::network::{Network, NetworkOf};
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
 use crate::queue::Kind;
-use crate::records::{Records, index, room_for};
+use crate::records::{Records, index, prefetch_value, room_for};
 use clearlane_ib::Picoseconds;
 use clearlane_workload::{Event, Handle, Op, RankProgram};
 
@@ -117,6 +117,12 @@ impl Ranks {
     #[inline(always)]
     pub(crate) fn prefetch(&self, slot: u32) {
         self.ranks.prefetch::<1>(LocalRank(slot));
+    }
+
+    /// Programs that may be stepped soon, whose records are at hand.
+    #[inline(always)]
+    pub(crate) fn prefetch_program(&self, slot: u32) {
+        prefetch_value(&*self.ranks[LocalRank(slot)].program);
     }
 
     /// Destination and flow group of the message that a program is known to post next.

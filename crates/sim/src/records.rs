@@ -155,6 +155,15 @@ fn advise_large_pages(begin: usize, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise_large_pages(_: usize, _: usize) {}
 
+/// Asks the processor to fetch the first cache lines of a value somewhere in memory.
+#[inline(always)]
+pub(crate) fn prefetch_value<T: ?Sized>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    for line in 0..3 {
+        prefetch(first.wrapping_add(64 * line));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn prefetch(address: *const u8) {
