@@ -72,18 +72,30 @@ pub fn between(least: u32, most: u32) -> impl Fn(&str) -> Result<u32, String> + 
     }
 }
 
-/// The command that has a flag of this name, `--threads` or `threads`, if any.
-pub fn command_with_flag(name: &str) -> Option<(String, String)> {
-    let flag = name.trim_start_matches('-');
+/// A flag, the first command that has it, and what it says there.
+pub struct Flag {
+    pub name: String,
+    pub command: String,
+    pub help: String,
+}
+
+/// The flag of this name, `--threads` or `threads`, if any command has one.
+pub fn flag(name: &str) -> Option<Flag> {
+    let long = name.trim_start_matches('-');
     let line = CommandLine::command();
     let mut commands: Vec<_> = line.get_subcommands().collect();
     // The one a person meets first, then the others as `--help` lists them.
     commands.sort_by_key(|command| command.get_name() != "run");
-    let has = |command: &&&clap::Command| {
-        command.get_arguments().any(|argument| argument.get_long() == Some(flag))
+    let of = |command: &&clap::Command| {
+        let mut all = command.get_arguments();
+        let argument = all.find(|argument| argument.get_long() == Some(long))?;
+        Some(Flag {
+            name: format!("--{long}"),
+            command: format!("clearlane {}", command.get_name()),
+            help: argument.get_help().map(ToString::to_string).unwrap_or_default(),
+        })
     };
-    let command = commands.iter().find(has)?;
-    Some((format!("--{flag}"), format!("clearlane {}", command.get_name())))
+    commands.iter().find_map(of)
 }
 
 /// Parses a command line, program name first.

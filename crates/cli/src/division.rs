@@ -1,104 +1,150 @@
-//! How runs are divided, in a sentence: what was asked for, what a fabric has work for.
+//! How runs are divided, in a sentence: what was asked for, and what there is to divide.
 
 use crate::table::count;
-use clearlane_lab::Division;
+use clearlane_lab::Begun;
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     pub threads: usize,
+    /// Forced: whether a fabric has work for them or not.
     pub partitions: Option<usize>,
 }
 
 impl Asked {
-    /// How runs of a fabric of so many switches are divided, and why not otherwise, on a machine of
-    /// so many cores. Nothing if nothing was asked for.
-    pub fn sentence(&self, got: Division, switches: usize, cores: usize) -> Option<String> {
-        if self.threads == 1 && self.partitions.is_none() {
+    /// Threads of each run on a machine of so many cores: unless parts are forced, no more than
+    /// those.
+    pub fn threads_on(&self, cores: usize) -> usize {
+        match self.partitions {
+            None => self.threads.min(cores),
+            Some(_) => self.threads,
+        }
+    }
+
+    /// How a run is divided, and why not otherwise, on a machine of so many cores. Nothing if
+    /// nothing was asked for.
+    pub fn sentence(&self, run: &Begun, cores: usize) -> Option<String> {
+        if self.threads == 1 && self.partitions.unwrap_or(1) == 1 {
             return None;
         }
-        let parts = count(got.partitions, "partition", "partitions");
-        let mut sentence = format!("each run in {parts} on {}", threads(got.threads));
-        if let Some(why) = self.why_less(got, switches) {
-            sentence.push_str(&why);
-        } else if got.threads > cores {
-            let cores = count(cores, "core", "cores");
-            sentence.push_str(&format!(": this machine has {cores}, so they wait for each other"));
-        }
-        Some(sentence)
-    }
-
-    fn why_less(&self, got: Division, switches: usize) -> Option<String> {
-        let wanted = self.partitions.unwrap_or(self.threads);
-        let instead = match got.threads < self.threads {
-            true => format!(", not {}", self.threads),
-            false => String::new(),
+        let parts = count(run.division.partitions, "partition", "partitions");
+        let threads = count(run.division.threads, "thread", "threads");
+        let instead = if run.division.threads < self.threads {
+            format!(", not {}", self.threads)
+        } else {
+            String::new()
         };
-        let its = count(switches, "switch", "switches");
-        if got.partitions < wanted {
-            return Some(match got.partitions == switches {
-                true => format!("{instead}: a fabric is cut between switches, and this has {its}"),
-                false => format!(
-                    "{instead}: a fabric of {its} would be slower on more; \
-                     --partitions {wanted} divides it all the same"
-                ),
-            });
-        }
-        (!instead.is_empty()).then(|| format!("{instead}: a thread serves one partition or more"))
+        let why = self.why(run, cores).map_or(String::new(), |why| format!(": {why}"));
+        Some(format!("each run in {parts} on {threads}{instead}{why}"))
     }
-}
 
-fn threads(number: usize) -> String {
-    count(number, "thread", "threads")
+    /// Why a run has less than was asked for, or is slower than it might be.
+    fn why(&self, run: &Begun, cores: usize) -> Option<String> {
+        let (division, switches) = (run.division, count(run.switches, "switch", "switches"));
+        let machine = count(cores, "core", "cores");
+        let wanted = self.partitions.unwrap_or(self.threads);
+        let few = format!("its fabric has work for {}", run.worth());
+        if division.partitions < wanted && division.partitions == run.switches {
+            return Some(format!("its fabric has {switches}, and none is divided"));
+        }
+        match self.partitions {
+            None if division.threads == self.threads => None,
+            None if cores < run.worth() => Some(format!("this machine has {machine}")),
+            None => Some(few),
+            Some(_) if division.threads > cores => {
+                Some(format!("slower than on fewer, because this machine has {machine}"))
+            }
+            Some(_) if division.threads > run.worth() => {
+                Some(format!("slower than on fewer, because {few}"))
+            }
+            Some(_) if division.threads < self.threads => {
+                Some("a thread serves one partition at least".to_owned())
+            }
+            Some(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clearlane_lab::Division;
 
-    fn sentence(asked: (usize, Option<usize>), got: (usize, usize), switches: usize) -> String {
-        let (threads, partitions) = asked;
-        let division = Division { partitions: got.0, threads: got.1 };
-        let sentence = Asked { threads, partitions }.sentence(division, switches, 2);
-        sentence.unwrap_or_default()
+    /// On a machine of two cores.
+    fn sentence(
+        (threads, forced): (usize, Option<usize>),
+        (partitions, got): (usize, usize),
+        (switches, cable_ends): (usize, usize),
+    ) -> String {
+        let division = Division { partitions, threads: got };
+        let run = Begun { division, switches, cable_ends };
+        Asked { threads, partitions: forced }.sentence(&run, 2).unwrap_or_default()
     }
 
     #[test]
-    fn a_division_is_told_with_the_reason_where_it_is_less_than_was_asked_for() {
-        for (asked, got, switches, told) in [
-            ((1, None), (1, 1), 9, ""),
-            ((2, None), (2, 2), 4096, "each run in 2 partitions on 2 threads"),
-            ((1, Some(3)), (3, 1), 9, "each run in 3 partitions on 1 thread"),
+    fn a_division_is_told_with_the_reason_where_it_is_less_or_slower() {
+        let (small, large) = ((64, 320), (4096, 28_672));
+        for (asked, got, fabric, told) in [
+            ((1, None), (1, 1), small, ""),
+            ((1, Some(1)), (1, 1), small, ""),
+            ((2, None), (2, 2), large, "2 partitions on 2 threads"),
+            ((1, Some(3)), (3, 1), small, "3 partitions on 1 thread"),
+            ((2, None), (1, 1), small, "1 partition on 1 thread, not 2: its fabric has work for 1"),
             (
-                (2, None),
-                (1, 1),
-                64,
-                "each run in 1 partition on 1 thread, not 2: a fabric of 64 switches would be \
-                 slower on more; --partitions 2 divides it all the same",
-            ),
-            (
-                (2, Some(2)),
-                (1, 1),
-                1,
-                "each run in 1 partition on 1 thread, not 2: a fabric is cut between switches, \
-                 and this has 1 switch",
-            ),
-            (
-                (4, Some(2)),
+                (4, None),
                 (2, 2),
-                64,
-                "each run in 2 partitions on 2 threads, not 4: a thread serves one partition or \
-                 more",
+                (1000, 4000),
+                "2 partitions on 2 threads, not 4: its fabric has work for 2",
             ),
             (
                 (4, None),
+                (2, 2),
+                large,
+                "2 partitions on 2 threads, not 4: this machine has 2 cores",
+            ),
+            (
+                (2, None),
+                (1, 1),
+                (1, 9000),
+                "1 partition on 1 thread, not 2: its fabric has 1 switch, and none is divided",
+            ),
+            (
+                (1, Some(3)),
+                (2, 1),
+                (2, 20),
+                "2 partitions on 1 thread: its fabric has 2 switches, and none is divided",
+            ),
+            (
+                (2, Some(2)),
+                (2, 2),
+                small,
+                "2 partitions on 2 threads: slower than on fewer, because its fabric has work \
+                 for 1",
+            ),
+            (
+                (4, Some(4)),
                 (4, 4),
-                4096,
-                "each run in 4 partitions on 4 threads: this machine has 2 cores, so they wait \
-                 for each other",
+                large,
+                "4 partitions on 4 threads: slower than on fewer, because this machine has 2 cores",
+            ),
+            (
+                (2, Some(1)),
+                (1, 1),
+                large,
+                "1 partition on 1 thread, not 2: a thread serves one partition at least",
             ),
         ] {
-            assert_eq!(sentence(asked, got, switches), told);
+            let told = match told {
+                "" => String::new(),
+                told => format!("each run in {told}"),
+            };
+            assert_eq!(sentence(asked, got, fabric), told);
         }
+    }
+
+    #[test]
+    fn no_more_threads_are_taken_than_there_are_cores_unless_parts_are_forced() {
+        let threads = |partitions| Asked { threads: 4, partitions }.threads_on(2);
+        assert_eq!([threads(None), threads(Some(4))], [2, 4]);
     }
 }

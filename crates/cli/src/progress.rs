@@ -1,9 +1,9 @@
 //! How far a long command is, on stderr: a bar for a person, a plain line now and then for a log.
-//! Nothing in the first two seconds.
+//! Nothing in the first two seconds but how runs are divided, where that was asked for.
 
 use crate::division::Asked;
 use crate::terminal;
-use clearlane_lab::Division;
+use clearlane_lab::Begun;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -80,9 +80,9 @@ impl Progress {
 }
 
 impl clearlane_lab::Progress for Progress {
-    fn on_begin(&self, division: Division, switches: usize) {
+    fn on_begin(&self, run: &Begun) {
         self.state.begun.get_or_init(now);
-        let sentence = |asked: &Asked| asked.sentence(division, switches, terminal::cores());
+        let sentence = |asked: &Asked| asked.sentence(run, terminal::cores());
         let Some(sentence) = self.state.asked.as_ref().and_then(sentence) else { return };
         let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
         // Runs of one fabric are divided alike.

@@ -23,11 +23,12 @@ pub struct Departing {
 
 /// Decides which packets of one output and lane are marked. ACKs and CNPs are never asked about.
 pub trait Marker: Send {
-    /// A packet has joined the queue, or left it.
+    /// A packet has joined the queue, or left it. Not told while `idle_up_to` covers the queue.
     fn on_changed(&mut self, now: Picoseconds, queue: &OutputQueue);
 
     /// Whether `packet`, which departs now and is no longer in `queue`, leaves with FECN set.
-    /// `draw` is 64 uniform bits of this output and lane.
+    /// `draw` is 64 uniform bits of this output and lane. Not asked while `idle_up_to` covers the
+    /// queue: packets cannot be counted here.
     fn mark(
         &mut self,
         now: Picoseconds,

@@ -101,7 +101,7 @@ pub trait Reactor: Send {
         out.push(Path(0), bytes);
     }
 
-    /// A packet begins to leave at `now`.
+    /// A packet begins to leave at `now`. Not told while `is_unlimited` holds for its pair.
     fn on_sent(&mut self, _now: Picoseconds, _sent: &Sent) {}
 
     /// The network has said something about a queue pair.

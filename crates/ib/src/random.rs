@@ -82,6 +82,14 @@ mod tests {
     }
 
     #[test]
+    fn a_draw_left_out_is_the_one_that_would_have_come() {
+        let [mut drawn, mut skipped] = [Stream::new(7, "test", 0); 2];
+        drawn.bits();
+        skipped.skip();
+        assert_eq!(drawn.bits(), skipped.bits());
+    }
+
+    #[test]
     fn draws_have_the_mean_and_range_they_claim() {
         let mut stream = Stream::new(7, "test", 0);
         let draws = 100_000;

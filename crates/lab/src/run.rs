@@ -9,8 +9,8 @@ use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
-    Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup, Simulation,
-    partitions_worth_a_thread, queue_width_log2,
+    CABLE_ENDS_PER_THREAD, Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup,
+    Simulation, cable_ends, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -54,16 +54,38 @@ impl RunOptions {
 
     /// How runs of a fabric are divided.
     fn division(&self, fabric: &Fabric) -> Division {
-        let worth = || self.threads.min(partitions_worth_a_thread(fabric));
-        let partitions = self.partitions.unwrap_or_else(worth);
+        let most = || self.threads.min(worth(cable_ends(fabric)));
+        let partitions = self.partitions.unwrap_or_else(most);
         Division { partitions, threads: self.threads }
     }
 }
 
+/// How a run that begins is divided, and what its fabric has to divide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Begun {
+    /// As it is.
+    pub division: Division,
+    /// Switches, none of which is divided.
+    pub switches: usize,
+    /// Ends of cables at them: what the work of a run goes by.
+    pub cable_ends: usize,
+}
+
+impl Begun {
+    /// Threads for which the fabric has work, at least 1: with more, a run is slower.
+    pub fn worth(&self) -> usize {
+        worth(self.cable_ends)
+    }
+}
+
+fn worth(cable_ends: usize) -> usize {
+    (cable_ends / CABLE_ENDS_PER_THREAD).max(1)
+}
+
 /// Told how far an experiment is. Called from the threads that run.
 pub trait Progress: Sync {
-    /// A run of a fabric of so many switches begins, divided like that.
-    fn on_begin(&self, _division: Division, _switches: usize) {}
+    /// A run begins.
+    fn on_begin(&self, _run: &Begun) {}
 
     /// `done` is the share of all simulated time that has passed, 0 to 1; `packet_hops` counts
     /// those of all runs so far.
@@ -331,8 +353,11 @@ fn simulate(
     let simulation = Simulation::new(setup);
     let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
     let (partitions, threads) = (simulation.partitions(), simulation.threads());
-    let switches = prepared.fabric.ids(NodeKind::Switch).count();
-    shared.progress.on_begin(Division { partitions, threads }, switches);
+    shared.progress.on_begin(&Begun {
+        division: Division { partitions, threads },
+        switches: prepared.fabric.ids(NodeKind::Switch).count(),
+        cable_ends: cable_ends(&prepared.fabric),
+    });
     let mut hops = 0;
     let mut interrupted = false;
     for step in 1..=STEPS {

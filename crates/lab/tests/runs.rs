@@ -2,8 +2,8 @@
 //! and what a folder may hold.
 
 use clearlane_lab::{
-    Division, Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult, Status, run,
-    write_run_folder,
+    Begun, Division, Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult,
+    Status, run, write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -117,11 +117,11 @@ fn the_same_experiment_gives_the_same_bytes_on_one_thread_and_on_three() {
 
 /// How runs were divided, and of how many switches.
 #[derive(Default)]
-struct Begun(Mutex<Vec<(Division, usize)>>);
+struct Beginnings(Mutex<Vec<Begun>>);
 
-impl Progress for Begun {
-    fn on_begin(&self, division: Division, switches: usize) {
-        self.0.lock().unwrap().push((division, switches));
+impl Progress for Beginnings {
+    fn on_begin(&self, run: &Begun) {
+        self.0.lock().unwrap().push(*run);
     }
 
     fn on_progress(&self, _: f64, _: u64) {}
@@ -130,16 +130,19 @@ impl Progress for Begun {
 /// Threads are for fabrics that have work for them: a small one stays whole unless told otherwise.
 #[test]
 fn a_fabric_too_small_for_threads_is_not_divided() {
-    for (leaves, partitions) in [(4, 1), (36, 2)] {
+    for (leaves, partitions) in [(4, 1), (80, 2)] {
         let text = SMALL
             .replace("leaves=4,spines=2,hosts=4", &format!("leaves={leaves},spines=18,hosts=18"))
             .replace("400 us", "2 us");
-        let begun = Begun::default();
+        let begun = Beginnings::default();
         let options = RunOptions { threads: 3, ..RunOptions::new(1, "clearlane run x.toml") };
         let small = Experiment::parse(&text, Path::new("small.toml")).unwrap();
         run(&small, &options, &begun, &AtomicBool::new(false)).unwrap();
         let division = Division { partitions, threads: partitions };
-        assert_eq!(begun.0.into_inner().unwrap()[0], (division, leaves + 18));
+        let cable_ends = leaves * (18 + 18 + 18);
+        let told = Begun { division, switches: leaves + 18, cable_ends };
+        assert_eq!(begun.0.into_inner().unwrap()[0], told);
+        assert_eq!(told.worth(), partitions);
     }
 }
 
@@ -153,11 +156,11 @@ fn the_same_bytes_however_a_run_is_divided() {
         let folder = |partitions: usize, threads: usize| {
             let plain = RunOptions::new(2, "clearlane run x.toml");
             let options = RunOptions { threads, partitions: Some(partitions), ..plain };
-            let begun = Begun::default();
+            let begun = Beginnings::default();
             let done = run(experiment, &options, &begun, &AtomicBool::new(false)).unwrap();
             let all = begun.0.into_inner().unwrap();
             assert!(!all.is_empty());
-            for (division, switches) in all {
+            for Begun { division, switches, .. } in all {
                 let partitions = partitions.min(switches);
                 assert_eq!(division, Division { partitions, threads: threads.min(partitions) });
             }

@@ -49,5 +49,7 @@ pub use outcome::{
 };
 pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
 pub use recorder::Recording;
-pub use setup::{Division, Setup, Status, partitions_worth_a_thread, queue_width_log2, voq_bytes};
+pub use setup::{
+    CABLE_ENDS_PER_THREAD, Division, Setup, Status, cable_ends, queue_width_log2, voq_bytes,
+};
 pub use simulation::Simulation;

@@ -66,7 +66,11 @@ pub(crate) trait Observer: Send + Sized {
     fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
     /// Something is about to happen at `port`.
     fn prefetch(&self, _port: PortIndex) {}
-    /// Octets and packets that `port` has transmitted so far.
+    /// Whether it counts what ports transmit.
+    fn counts(&self) -> bool {
+        false
+    }
+    /// Octets and packets that `port` has transmitted so far, where that is counted.
     fn transmitted(&self, _port: PortIndex) -> (u64, u64) {
         (0, 0)
     }
@@ -171,8 +175,8 @@ pub(crate) trait Reactors: Send + Sized {
     fn is_unlimited(&self, _now: u64, _of: Governed) -> bool {
         true
     }
-    /// A packet of a flow begins to leave, which was not `unlimited` before. Returns whether it is
-    /// now.
+    /// A packet of a flow begins to leave. `unlimited` says whether the flow was unlimited before.
+    /// Returns whether it is now.
     fn on_sent(&mut self, _now: u64, _of: Governed, _unlimited: bool, _: Leaving) -> bool {
         true
     }
@@ -233,8 +237,8 @@ pub(crate) trait Reactors: Send + Sized {
     fn released(&mut self, _now: u64, _slot: u32) -> Option<QueuePairIndex> {
         None
     }
-    /// A time at which the slot that was told about last will be due. Whoever asks sees to it that
-    /// the slot is looked at then: each time is handed out once.
+    /// One of the times at which the slot served last will be due, as found since the last call.
+    /// Whoever asks schedules a wake-up for each before another slot is served.
     fn take_due(&mut self) -> Option<u64> {
         None
     }

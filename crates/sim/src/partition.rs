@@ -209,8 +209,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     }
 
     /// Has the processor fetch what an event to come will touch: large fabrics are bound by the
-    /// latency of memory, not by instructions. In two stages, because which output an arrival
-    /// wants is known only once its port and packet have been read.
+    /// latency of memory, not by instructions. In three stages, because what an event leads to is
+    /// known only once what it names has been read.
     #[inline(always)]
     fn fetch_first<const PORTS: bool>(&self, places: usize) {
         let entry = self.net.queue.ahead(places);
@@ -253,6 +253,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
         }
     }
 
+    /// The heads a wake-up may grant; what finds the queue a program is about to post to, or that
+    /// queue itself where its place has been fetched before.
     #[inline(always)]
     fn fetch_last<const PORTS: bool>(&self, places: usize) {
         let entry = self.net.queue.ahead(places);

@@ -221,6 +221,10 @@ impl Observer for Recorder {
         }
     }
 
+    fn counts(&self) -> bool {
+        true
+    }
+
     fn transmitted(&self, port: PortIndex) -> (u64, u64) {
         (self.counters[port].xmit_octets, self.counters[port].xmit_pkts)
     }
@@ -325,6 +329,10 @@ impl Observer for Option<Recorder> {
         if let Some(recorder) = self {
             recorder.prefetch(port);
         }
+    }
+
+    fn counts(&self) -> bool {
+        self.is_some()
     }
 
     fn transmitted(&self, port: PortIndex) -> (u64, u64) {

@@ -32,15 +32,14 @@ impl Division {
 }
 
 /// Ends of cables at switches that keep a thread busy: with fewer, threads would wait for each
-/// other longer than they work. Of two threads the 1,944 of a tree of 648 hosts gain 1.2 to 1.4,
-/// the 320 of a torus of 8 by 8 lose (docs/performance.md).
-const CABLE_ENDS_PER_THREAD: usize = 800;
+/// other longer than they work. On two idle cores a whole run of the tree of 648 hosts, which has
+/// 1,944, gains a twentieth for two thirds more CPU time (docs/performance.md).
+pub const CABLE_ENDS_PER_THREAD: usize = 2000;
 
-/// Partitions of a fabric that are worth a thread each, at least 1.
-pub fn partitions_worth_a_thread(fabric: &Fabric) -> usize {
+/// Ends of cables at the switches of a fabric: what its work goes by.
+pub fn cable_ends(fabric: &Fabric) -> usize {
     let switches = fabric.ids(NodeKind::Switch);
-    let ends: usize = switches.map(|switch| fabric.neighbours(switch).count()).sum();
-    (ends / CABLE_ENDS_PER_THREAD).max(1)
+    switches.map(|switch| fabric.neighbours(switch).count()).sum()
 }
 
 /// Everything a simulation needs. Randomness lives in the programs: a set-up fixes every byte.

@@ -472,7 +472,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
             None => Ending::TimeReached,
         };
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
-        let numbers = 0..if M::Observer::ON { self.partitions.len() } else { 0 };
+        let numbers = 0..self.partitions.len();
         let received: Vec<_> = numbers.map(|number| received(&self.partitions, number)).collect();
         for (number, partition) in self.partitions.into_iter().enumerate() {
             let Partition { net, adapters, places, .. } = partition;

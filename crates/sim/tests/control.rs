@@ -419,6 +419,10 @@ fn every_stripe_that_waits_is_counted() {
     let waiting = totals.messages_posted - totals.messages_delivered;
     let kept = simulation.messages_kept();
     assert!(waiting > 1000 && kept > 3 * waiting && kept <= 4 * waiting, "{kept} {waiting}");
+    // Stopped with packets on their way, and nobody counts what ports receive.
+    assert!(totals.packets_injected > totals.packets_delivered);
+    let outcome = simulation.finish();
+    assert!(outcome.channels.is_empty(), "nothing was to be recorded");
 }
 
 /// Three packets divided over two paths are four, each with its header.

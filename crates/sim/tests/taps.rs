@@ -62,6 +62,39 @@ fn a_tap_that_would_see_nothing_is_refused() {
     assert!(refused(Some(recording), bare).contains("no cable"));
 }
 
+/// What ports have received at any time, packets on their way left out, is what taps saw arrive:
+/// within partitions and over cut cables.
+#[test]
+fn received_counters_are_what_taps_see_arrive() {
+    let fabric = build("chain:4x2");
+    let ends: Vec<Endpoint> = fabric.links().iter().flat_map(|link| [link.a, link.b]).collect();
+    let mut on_their_way = 0;
+    for partitions in [1, 3] {
+        for stop in (0..6_000_000).step_by(150_000) {
+            let recording =
+                Recording { slice: Picoseconds(1_000_000), slices: 6, flow_bytes_max: 0 };
+            let division = Division { partitions, threads: 1 };
+            let started = start(&fabric, division, Some(recording), ends.clone());
+            let mut simulation = started.unwrap();
+            simulation.run_until(Picoseconds(stop));
+            let seen = simulation.take_tapped();
+            for channel in &simulation.finish().channels {
+                let here = |it: &&Tapped| (it.node, it.port) == (channel.node, channel.port);
+                let arrived = seen.iter().filter(here).filter(|it| !it.granted);
+                // Without the VCRC, in units of four octets.
+                let octets: u64 = arrived.clone().map(|it| u64::from(it.bytes) - 2).sum();
+                let packets = arrived.count() as u64;
+                let told = (channel.port_rcv_data, channel.port_rcv_pkts);
+                assert_eq!(told, (octets / 4, packets), "{channel:?} at {stop} ps");
+            }
+            let [sent, came] =
+                [true, false].map(|granted| seen.iter().filter(|it| it.granted == granted).count());
+            on_their_way += sent - came;
+        }
+    }
+    assert!(on_their_way > 20, "{on_their_way} packets were met on their way");
+}
+
 #[test]
 fn what_passes_a_tapped_port_is_handed_out_in_the_order_of_time() {
     let all = tapped(Division::WHOLE);

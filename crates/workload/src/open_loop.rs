@@ -207,3 +207,52 @@ impl RankProgram for OpenLoop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, PatternSpec, Ranks, SizeDistribution, Transport};
+    use clearlane_ib::{Bytes, LinkSpeed, LinkWidth};
+
+    fn group(name: &str, load: f64) -> FlowGroup {
+        let ranks = Ranks::new((0..9).map(|rank| format!("host{rank}")).collect());
+        FlowGroup {
+            name: name.into(),
+            class: Class::Background,
+            destinations: PatternSpec::Uniform(Default::default()).build(&ranks, None).unwrap(),
+            senders: (0..9).map(Rank).collect(),
+            sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(5000) },
+            load,
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop: Picoseconds(400_000_000),
+            transport: Transport::Ud,
+            sl: None,
+        }
+    }
+
+    /// What a program says it will post next is what it posts next.
+    #[test]
+    fn the_next_message_is_known_before_it_is_posted() {
+        let rate = LinkRate::of(LinkWidth::X4, LinkSpeed::Qdr);
+        for groups in [vec![group("one", 0.4)], vec![group("one", 0.2), group("two", 0.3)]] {
+            let mut program = OpenLoop::new(Rank(3), &groups, rate, 2048, |_| 26, 1);
+            let (mut now, mut posted) = (Picoseconds(0), 0);
+            loop {
+                let upcoming = program.upcoming();
+                match program.step(now, Event::Elapsed) {
+                    Op::Offer { dst, group, next, .. } => {
+                        assert_eq!(upcoming, Some((dst, group)));
+                        posted += 1;
+                        let Some(next) = next else { break };
+                        now = next;
+                    }
+                    Op::WaitUntil(time) => now = time,
+                    Op::Done => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(posted > 50, "{posted} messages");
+        }
+    }
+}

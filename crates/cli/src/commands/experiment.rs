@@ -43,13 +43,14 @@ pub struct Shared {
     /// Runs at a time, without influence on results [default: the machine's cores over --threads]
     #[arg(long, value_name = "N", value_parser = between(1, 1024))]
     jobs: Option<u32>,
-    /// Threads each run is simulated on, without influence on results: for fabrics of a thousand
-    /// switches and more. Fewer are taken where a fabric has no work for them
+    /// Threads each run is simulated on, 1 to 1024, without influence on results: for large fabrics
+    /// on idle cores. Beside other work a run on several threads is slower than on one. Fewer are
+    /// taken where there are fewer cores, or the fabric has no work for them
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = between(1, 1024))]
     threads: u32,
-    /// Parts the fabric is cut into, without influence on results, whether it has work for them or
-    /// not [default: one for each thread it has work for]
+    /// Parts the fabric is cut into, 1 to 1024, even where it is too small to gain; without
+    /// influence on results [default: one for each thread the fabric has work for]
     #[arg(long, value_name = "N", value_parser = between(1, 1024))]
     partitions: Option<u32>,
     /// Replace the run that is in the folder
@@ -177,9 +178,9 @@ impl Shared {
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
     pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
-        let Asked { threads, partitions } = self.asked();
-        let jobs =
-            self.jobs.map_or_else(|| (terminal::cores() / threads).max(1), |jobs| jobs as usize);
+        let (asked, cores) = (self.asked(), terminal::cores());
+        let (threads, partitions) = (asked.threads_on(cores), asked.partitions);
+        let jobs = self.jobs.map_or_else(|| (cores / threads).max(1), |jobs| jobs as usize);
         let (memory_bytes, memory_short) = (memory::free_bytes(), guard.short());
         RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short }
     }

@@ -1,7 +1,7 @@
 //! `clearlane explain`: what a name means.
 
 use crate::answer::{self, Answer};
-use crate::arguments::command_with_flag;
+use crate::arguments::{Flag, flag};
 use crate::catalogue::{self, Entry, Kind};
 use crate::failure::Failure;
 use crate::table;
@@ -13,7 +13,8 @@ use serde_json::json;
 #[command(after_help = "Examples:\n  clearlane explain fat-tree\n  clearlane explain qdr\n  \
     clearlane explain traffic.load")]
 pub struct Arguments {
-    /// A topology, engine, pattern, mechanism, preset, format, measure or experiment key
+    /// A topology, engine, pattern, mechanism, preset, format, measure, experiment key or flag
+    #[arg(allow_hyphen_values = true)]
     name: String,
 }
 
@@ -33,8 +34,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         let has = |entry: &&Entry| entry.facts.iter().any(|(known, _)| *known == label);
         found = all.iter().filter(|entry| entry.kind == Kind::Mechanisms).filter(has).collect();
     }
-    if let Some((flag, command)) = command_with_flag(wanted).filter(|_| found.is_empty()) {
-        return Err(Failure::Input(format!("{flag} is a flag; see `{command} --help`")));
+    if let Some(flag) = flag(wanted).filter(|_| found.is_empty()) {
+        return Ok(explained_flag(&flag, json));
     }
     if found.is_empty() {
         let remedy = catalogue::nearest(wanted)
@@ -47,6 +48,19 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     let texts: Vec<_> = found.into_iter().map(paragraph).collect();
     Ok(Answer::text(texts.join("\n")))
+}
+
+fn explained_flag(flag: &Flag, json: bool) -> Answer {
+    let Flag { name, command, help } = flag;
+    if json {
+        let entry = json!({ "name": name, "kind": "flag", "command": command, "summary": help });
+        return Answer::json("clearlane-explain/1", json!({ "entries": [entry] }));
+    }
+    let mut text = format!("{name}, flag of `{command}`\n");
+    for line in table::wrap(help, COLUMNS - INDENT) {
+        text.push_str(&format!("{}{line}\n", " ".repeat(INDENT)));
+    }
+    Answer::text(text)
 }
 
 const COLUMNS: usize = 96;

@@ -10,8 +10,7 @@ pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
 use crate::experiment::{Axis, Experiment, Variant};
-use crate::run::{Progress, RunOptions, run};
-use clearlane_sim::Division;
+use crate::run::{Begun, Progress, RunOptions, run};
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -246,8 +245,8 @@ struct OfPoint<'a> {
 }
 
 impl Progress for OfPoint<'_> {
-    fn on_begin(&self, division: Division, switches: usize) {
-        self.share.progress.on_begin(division, switches);
+    fn on_begin(&self, run: &Begun) {
+        self.share.progress.on_begin(run);
     }
 
     fn on_progress(&self, done: f64, packet_hops: u64) {

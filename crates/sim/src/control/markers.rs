@@ -177,6 +177,83 @@ mod tests {
     use crate::control::Mechanisms;
     use clearlane_congestion::{Parameter, Value, Values, mechanisms};
 
+    #[test]
+    fn an_output_and_lane_is_one_cache_line() {
+        assert_eq!(size_of::<OutputLane>(), 64);
+    }
+
+    /// A marker that is told everything.
+    struct Told(Box<dyn Marker>);
+
+    impl Marker for Told {
+        fn on_changed(&mut self, now: Picoseconds, queue: &OutputQueue) {
+            self.0.on_changed(now, queue);
+        }
+
+        fn mark(&mut self, now: Picoseconds, of: &OutputQueue, it: &Departing, draw: u64) -> bool {
+            self.0.mark(now, of, it, draw)
+        }
+
+        fn save(&self) -> clearlane_congestion::Saved {
+            self.0.save()
+        }
+
+        fn load(
+            &mut self,
+            saved: &clearlane_congestion::Saved,
+        ) -> Result<(), clearlane_congestion::StateError> {
+            self.0.load(saved)
+        }
+    }
+
+    /// What markers are spared changes nothing: the same packets are marked as when they are told
+    /// of every change, over queues that rise above their thresholds and fall below.
+    #[test]
+    fn markers_that_are_spared_mark_the_same_packets() {
+        let parameters = (crate::preset::ALL[0].parameters)();
+        let built = |name| {
+            let entry = mechanisms::by_name(name).expect("it is registered");
+            Some((entry.build)(&Values::default()).expect("its defaults"))
+        };
+        let markers = || {
+            let (when, which) = (built("iba-cc"), built("dcqcn"));
+            let mechanisms = Mechanisms { when, which, seed: 1 }.into();
+            let ports = [Some(MarkedPort { node: 1, port: 1, faces_adapter: true })].into_iter();
+            OutputMarkers::new(&mechanisms, ports, 1, &parameters)
+        };
+        let (mut spared, mut told) = (markers(), markers());
+        let of = told.lane(PortIndex(0), 0);
+        of.markers = std::mem::take(&mut of.markers)
+            .into_iter()
+            .map(|marker| Box::new(Told(marker)) as Box<dyn Marker>)
+            .collect();
+        of.told_from = told_from(&of.markers);
+        assert!(of.told_from == 0 && spared.lane(PortIndex(0), 0).told_from > 0);
+        let (mut draws, mut waiting, mut marked) = (Stream::new(1, "test", 0), 0u32, 0);
+        for now in 0..200_000 {
+            // Rises for a while, then falls.
+            let arrives = draws.below(1000) < if now % 2000 < 1000 { 560 } else { 440 };
+            let (output, starves) = (PortIndex(0), draws.below(4) == 0);
+            if arrives || waiting == 0 {
+                waiting += 1;
+                spared.on_queued(now, output, 0, 2074);
+                told.on_queued(now, output, 0, 2074);
+                continue;
+            }
+            waiting -= 1;
+            let may = draws.below(5) > 0;
+            let both = [&mut spared, &mut told].map(|it| {
+                if starves {
+                    it.on_starved(output, 0);
+                }
+                it.on_departed(now, output, 0, 2074, may)
+            });
+            assert_eq!(both[0], both[1], "at {now} with {waiting} waiting");
+            marked += u32::from(both[0]);
+        }
+        assert!(marked > 1000, "{marked} marked");
+    }
+
     /// Two mechanisms that each mark one packet in two: together they mark one in two, not three in
     /// four, because both see the same draw.
     #[test]

@@ -180,7 +180,7 @@ impl Reactor for Throttle {
     }
 
     fn is_unlimited(&self, now: Picoseconds, pair: Pair) -> bool {
-        // Without BECN a CCTI only falls, and delays with it as far as the table's do.
+        // At CCTI_Min only BECN changes a CCTI. The longest packet time has a delay if any has one.
         !self.settings.shared
             && self.next_injection(pair) <= now
             && self.ccti(pair) == self.settings.ccti_min
