@@ -153,15 +153,15 @@ impl State {
             return (label, None, format!("{} so far", span(elapsed)));
         }
         let done = millionths as f64 / MILLION as f64;
-        let hops = self.packet_hops.load(Ordering::Relaxed) as f64 / elapsed.max(0.001);
+        // Tables are filled and networks built before the first run begins.
+        let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
+        let hops = self.packet_hops.load(Ordering::Relaxed) as f64 / running.max(0.001);
         // Tables have no packets, and what was done before them took its own time.
         let mut message = match hops > 0.0 {
             true => format!("{} packet-hops/s", rate(hops)),
             false => format!("{} so far", span(elapsed)),
         };
         if done > 0.0 && hops > 0.0 {
-            // Networks are built before, once.
-            let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
             message.push_str(&format!("  ETA {}", span(running * (1.0 - done) / done)));
         }
         (label, Some(done), message)

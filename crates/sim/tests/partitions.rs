@@ -286,7 +286,8 @@ proptest! {
 /// A run of more packet-hops than that, whole and in so many partitions on two threads.
 fn agrees(case: &Case, packet_hops: u64, partitions: usize) {
     let whole = run(case, Division::WHOLE);
-    assert!(whole.totals.packet_hops > packet_hops);
+    let totals = &whole.totals;
+    assert!(totals.packet_hops > packet_hops, "{totals:?}");
     let divided = run(case, Division { partitions, threads: 2 });
     assert_eq!(told(whole), told(divided));
 }
@@ -336,6 +337,29 @@ fn fetching_ahead_is_not_seen() {
         ..case(11)
     };
     agrees(&case, 10_000, 3);
+}
+
+/// So many connections, some 30,000 of 84 B, that they are fetched ahead although their ports are
+/// few, and pieces that have too few of them.
+#[test]
+fn fetching_connections_ahead_is_not_seen() {
+    let case = Case {
+        spec: "leaf-spine:leaves=20,hosts=10,spines=10",
+        ways: Ways::Tables,
+        lanes: 1,
+        slow: Slow::None,
+        parameters: (preset::by_name("qdr").unwrap().parameters)(),
+        load: 0.5,
+        largest: 200,
+        when: Some("iba-cc"),
+        balances: false,
+        answering: false,
+        recorded: true,
+        until: 60_000_000,
+        width: 14,
+        seed: 1,
+    };
+    agrees(&case, 50_000, 8);
 }
 
 /// A hundred switches, most of whose cables are cut: the pieces are really simulated apart.

@@ -228,8 +228,8 @@ proptest! {
     }
 }
 
-/// PMA counters of a drained network: what one end has sent the other has received, and the sum
-/// over host ports is what was injected and delivered.
+/// PMA counters of a drained network: the sum over host ports is what was injected and delivered,
+/// and what one end has sent the other has received (which taps.rs holds at any time).
 #[test]
 fn counters_of_both_ends_of_a_cable_agree() {
     let traffic = base();
