@@ -5,7 +5,7 @@ use crate::division::Asked;
 use crate::terminal;
 use clearlane_lab::Begun;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -27,8 +27,6 @@ struct State {
     /// What the command line asks for of the division of runs, and what was said of it so far.
     asked: Option<Asked>,
     said: Mutex<Vec<String>>,
-    /// Of these the first so many are on the terminal.
-    shown: AtomicUsize,
     /// When the first run began.
     begun: OnceLock<Instant>,
     /// Share done in millionths; more than a million while unknown.
@@ -55,7 +53,6 @@ impl Progress {
             label: Mutex::new(label.to_owned()),
             asked,
             said: Mutex::default(),
-            shown: AtomicUsize::new(0),
             begun: OnceLock::new(),
             millionths: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
@@ -113,9 +110,9 @@ impl State {
         let watched = terminal::is_watched();
         let (first, then) = if watched { (QUIET, REDRAWN) } else { (LOGGED, LOGGED) };
         let mut bar = None;
-        let mut due = first;
+        let (mut due, mut shown) = (first, 0);
         while stopped.recv_timeout(REDRAWN) == Err(RecvTimeoutError::Timeout) {
-            self.show_said(bar.as_ref().map(|(_, bar)| bar));
+            self.show_said(&mut shown, bar.as_ref().map(|(_, bar)| bar));
             let elapsed = start.elapsed();
             if elapsed < due {
                 continue;
@@ -130,14 +127,14 @@ impl State {
         if let Some((_, bar)) = &bar {
             bar.finish_and_clear();
         }
-        self.show_said(None);
+        self.show_said(&mut shown, None);
     }
 
-    /// What was said since the last look, above the bar if there is one.
-    fn show_said(&self, bar: Option<&ProgressBar>) {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = self.shown.swap(said.len(), Ordering::Relaxed);
-        for sentence in &said[shown..] {
+    /// What was said since the last look, after which so many had been `shown`, above the bar if
+    /// there is one.
+    fn show_said(&self, shown: &mut usize, bar: Option<&ProgressBar>) {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for sentence in &said[std::mem::replace(shown, said.len())..] {
             match bar {
                 Some(bar) => bar.suspend(|| terminal::remark(sentence)),
                 None => terminal::remark(sentence),
