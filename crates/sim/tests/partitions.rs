@@ -292,24 +292,14 @@ fn agrees(case: &Case, packet_hops: u64, partitions: usize) {
     assert_eq!(told(whole), told(divided));
 }
 
-/// Hosts on cables much faster than those between switches: a packet that leaves for a host frees
-/// its buffer sooner than one that goes on, and its credits reach another switch sooner.
-#[test]
-fn windows_are_no_longer_than_the_fastest_exit_allows() {
-    let case = Case {
-        spec: "chain:3x3",
+/// One lane by tables, everything else plain.
+fn plain(spec: &'static str) -> Case {
+    Case {
+        spec,
         ways: Ways::Tables,
         lanes: 1,
-        slow: Slow::Trunks,
-        parameters: Parameters {
-            link_rate: None,
-            crossbar_speedup: 100,
-            cable_delay: Picoseconds(10_000),
-            credit_delay: Picoseconds(0),
-            switch_delay: Picoseconds(200_000),
-            input_queueing: InputQueueing::Fifo,
-            ..(preset::by_name("qdr").unwrap().parameters)()
-        },
+        slow: Slow::None,
+        parameters: (preset::by_name("qdr").unwrap().parameters)(),
         load: 1.0,
         largest: 64,
         when: None,
@@ -319,8 +309,24 @@ fn windows_are_no_longer_than_the_fastest_exit_allows() {
         until: 60_000_000,
         width: 24,
         seed: 1,
+    }
+}
+
+/// Hosts on cables much faster than those between switches: a packet that leaves for a host frees
+/// its buffer sooner than one that goes on, and its credits reach another switch sooner.
+#[test]
+fn windows_are_no_longer_than_the_fastest_exit_allows() {
+    let plain = plain("chain:3x3");
+    let parameters = Parameters {
+        link_rate: None,
+        crossbar_speedup: 100,
+        cable_delay: Picoseconds(10_000),
+        credit_delay: Picoseconds(0),
+        switch_delay: Picoseconds(200_000),
+        input_queueing: InputQueueing::Fifo,
+        ..plain.parameters.clone()
     };
-    agrees(&case, 1000, 3);
+    agrees(&Case { slow: Slow::Trunks, parameters, ..plain }, 1000, 3);
 }
 
 /// A fabric large enough that its ports are fetched ahead, and pieces of it that are not.
@@ -344,20 +350,11 @@ fn fetching_ahead_is_not_seen() {
 #[test]
 fn fetching_connections_ahead_is_not_seen() {
     let case = Case {
-        spec: "leaf-spine:leaves=20,hosts=10,spines=10",
-        ways: Ways::Tables,
-        lanes: 1,
-        slow: Slow::None,
-        parameters: (preset::by_name("qdr").unwrap().parameters)(),
         load: 0.5,
         largest: 200,
         when: Some("iba-cc"),
-        balances: false,
-        answering: false,
-        recorded: true,
-        until: 60_000_000,
         width: 14,
-        seed: 1,
+        ..plain("leaf-spine:leaves=20,hosts=10,spines=10")
     };
     agrees(&case, 50_000, 8);
 }
