@@ -6,6 +6,8 @@ use crate::failure::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::str::FromStr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +67,10 @@ const SHARED: &[(&str, &str)] = &[
 ];
 
 /// Reads a flag's number in a range.
-pub fn between(least: u32, most: u32) -> impl Fn(&str) -> Result<u32, String> + Clone + 'static {
+pub fn between<N>(least: N, most: N) -> impl Fn(&str) -> Result<N, String> + Clone + 'static
+where
+    N: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
     move |text| match text.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("give a number from {least} to {most}")),
@@ -100,21 +105,21 @@ pub fn flag(name: &str) -> Option<Flag> {
 
 /// Parses a command line, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
-    match CommandLine::try_parse_from(words) {
+    let words: Vec<_> = words.into_iter().collect();
+    match CommandLine::try_parse_from(&words) {
         Ok(line) => Ok(Parsed::Command(line.command, line.json)),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 Ok(Parsed::Text(error.render().to_string()))
             }
-            _ => Err(Failure::Input(one_line(&error))),
+            _ => Err(Failure::Input(one_line(&error, &command_of(&words)))),
         },
     }
 }
 
 /// What clap says over several lines, on one and with the remedy.
-fn one_line(error: &clap::Error) -> String {
+fn one_line(error: &clap::Error, command: &str) -> String {
     let text = error.render().to_string();
-    let command = failed_command(error, &text);
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -147,15 +152,17 @@ fn one_line(error: &clap::Error) -> String {
     format!("{line}; see `{command} --help`")
 }
 
-/// The command the error is about: `clearlane fabric show`.
-fn failed_command(error: &clap::Error, text: &str) -> String {
-    let usage = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
-        _ => text.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default().to_owned(),
-    };
-    let words = usage.split_whitespace().skip_while(|word| *word == "Usage:");
-    let path: Vec<_> = words.take_while(|w| !w.starts_with(['[', '<', '-'])).collect();
-    if path.is_empty() { "clearlane".into() } else { path.join(" ") }
+/// The command that these words ask for, as far as they name one: `clearlane fabric show`.
+fn command_of(words: &[OsString]) -> String {
+    let mut command = &CommandLine::command();
+    let mut path = command.get_name().to_owned();
+    let names = words.iter().skip(1).filter(|word| !word.to_string_lossy().starts_with('-'));
+    for name in names {
+        let Some(next) = command.find_subcommand(name) else { break };
+        path = format!("{path} {}", next.get_name());
+        command = next;
+    }
+    path
 }
 
 #[cfg(test)]
@@ -194,6 +201,11 @@ mod tests {
         assert_eq!(
             error("clearlane route"),
             "the following required arguments were not provided: --output <DIR>; <FABRIC>; \
+             see `clearlane route --help`"
+        );
+        assert_eq!(
+            error("clearlane --json route fat-tree:648 --output d --lmc 9"),
+            "invalid value '9' for '--lmc <N>': give a number from 0 to 7; \
              see `clearlane route --help`"
         );
     }

@@ -1,5 +1,6 @@
 //! Forwarding tables named on the command line: a site's own, or what an engine fills.
 
+use crate::arguments::between;
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
@@ -21,15 +22,15 @@ pub struct Routing {
     #[arg(long, value_name = "FILE")]
     lft: Vec<PathBuf>,
     /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
+    #[arg(long, value_name = "N", value_parser = between(0u8, 7))]
     lmc: Option<u8>,
     /// Only the paths to the K-th LID of every host, counted from 0, as those of a subnet without
     /// LMC: for tools that know none
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=127))]
+    #[arg(long, value_name = "K", value_parser = between(0u16, 127))]
     lid_offset: Option<u16>,
     /// Data virtual lanes every link has; without it, as few as the engine needs (layered and
     /// multipath: 8)
-    #[arg(long, value_name = "V", value_parser = clap::value_parser!(u8).range(1..=15))]
+    #[arg(long, value_name = "V", value_parser = between(1u8, 15))]
     lanes: Option<u8>,
     /// Let switches choose among the ports the engine allows (adaptive routing); every choice is
     /// checked

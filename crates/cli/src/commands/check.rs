@@ -1,6 +1,7 @@
 //! `clearlane check`: whether tables are sane, with proof, and how evenly they load the links.
 
 use crate::answer::{Answer, Verdict};
+use crate::arguments::between;
 use crate::disjoint;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -33,10 +34,10 @@ pub struct Arguments {
     routing: Routing,
     /// Look at so many random permutations, and so many random halvings for the bisection
     #[arg(long, value_name = "N", default_value_t = 50,
-        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+        value_parser = between(0u32, 1_000_000))]
     random_permutations: u32,
     /// Look at a random sample of so many shift permutations instead of all
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = between(1u32, 1_000_000))]
     shifts: Option<u32>,
     /// Which random permutations, halvings and sample
     #[arg(long, value_name = "S", default_value_t = 1)]

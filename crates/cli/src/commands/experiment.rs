@@ -38,20 +38,20 @@ pub struct Shared {
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// How many seeds each variant is run with
-    #[arg(long, value_name = "N", value_parser = between(1, 1000))]
+    #[arg(long, value_name = "N", value_parser = between(1u32, 1000))]
     pub seeds: Option<u32>,
     /// Runs at a time, without influence on results [default: the machine's cores over --threads]
-    #[arg(long, value_name = "N", value_parser = between(1, 1024))]
+    #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     jobs: Option<u32>,
     /// Threads each run is simulated on, 1 to 1024, without influence on results: for large fabrics
     /// on idle cores. Beside other work a run on several threads is slower than on one. Fewer are
     /// taken where there are fewer cores, or the fabric has no work for them
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = between(1, 1024))]
+    #[arg(value_parser = between(1u32, 1024))]
     threads: u32,
     /// Parts the fabric is cut into, 1 to 1024, even where it is too small to gain; without
     /// influence on results [default: one for each thread the fabric has work for]
-    #[arg(long, value_name = "N", value_parser = between(1, 1024))]
+    #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     partitions: Option<u32>,
     /// Replace the run that is in the folder
     #[arg(long)]

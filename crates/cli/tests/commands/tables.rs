@@ -119,7 +119,10 @@ fn engines_and_their_flags_are_checked() {
     assert!(failure("route star:4 --engine minhop -o o").contains("did you mean \"min-hop\"?"));
     assert!(failure("route star:4 --engine file -o o").contains("name them with --lft"));
     assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("leave --lft"));
-    assert!(failure("route star:4 --engine min-hop --lmc 8 -o o").contains("0..=7"));
+    assert!(
+        failure("route star:4 --engine min-hop --lmc 8 -o o")
+            .contains("from 0 to 7; see `clearlane route --help`")
+    );
     assert!(failure("route torus:4 --engine dor --lanes 1 -o o").contains("2 to 15 data VLs"));
     assert_eq!(
         failure("route torus:4 --engine dor --root sw-0 -o o"),
