@@ -35,8 +35,9 @@ struct Buffers<'a, M: Model, const V: usize> {
     first: Vec<u32>,
 }
 
-/// The cycle that begins with the smallest (port, lane), if there is any. Looks at the state at
-/// `now`, before which everything has happened. Only a network that holds packets need be asked.
+/// The cycle that begins with the smallest (port, lane), if there is any. Everything before `now`
+/// has happened, and heads that are ready by then are looked at. Only a network that holds packets
+/// need be asked.
 pub(crate) fn find<M: Model, const V: usize>(
     partitions: &mut [Partition<M, V>],
     now: u64,

@@ -187,7 +187,8 @@ pub struct ChannelRecord {
     pub port_xmit_data: u64,
     /// Packets sent.
     pub port_xmit_pkts: u64,
-    /// Octets received divided by 4, counted likewise.
+    /// Octets received divided by 4, counted likewise: by a switch of packets it may forward, by an
+    /// adapter of those that its switch has begun to send.
     pub port_rcv_data: u64,
     /// Packets received.
     pub port_rcv_pkts: u64,
@@ -257,7 +258,8 @@ pub struct FlowControl {
 /// What a tap saw: the head of a packet coming in by a port, or a packet beginning to leave by it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tapped {
-    /// When.
+    /// When its first bit leaves or, at an adapter, comes in; at a switch when what came in may be
+    /// forwarded, which is later by the switch's delay.
     pub time: Picoseconds,
     /// The port: index of its node in the fabric, and number.
     pub node: u32,

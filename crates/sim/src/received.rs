@@ -1,6 +1,6 @@
 //! What ports have received. A cable loses nothing, so that is what its other end has transmitted,
-//! less what is on its way: found at the end, because counting every arrival would take one more
-//! cache line each.
+//! less what is on its way to a switch: found at the end, because counting every arrival would take
+//! one more cache line each.
 
 use crate::model::{Model, Observer};
 use crate::packet::PacketIndex;

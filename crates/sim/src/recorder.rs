@@ -215,9 +215,9 @@ impl Observer for Recorder {
     }
 
     #[inline(always)]
-    fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
+    fn on_received(&mut self, at: u64, port: PortIndex, lane: u8, packet: &Packet) {
         if self.has_taps && self.counters[port].is_tapped {
-            self.tapped.push((port, Tapped::new(now, lane, false, packet)));
+            self.tapped.push((port, Tapped::new(at, lane, false, packet)));
         }
     }
 
@@ -312,9 +312,9 @@ impl Observer for Option<Recorder> {
     }
 
     #[inline(always)]
-    fn on_received(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet) {
+    fn on_received(&mut self, at: u64, port: PortIndex, lane: u8, packet: &Packet) {
         if let Some(recorder) = self {
-            recorder.on_received(now, port, lane, packet);
+            recorder.on_received(at, port, lane, packet);
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Windows<M: Model, const V: usize> {
     next_look: u64,
     deadlock: Option<Deadlock>,
     drained: bool,
+    /// What taps know of times to come.
+    tapped_ahead: Vec<Tapped>,
     limits: Limits,
     /// The widest slots that are fast.
     width_log2: u32,
@@ -122,6 +124,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
             next_look: DEADLOCK_GRID_PS,
             deadlock: None,
             drained: false,
+            tapped_ahead: Vec::new(),
             limits,
             width_log2,
             shortest: u32::MAX,
@@ -222,12 +225,12 @@ impl<M: Model, const V: usize> Windows<M, V> {
         self.boxes.len().isqrt()
     }
 
-    /// Looks for a deadlock in the state of `now`.
-    fn look(&mut self, now: u64) -> bool {
+    /// Looks for a deadlock among the heads that are ready by `ready`, at `now`.
+    fn look(&mut self, now: u64, ready: u64) -> bool {
         if self.totals().in_flight() == 0 {
             return false;
         }
-        if let Some(cycle) = deadlock::find(&mut self.partitions, now) {
+        if let Some(cycle) = deadlock::find(&mut self.partitions, ready) {
             self.deadlock = Some(Deadlock { found_at: Picoseconds(now), cycle });
             self.now = now;
         }
@@ -238,16 +241,45 @@ impl<M: Model, const V: usize> Windows<M, V> {
         self.partitions.iter().map(|part| part.net.last_effect).max().unwrap_or(0)
     }
 
+    /// When to look after `limit`, at which there was no deadlock: an empty network need not be
+    /// looked at before something happens. When that is, partitions may know more or less exactly;
+    /// with packets in the network the grid alone decides, so that no division finds a deadlock
+    /// sooner than another.
+    fn look_after(&self, limit: u64) -> u64 {
+        let event = match self.totals().in_flight() {
+            0 => self.partitions.iter().filter_map(Partition::next_time).min(),
+            _ => None,
+        };
+        let from = event.map_or(limit, |time| time.max(limit));
+        (from / DEADLOCK_GRID_PS + 1) * DEADLOCK_GRID_PS
+    }
+
+    /// Nothing will happen any more: all is done, or what is left waits in a circle.
+    fn at_rest(&mut self, until: u64) -> Status {
+        let last = self.last_effect();
+        if last > until {
+            // A datagram that is on its way into its host's memory.
+            self.now = until;
+            return Status::Running;
+        }
+        self.now = last;
+        // No head has to wait for its time any longer.
+        if self.look(last, NEVER - 1) {
+            return Status::Deadlocked;
+        }
+        let in_flight = self.totals().in_flight();
+        assert_eq!(in_flight, 0, "packets are left, none waits in a circle, none is woken");
+        self.drained = true;
+        Status::Drained
+    }
+
     /// Time has come to a limit: a look for a deadlock is due, or `until` is reached.
     fn at_limit(&mut self, limit: u64, until: u64) -> Option<Status> {
         if limit == self.next_look {
-            if self.look(limit) {
+            if self.look(limit, limit) {
                 return Some(Status::Deadlocked);
             }
-            // Until the next event nothing changes.
-            let next = self.partitions.iter().filter_map(Partition::next_time).min();
-            let event = next.map_or(limit, |time| time.max(limit));
-            self.next_look = (event / DEADLOCK_GRID_PS + 1) * DEADLOCK_GRID_PS;
+            self.next_look = self.look_after(limit);
         }
         (limit > until).then(|| {
             self.now = until;
@@ -399,18 +431,9 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
                         return status;
                     }
                 }
-                Next::Nothing => break,
+                Next::Nothing => return self.at_rest(until),
             }
         }
-        // Nothing will happen any more: either all is done or what is left waits in a circle.
-        self.now = self.last_effect();
-        if self.look(self.now) {
-            return Status::Deadlocked;
-        }
-        let in_flight = self.totals().in_flight();
-        assert_eq!(in_flight, 0, "packets are left, none waits in a circle, none is woken");
-        self.drained = true;
-        Status::Drained
     }
 
     fn now(&self) -> u64 {
@@ -448,7 +471,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn take_tapped(&mut self) -> Vec<Tapped> {
-        let mut all = Vec::new();
+        let mut all = std::mem::take(&mut self.tapped_ahead);
         for Partition { net, places, .. } in &mut self.partitions {
             all.extend(net.observer.take_tapped().into_iter().map(|(port, tapped)| {
                 let end = places.end(port);
@@ -457,6 +480,8 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         }
         // The total key: time, port, lane, kind. No two records share it.
         all.sort_unstable();
+        let now = Picoseconds(self.now);
+        self.tapped_ahead = all.split_off(all.partition_point(|tapped| tapped.time <= now));
         all
     }
 

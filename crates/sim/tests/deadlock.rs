@@ -4,10 +4,10 @@ mod support;
 
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber};
-use clearlane_sim::{Ending, Outcome, Parameters, WaitingBuffer, preset};
+use clearlane_sim::{Ending, InputQueueing, Outcome, Parameters, Totals, WaitingBuffer, preset};
 use clearlane_subnet::Subnet;
 use clearlane_workload::Transport;
-use support::{Case, Greedy, build, group, tables};
+use support::{Case, Greedy, build, group, one_message, tables};
 
 const SWITCHES: u32 = 6;
 
@@ -123,4 +123,32 @@ fn neighbours_only_never_deadlock() {
     let outcome = ring(&fabric, &subnet, 1);
     assert_eq!(outcome.ending, Ending::TimeReached);
     assert!(outcome.totals.packets_delivered > 20_000);
+}
+
+/// Senders that stop after one packet each, in buffers that hold one: the heads are ready only
+/// after the last grant of all, and nobody else is woken.
+#[test]
+fn a_ring_that_a_packet_each_fills_is_a_deadlock() {
+    let fabric = build("torus:5");
+    let subnet = tables(&fabric, 1, true);
+    let qdr = (preset::by_name("qdr").unwrap().parameters)();
+    for input_queueing in [InputQueueing::Fifo, InputQueueing::Voq] {
+        let outcome = Case {
+            fabric: &fabric,
+            subnet: &subnet,
+            parameters: Parameters { buffer: Bytes(2112), input_queueing, ..qdr.clone() },
+            groups: vec![group(Transport::Ud)],
+            programs: (0..5).map(|rank| one_message((rank + 2) % 5, 2048, 0)).collect(),
+            until: Picoseconds(100_000_000),
+            width: 13,
+        }
+        .run();
+        let Ending::Deadlock(deadlock) = &outcome.ending else {
+            panic!("{input_queueing:?}: {:?}", outcome.ending)
+        };
+        assert_eq!(deadlock.cycle.len(), 5, "{deadlock}");
+        assert_eq!(deadlock.found_at, outcome.duration);
+        let Totals { packets_injected, packets_delivered, .. } = outcome.totals;
+        assert_eq!([packets_injected, packets_delivered], [5, 0]);
+    }
 }

@@ -241,7 +241,9 @@ fn run(case: &Case, division: Division) -> Outcome {
         taps: Vec::new(),
     };
     let mut simulation = Simulation::new(setup).unwrap();
-    assert!(simulation.partitions() <= division.partitions);
+    let parts = division.partitions.min(fabric.ids(NodeKind::Switch).count());
+    let threads = division.threads.min(parts);
+    assert_eq!((simulation.partitions(), simulation.threads()), (parts, threads));
     for step in 1..=3 {
         simulation.run_until(Picoseconds(case.until * step / 3));
     }

@@ -63,7 +63,7 @@ fn a_tap_that_would_see_nothing_is_refused() {
 }
 
 /// What ports have received at any time, packets on their way left out, is what taps saw arrive:
-/// within partitions and over cut cables.
+/// within partitions and over cut cables. An adapter counts what its switch has begun to send.
 #[test]
 fn received_counters_are_what_taps_see_arrive() {
     let fabric = build("chain:4x2");
@@ -79,8 +79,18 @@ fn received_counters_are_what_taps_see_arrive() {
             simulation.run_until(Picoseconds(stop));
             let seen = simulation.take_tapped();
             for channel in &simulation.finish().channels {
-                let here = |it: &&Tapped| (it.node, it.port) == (channel.node, channel.port);
-                let arrived = seen.iter().filter(here).filter(|it| !it.granted);
+                let end = |end: &Endpoint| (end.node.0, end.port.value());
+                let mut here = (channel.node, channel.port);
+                let Some(of) = ends.iter().find(|known| end(known) == here) else {
+                    assert_eq!(channel.port_rcv_pkts, 0, "{channel:?} has no cable");
+                    continue;
+                };
+                let is_adapter = !fabric.node(of.node).is_switch();
+                if is_adapter {
+                    here = end(&fabric.peer(*of).unwrap());
+                }
+                let arrived =
+                    seen.iter().filter(|it| (it.node, it.port) == here && it.granted == is_adapter);
                 // Without the VCRC, in units of four octets.
                 let octets: u64 = arrived.clone().map(|it| u64::from(it.bytes) - 2).sum();
                 let packets = arrived.count() as u64;
@@ -110,6 +120,15 @@ fn what_passes_a_tapped_port_is_handed_out_in_the_order_of_time() {
     assert_eq!(sent, [0, 1, 2]);
     let one = all.iter().find(|it| it.kind == data).unwrap();
     assert_eq!((one.bytes, one.payload, one.vl), (2074, 2048, 0));
+    // The adapter of rank 7 hears of a packet the length of a cable after its switch sends it.
+    let parameters = (preset::by_name("qdr").unwrap().parameters)();
+    let path =
+        parameters.cable_delay.0 + 4 * (parameters.cable_delay.0 + parameters.switch_delay.0);
+    let first = |granted| {
+        let mut data = all.iter().filter(|it| it.kind == data && it.granted == granted);
+        data.next().unwrap().time.0
+    };
+    assert_eq!(first(false) - first(true), path);
     let ack = all.iter().find(|it| it.kind == acks).unwrap();
     assert_eq!((ack.slid, ack.dlid, ack.payload), (one.dlid, one.slid, 0));
     for partitions in [2, 4] {

@@ -38,8 +38,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
         };
         if M::Observer::ON {
-            let (now, packet) = (net.now, &net.packets[exit.packet]);
-            net.observer.on_received(now, host, exit.lane, packet);
+            let (head, packet) = (net.now + net.links.cable_delay, &net.packets[exit.packet]);
+            net.observer.on_received(head, host, exit.lane, packet);
         }
         let switch_port = net.ports[host].peer;
         net.return_credits(done + net.links.credit_delay, switch_port, exit.lane, credits);
