@@ -41,6 +41,7 @@ demo:
 	@$(if $(FABRIC),$(if $(LFT),,echo "no LFT=: routed anew, not by the site's own tables"))
 	@$(CLEARLANE) $(DEMO) $(EXPERIMENT) --out $(OUT) --force \
 		$(if $(FABRIC),--fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
+	@echo "program: $$(realpath $(CLEARLANE))"
 	@echo "report: file://$$(realpath $(OUT))/report.html"
 
 # Says what the files hold and whether the tables are sane. Bad news (exit code 1) is no reason to

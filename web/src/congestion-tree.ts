@@ -36,8 +36,10 @@ export interface Trees {
 
 const cache = new WeakMap<History, Map<number | null, Trees>>();
 
-/** The trees of a frame, or those of at least half of the measured frames. */
-export function treesAt(history: History, frame: number | null): Trees {
+/** The trees of a frame, or those of at least half of the measured frames; null without such. */
+export function treesAt(history: History, frame: number | null): Trees | null {
+  // A run that was stopped in its warm-up has instants only.
+  if (frame === null && history.measured[0] >= history.measured[1]) return null;
   const known = cache.get(history) ?? new Map<number | null, Trees>();
   cache.set(history, known);
   let trees = known.get(frame);

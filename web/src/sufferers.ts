@@ -96,7 +96,9 @@ function compared(report: Report, kind: Kind, views: FabricViews): HTMLElement[]
     const history = historyOf(variant);
     const fates = history ? fatesOf(kind, sufferers(variant, history)) : [];
     const suffering = fates.filter((fate) => suffers(fate, report.suffers_from)).length;
-    const many = suffering === 0 ? "nobody" : `${suffering} of ${fates.length}`;
+    const isKnown = fates.some(({ slowdown, share }) => slowdown !== null || share !== null);
+    const nobody = fates.length === 0 || isKnown ? "nobody" : "not measured";
+    const many = suffering === 0 ? nobody : `${suffering} of ${fates.length}`;
     return html("li", {}, name, ` ${history ? many : "not run"}`);
   });
 }
@@ -132,6 +134,7 @@ function inWords(kind: Kind, fates: Fate[], from: number): string {
   const shares = fates.flatMap(({ share }) => share ?? []);
   const least = (values: number[]) => percent(values.reduce((p, q) => Math.min(p, q), 1));
   if (fates.length === 0) return "no flow was delivered anything.";
+  if (slowdowns.length + shares.length === 0) return "not known: nothing was measured.";
   if (slowdowns.length === 0) {
     const bound = percent(1 / from);
     if (suffering > 0) return `${suffering} of ${many} get less than ${bound} of what they offer.`;

@@ -43,7 +43,7 @@ impl Asked {
         let (division, switches) = (run.division, count(run.switches, "switch", "switches"));
         let machine = count(cores, "core", "cores");
         let wanted = self.partitions.unwrap_or(self.threads);
-        let few = format!("its fabric has work for {}", run.worth());
+        let few = format!("its fabric keeps {} busy", count(run.worth(), "thread", "threads"));
         if division.partitions < wanted && division.partitions == run.switches {
             return Some(format!("its fabric has {switches}, and none is divided"));
         }
@@ -52,10 +52,10 @@ impl Asked {
             None if cores < run.worth() => Some(format!("this machine has {machine}")),
             None => Some(few),
             Some(_) if division.threads > cores => {
-                Some(format!("slower than on fewer, because this machine has {machine}"))
+                Some(format!("many times slower than on fewer, because this machine has {machine}"))
             }
             Some(_) if division.threads > run.worth() => {
-                Some(format!("slower than on fewer, because {few}"))
+                Some(format!("many times slower than on fewer, because {few}"))
             }
             Some(_) if division.threads < self.threads => {
                 Some("a thread serves one partition at least".to_owned())
@@ -89,12 +89,17 @@ mod tests {
             ((1, Some(1)), (1, 1), small, ""),
             ((2, None), (2, 2), large, "2 partitions on 2 threads"),
             ((1, Some(3)), (3, 1), small, "3 partitions on 1 thread"),
-            ((2, None), (1, 1), small, "1 partition on 1 thread, not 2: its fabric has work for 1"),
+            (
+                (2, None),
+                (1, 1),
+                small,
+                "1 partition on 1 thread, not 2: its fabric keeps 1 thread busy",
+            ),
             (
                 (4, None),
                 (2, 2),
                 (1000, 4000),
-                "2 partitions on 2 threads, not 4: its fabric has work for 2",
+                "2 partitions on 2 threads, not 4: its fabric keeps 2 threads busy",
             ),
             (
                 (4, None),
@@ -118,14 +123,15 @@ mod tests {
                 (2, Some(2)),
                 (2, 2),
                 small,
-                "2 partitions on 2 threads: slower than on fewer, because its fabric has work \
-                 for 1",
+                "2 partitions on 2 threads: many times slower than on fewer, because its fabric \
+                 keeps 1 thread busy",
             ),
             (
                 (4, Some(4)),
                 (4, 4),
                 large,
-                "4 partitions on 4 threads: slower than on fewer, because this machine has 2 cores",
+                "4 partitions on 4 threads: many times slower than on fewer, because this machine \
+                 has 2 cores",
             ),
             (
                 (2, Some(1)),

@@ -1,5 +1,6 @@
 //! Why a command gives no answer, and the exit code that says so.
 
+use crate::terminal;
 use clearlane_ib::visible;
 use clearlane_lab::{LabError, named};
 use std::fmt::Display;
@@ -63,6 +64,17 @@ impl Failure {
         let lines = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty());
         visible(&lines.collect::<Vec<_>>().join(" ")).into_owned()
     }
+}
+
+/// From here on a panic, which is a fault of this program, is told like any failure. The process
+/// then aborts with the code of one.
+pub fn told_in_one_line() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("a panic").to_owned();
+        let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
+        let fault = Failure::Internal(what + &place.unwrap_or_default());
+        terminal::remark(&format!("clearlane: {}", fault.line()));
+    }));
 }
 
 /// The operating system's words with the usual remedy.

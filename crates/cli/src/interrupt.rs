@@ -1,5 +1,6 @@
 //! Signals. Ctrl-C, SIGTERM and SIGHUP are answered at once with a line: a command that can stop in
-//! good order is asked to, any other ends; a second one ends any. All end with code 4.
+//! good order is asked to, any other ends; a second one ends any. What is stopped ends with code 4;
+//! results that are complete by then are complete results.
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -74,8 +75,8 @@ fn answer(order: Option<&GoodOrder>) {
     if !order.asked.swap(true, Ordering::SeqCst) {
         order.halt.store(true, Ordering::SeqCst);
         terminal::remark(&format!(
-            "{lead}clearlane: interrupted; what is finished goes into {out}, marked partial; \
-             interrupt again to end at once"
+            "{lead}clearlane: interrupted; what is finished goes into {out}, marked partial if \
+             anything is missing; interrupt again to end at once"
         ));
         return;
     }

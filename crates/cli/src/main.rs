@@ -26,6 +26,7 @@ use arguments::Parsed;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    failure::told_in_one_line();
     let outcome = arguments::parse(std::env::args_os()).and_then(|parsed| match parsed {
         Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
         Parsed::Command(command, json) => {

@@ -52,7 +52,7 @@ pub struct Picoseconds(pub u64);
 
 impl Picoseconds {
     /// The longest simulated time: credits on their way back keep their time in 48 bits, and the
-    /// last of these times means "after the run". The instant after the longest run comes before it.
+    /// last of these times means "after the run". The instant after the longest run is before it.
     pub const MAX_RUN: Picoseconds = Picoseconds((1 << 48) - 3);
 
     /// The same span in seconds, for people and ratios; never used to advance the clock.

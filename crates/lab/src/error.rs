@@ -1,6 +1,7 @@
 //! What can go wrong between an experiment file and its report, each in one line.
 
 use clearlane_ib::Picoseconds;
+use clearlane_sim::SetupError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,14 @@ pub enum LabError {
         /// What a run may take, MiB.
         free_mib: u64,
     },
+    /// The system starts no more threads.
+    #[error("variant {variant}: {}", SetupError::Threads { threads: *threads })]
+    Threads {
+        /// Name of the variant.
+        variant: String,
+        /// How many were asked for.
+        threads: usize,
+    },
     /// The folder for the results is taken.
     #[error("{}: {problem}", named(path))]
     Taken {
@@ -124,6 +133,8 @@ pub fn plain(error: &io::Error) -> String {
         Kind::ReadOnlyFilesystem => "the disk is read-only",
         Kind::InvalidFilename => "cannot be a name here",
         Kind::InvalidData => "is not a text in UTF-8",
+        // The words of the system begin with a capital, ours are as they should be.
+        _ if error.raw_os_error().is_none() => return error.to_string(),
         _ => {
             let text = error.to_string().to_lowercase();
             return text.split(" (os error").next().unwrap_or_default().to_owned();
@@ -135,8 +146,9 @@ pub fn plain(error: &io::Error) -> String {
 impl LabError {
     /// True if the machine is at fault (disk full, folder not writable) and not the input.
     pub fn is_machine(&self) -> bool {
-        use LabError::{Memory, MemorySetUp, Queues, Write};
-        matches!(self, Write { .. } | Memory { .. } | MemorySetUp { .. } | Queues { .. })
+        use LabError::{Memory, MemorySetUp, Queues, Threads, Write};
+        let is_memory = matches!(self, Memory { .. } | MemorySetUp { .. } | Queues { .. });
+        is_memory || matches!(self, Write { .. } | Threads { .. })
     }
 
     /// One line whatever a file, a name or a library put into the message.

@@ -58,7 +58,7 @@ pub use report::{
 };
 pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
 pub use results::{Better, ControlTotals, RunFolder, exchange_folders, write_run_folder};
-pub use run::{Begun, Progress, Quiet, RunOptions, run};
+pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table, wrap};
 pub use text::read_text;

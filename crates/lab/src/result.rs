@@ -285,7 +285,8 @@ impl RunResult {
             let mut say = |remarks: Vec<String>| shared(&mut all, &variant.name, remarks);
             let missing = self.experiment.plan.seeds as usize - variant.runs.len();
             if missing > 0 {
-                say(vec![format!("{missing} of its runs were not started or not finished")]);
+                let runs = if missing == 1 { "run was" } else { "runs were" };
+                say(vec![format!("{missing} {runs} not started or not finished")]);
             }
             say(by_seed(variant));
             say(saturated(variant));
@@ -352,7 +353,12 @@ fn remarks(run: &SeedResult) -> Vec<String> {
         Ending::TimeReached | Ending::Drained => {}
     }
     if run.interrupted {
-        all.push(format!("stopped at {:.1} us of simulated time", run.simulated.as_microseconds()));
+        let at = run.simulated.as_microseconds();
+        let before = match run.figures.measured.is_empty() {
+            true => ", before anything was measured",
+            false => "",
+        };
+        all.push(format!("stopped at {at:.1} us of simulated time{before}"));
     }
     let ended_well = !run.is_deadlock() && !run.interrupted;
     if run.figures.measured.is_empty() && ended_well {

@@ -10,17 +10,38 @@ use clearlane_ib::Picoseconds;
 use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
     CABLE_ENDS_PER_THREAD, Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup,
-    Simulation, cable_ends, queue_width_log2,
+    SetupError, Simulation, cable_ends, queue_width_log2,
 };
 use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+
+/// How many runs at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Jobs {
+    /// So many, at least 1.
+    Exactly(usize),
+    /// As many as so many cores have room for, at least 1, each run taking as many threads as it
+    /// gets.
+    Filling(usize),
+}
+
+impl Jobs {
+    /// How many they are, at least 1, of runs on so many threads.
+    pub fn of(self, threads: usize) -> usize {
+        match self {
+            Jobs::Exactly(jobs) => jobs.max(1),
+            Jobs::Filling(cores) => (cores / threads.max(1)).max(1),
+        }
+    }
+}
 
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// How many runs at a time, at least 1; has no influence on any result.
-    pub jobs: usize,
+    /// How many runs at a time; has no influence on any result.
+    pub jobs: Jobs,
     /// Threads each run is simulated on, as far as its fabric has work for them, at least 1. Runs
     /// at a time and threads a run multiply. No influence on any result either.
     pub threads: usize,
@@ -43,7 +64,7 @@ impl RunOptions {
     pub fn new(jobs: usize, command: impl Into<String>) -> Self {
         let command = command.into();
         RunOptions {
-            jobs,
+            jobs: Jobs::Exactly(jobs),
             threads: 1,
             partitions: None,
             command,
@@ -56,7 +77,7 @@ impl RunOptions {
     fn division(&self, fabric: &Fabric) -> Division {
         let most = || self.threads.min(worth(cable_ends(fabric)));
         let partitions = self.partitions.unwrap_or_else(most);
-        Division { partitions, threads: self.threads }
+        Division { partitions, threads: self.threads.min(partitions) }
     }
 }
 
@@ -189,8 +210,9 @@ pub fn run(
         prepared.push(ready);
     }
     let jobs = jobs(plan, &prepared);
-    let at_once = options.jobs.clamp(1, jobs.len().max(1)) as u64;
-    let memory_bytes = options.memory_bytes.map(|bytes| bytes / at_once);
+    let threads = prepared.iter().map(|ready| options.division(&ready.fabric).threads).max();
+    let at_once = options.jobs.of(threads.unwrap_or(1)).min(jobs.len().max(1));
+    let memory_bytes = options.memory_bytes.map(|bytes| bytes / at_once as u64);
     for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
         queues_fit(&variant.name, prepared, memory_bytes)?;
     }
@@ -204,7 +226,7 @@ pub fn run(
         packet_hops: AtomicU64::new(0),
         options,
     };
-    let finished = work(experiment, &prepared, &jobs, options.jobs, &shared);
+    let finished = work(experiment, &prepared, &jobs, at_once, &shared);
     // One that was left out for want of memory makes the others no partial result.
     let left_out = jobs.iter().zip(&finished).find(|(_, done)| done.is_none());
     let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
@@ -305,13 +327,13 @@ fn victims(figures: &RunFigures, prepared: &Prepared) -> Vec<u64> {
 
 type Done = Option<Result<Finished, LabError>>;
 
-/// Runs the jobs on `threads` threads; results come in the order of the jobs, nothing for those
-/// that an interruption left out.
+/// Runs so many jobs at a time, or as many as threads can be started for; results come in the order
+/// of the jobs, nothing for those that an interruption left out.
 fn work(
     experiment: &Experiment,
     prepared: &[Prepared],
     jobs: &[Job],
-    threads: usize,
+    at_once: usize,
     shared: &Shared<'_>,
 ) -> Vec<Done> {
     let next = AtomicUsize::new(0);
@@ -327,10 +349,10 @@ fn work(
             }
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(worker);
-        }
+    thread::scope(|scope| {
+        let started = |_: &usize| thread::Builder::new().spawn_scoped(scope, worker).is_ok();
+        // Those that are there take the jobs of those that are not.
+        (1..at_once).take_while(started).for_each(drop);
         worker();
     });
     done.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
@@ -350,8 +372,10 @@ fn simulate(
     setup.division = shared.options.division(&prepared.fabric);
     let control = prepared.control.mechanisms(job.seed);
     setup.control = control.map_err(|error| LabError::variant(name, error))?;
-    let simulation = Simulation::new(setup);
-    let mut simulation = simulation.map_err(|error| LabError::variant(name, error))?;
+    let mut simulation = Simulation::new(setup).map_err(|error| match error {
+        SetupError::Threads { threads } => LabError::Threads { variant: name.to_owned(), threads },
+        wrong => LabError::variant(name, wrong),
+    })?;
     let (partitions, threads) = (simulation.partitions(), simulation.threads());
     shared.progress.on_begin(&Begun {
         division: Division { partitions, threads },

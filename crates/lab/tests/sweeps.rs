@@ -270,6 +270,11 @@ fn a_stopped_sweep_goes_on_where_it_was_and_ends_with_the_same_bytes() {
     // More values keep what is known; another question is another sweep's.
     let more = self::sweep(&["traffic.load=0.1..0.6:6"]).unwrap();
     assert_eq!(swept(&more, &out, 1, &Quiet).known, 5);
+    // Fewer would lose what is finished.
+    let kept = fs::read(&path).unwrap();
+    let refused = SweepFolder::claim(&sweep, &out, false, false).unwrap_err().to_string();
+    assert!(refused.contains("finished points that this sweep leaves out"), "{refused}");
+    assert!(kept == fs::read(&path).unwrap());
     let mut other = more.clone();
     other.override_seeds(Some(9), None).unwrap();
     let refused = SweepFolder::claim(&other, &out, false, false).unwrap_err().to_string();

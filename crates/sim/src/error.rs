@@ -75,6 +75,25 @@ pub enum SetupError {
         /// Why, and what to do.
         why: &'static str,
     },
+    /// More virtual output queues than numbers for them.
+    #[error(
+        "{queues} virtual output queues (ports × lanes × outputs) are more than the {} that a run \
+         may have; take fewer lanes, a smaller fabric or input_queueing = \"fifo\"",
+        u32::MAX
+    )]
+    Queues {
+        /// How many there would be.
+        queues: u64,
+    },
+    /// The system starts no more threads.
+    #[error(
+        "{threads} threads cannot be started at once; lower --threads or --jobs, or allow more \
+         (ulimit -u and -v)"
+    )]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+    },
     /// The rule forwarder does not fit the fabric.
     #[error(
         "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"

@@ -58,8 +58,8 @@ pub(crate) trait Observer: Send + Sized {
     /// `port` transmits a packet on `lane` during [now, now + busy).
     fn on_granted(&mut self, _now: u64, _port: PortIndex, _lane: u8, _packet: &Packet, _busy: u64) {
     }
-    /// The head of a packet comes in by `port` on `lane` at `at`: told when a switch may forward it,
-    /// and of an adapter as soon as it is known.
+    /// The head of a packet comes in by `port` on `lane` at `at`: told when a switch may forward
+    /// it, and of an adapter as soon as it is known.
     fn on_received(&mut self, _at: u64, _port: PortIndex, _lane: u8, _packet: &Packet) {}
     /// `port` has data and no credits from `now` on, until its next grant.
     fn on_credit_stalled(&mut self, _now: u64, _port: PortIndex) {}

@@ -47,7 +47,8 @@ pub(crate) use index;
 /// A vector indexed by numbers of one kind, without a bounds check in release builds.
 ///
 /// Whoever makes a number owes it: [`Records::push`] and the rooms that lay records out by a rule
-/// (ports of a home, lanes of a port) make them, from their own lengths.
+/// (ports of a home, lanes of a port) make them, from their own lengths. What comes from outside is
+/// checked before a run: tables, groups of outputs and cables in `check.rs`.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<I, T> {
     records: Vec<T>,
@@ -195,7 +196,8 @@ impl<I: RecordIndex, T> Index<I> for Records<I, T> {
     fn index(&self, index: I) -> &T {
         let place = index.place();
         debug_assert!(place < self.records.len(), "record {place} of {}", self.records.len());
-        // SAFETY: see the type; debug builds check.
+        // SAFETY: numbers of this kind are places of these records, by the contract of the type.
+        // That is no proof by types; every test checks it above.
         unsafe { self.records.get_unchecked(place) }
     }
 }
@@ -205,7 +207,7 @@ impl<I: RecordIndex, T> IndexMut<I> for Records<I, T> {
     fn index_mut(&mut self, index: I) -> &mut T {
         let place = index.place();
         debug_assert!(place < self.records.len(), "record {place} of {}", self.records.len());
-        // SAFETY: see the type; debug builds check.
+        // SAFETY: as in `index`.
         unsafe { self.records.get_unchecked_mut(place) }
     }
 }

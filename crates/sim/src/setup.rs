@@ -11,6 +11,8 @@ use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::RankProgram;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::thread;
 
 /// How a run is divided. Results do not depend on it: the same bytes whatever the division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +101,41 @@ pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> 
     }
     check_parameters(&setup.parameters)?;
     check_taps(setup)?;
+    check_queues(setup)?;
+    let switches = setup.fabric.ids(NodeKind::Switch).count();
+    check_threads(setup.division.threads.min(setup.division.partitions).min(switches))?;
     within("queue_width_log2", setup.queue_width_log2, 6..=24)
+}
+
+/// Fails if switches would keep more queues than there are numbers.
+fn check_queues(setup: &Setup<'_>) -> Result<(), SetupError> {
+    let lanes = match setup.forwarding {
+        Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
+        Forwarding::DimensionOrder(_) => 2,
+    };
+    let queues = voq_bytes(setup.fabric, lanes, &setup.parameters) / size_of::<Voq>() as u64;
+    match u32::try_from(queues) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(SetupError::Queues { queues }),
+    }
+}
+
+/// Fails if the system does not start so many threads: better before a run than within.
+fn check_threads(threads: usize) -> Result<(), SetupError> {
+    let gate = Mutex::new(());
+    let closed = gate.lock();
+    let all_started = thread::scope(|scope| {
+        // All are there at once: none ends before the gate is opened.
+        let waits = || drop(gate.lock());
+        let started = |_| thread::Builder::new().spawn_scoped(scope, waits).is_ok();
+        let all_started = (1..threads).all(started);
+        drop(closed);
+        all_started
+    });
+    match all_started {
+        true => Ok(()),
+        false => Err(SetupError::Threads { threads }),
+    }
 }
 
 /// Fails if a tap is at a port of no cable, or nothing is recorded.

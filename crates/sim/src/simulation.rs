@@ -284,6 +284,8 @@ struct Builder<'a, F> {
     cabling: Cabling,
     addressing: Arc<Addressing>,
     settings: Arc<AdapterSettings>,
+    /// By rank: its partition; empty if there is only one.
+    partition_of: Arc<Vec<u32>>,
     /// By rank, until its partition is built.
     programs: Vec<Option<Box<dyn RankProgram>>>,
 }
@@ -304,8 +306,10 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             send_overhead: parameters.send_overhead.0,
         };
         let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
+        let cabling = Cabling::new(setup.fabric, &hosts, setup.division.partitions);
         Builder {
-            cabling: Cabling::new(setup.fabric, &hosts, setup.division.partitions),
+            partition_of: Arc::new(partition_of(&cabling, hosts.count())),
+            cabling,
             addressing: Arc::new(Addressing::new(setup.fabric, &hosts, setup.forwarding)),
             settings: Arc::new(settings),
             forwarder: Arc::new(forwarder),
@@ -380,25 +384,26 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         let programs = ranks.iter().filter_map(|rank| self.programs[*rank as usize].take());
         let overheads = (parameters.send_overhead, parameters.receive_overhead);
         let programs = Ranks::new(programs.collect(), overheads.0, overheads.1);
-        let is_here = self.is_here(&ranks);
         let adapters = Adapters::new(
             Arc::clone(&self.settings),
             Arc::clone(&self.addressing),
             Arc::clone(&self.forwarder),
             &ranks,
-            is_here,
+            (part as u32, Arc::clone(&self.partition_of)),
             reactors,
         );
         Partition::new(net, switches, adapters, programs, places)
     }
+}
 
-    /// By rank, whether it is of a partition; nothing if all are.
-    fn is_here(&self, ranks: &[u32]) -> Arc<Vec<bool>> {
-        let mut is_here = Vec::new();
-        if self.cabling.partitions.len() > 1 {
-            is_here.resize(self.hosts.count(), false);
-            ranks.iter().for_each(|rank| is_here[*rank as usize] = true);
+/// By rank: its partition; empty if there is only one.
+fn partition_of(cabling: &Cabling, ranks: usize) -> Vec<u32> {
+    let parts = cabling.partitions.len();
+    let mut partition_of = vec![0; if parts > 1 { ranks } else { 0 }];
+    if parts > 1 {
+        for part in 0..parts {
+            cabling.ranks(part).iter().for_each(|rank| partition_of[*rank as usize] = part as u32);
         }
-        Arc::new(is_here)
     }
+    partition_of
 }

@@ -13,7 +13,9 @@ use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
-use clearlane_lab::{Experiment, RunFolder, RunOptions, RunResult, Status, Theme, picture, run};
+use clearlane_lab::{
+    Experiment, Jobs, RunFolder, RunOptions, RunResult, Status, Theme, picture, run,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub struct Shared {
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = between(1u32, 1000))]
     pub seeds: Option<u32>,
-    /// Runs at a time, without influence on results [default: the machine's cores over --threads]
+    /// Runs at a time, without influence on results [default: the machine's cores over the threads
+    /// of a run]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     jobs: Option<u32>,
     /// Threads each run is simulated on, 1 to 1024, without influence on results: for large fabrics
@@ -180,7 +183,7 @@ impl Shared {
     pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
         let (asked, cores) = (self.asked(), terminal::cores());
         let (threads, partitions) = (asked.threads_on(cores), asked.partitions);
-        let jobs = self.jobs.map_or_else(|| (cores / threads).max(1), |jobs| jobs as usize);
+        let jobs = self.jobs.map_or(Jobs::Filling(cores), |jobs| Jobs::Exactly(jobs as usize));
         let (memory_bytes, memory_short) = (memory::free_bytes(), guard.short());
         RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short }
     }

@@ -258,12 +258,13 @@ fn what_threads_come_to_is_said_by_run_and_by_sweep() {
         "small.toml",
         &uniform("small", "leaf-spine:leaves=8,spines=8,hosts=2", "min-hop", "50 us"),
     );
-    let why = "each run in 1 partition on 1 thread, not 2: its fabric has work for 1\n";
+    let why = "each run in 1 partition on 1 thread, not 2: its fabric keeps 1 thread busy\n";
     for command in ["run small.toml --seeds 3", "sweep small.toml --over traffic.load=0.1,0.2"] {
         let called = scratch.call(&format!("{command} --out runs/1 --force --threads 2"));
         assert_eq!((called.code, called.stderr.matches(why).count()), (0, 1), "{called:?}");
         let forced = scratch.call(&format!("{command} --out runs/2 --partitions 2 --threads 2"));
-        let told = "each run in 2 partitions on 2 threads: slower than on fewer, because ";
+        let told =
+            "each run in 2 partitions on 2 threads: many times slower than on fewer, because ";
         assert_eq!((forced.code, forced.stderr.matches(told).count()), (0, 1), "{forced:?}");
         let plain = scratch.call(&format!("{command} --out runs/1 --force"));
         plain.text();

@@ -161,7 +161,7 @@ fn files_without_an_end_are_given_up_soon() {
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(scratch.path("")).stdin(Stdio::null());
     let piped = Called::from(command.output().unwrap(), "yes | clearlane run");
-    let told = "/dev/stdin: is larger than the 4 mib that are read; check the path";
+    let told = "/dev/stdin: is larger than the 4 MiB that are read; check the path";
     assert_eq!(piped.failure(2), told);
 }
 

@@ -75,8 +75,8 @@ fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
     running.signal("-TERM");
     assert_eq!(
         running.said(),
-        "clearlane: interrupted; what is finished goes into out, marked partial; interrupt again \
-         to end at once\n"
+        "clearlane: interrupted; what is finished goes into out, marked partial if anything is \
+         missing; interrupt again to end at once\n"
     );
     assert!(pressed.elapsed() < Duration::from_secs(5), "{:?}", pressed.elapsed());
     assert_eq!(running.ended().0, Some(4));
@@ -181,4 +181,29 @@ fn memory_that_is_refused_at_once_is_the_machines_fault_too() {
     assert_eq!((called.code, called.stdout.as_str()), (5, ""), "{called:?}");
     assert!(called.stderr.starts_with("memory allocation of "), "{called:?}");
     assert_eq!(scratch.names(), [] as [&str; 0]);
+}
+
+#[test]
+fn threads_that_cannot_be_started_are_told_before_a_run() {
+    let scratch = Scratch::new("threads-refused");
+    scratch.write("wide.toml", &uniform("wide", "mesh:20x20", "min-hop", "1 us"));
+    let line = "run wide.toml --out out --threads 400 --partitions 400";
+    let called = limited(&scratch, "ulimit -v 700000", line);
+    let told = "variant as-is: 400 threads cannot be started at once; lower --threads or --jobs, \
+                or allow more (ulimit -u and -v)";
+    assert_eq!(called.failure(5), told);
+    assert_eq!(scratch.names(), ["wide.toml"]);
+}
+
+#[test]
+fn a_name_is_not_a_way_to_another_folder() {
+    let scratch = Scratch::new("name-folder");
+    for name in ["../../evil", "/tmp/evil", ".", "..", "a/b"] {
+        scratch.write("evil.toml", &uniform(name, "star:4", "min-hop", "1 us"));
+        for command in ["run evil.toml", "sweep evil.toml --over traffic.load=0.1,0.2"] {
+            let called = scratch.call(command);
+            assert!(called.failure(2).contains("names a folder too"), "{called:?}");
+        }
+    }
+    assert_eq!(scratch.names(), ["evil.toml"]);
 }

@@ -137,7 +137,11 @@ impl Experiment {
         let mut keys = Keys::of(&document, "", &root)?;
         keys.only(KEYS)?;
         keys.required("schema", "1")?.integer(1, 1)?;
-        let name = keys.required("name", "\"my-experiment\"")?.name()?;
+        let field = keys.required("name", "\"my-experiment\"")?;
+        let name = field.name()?;
+        if name.contains('/') || name.starts_with('.') {
+            return Err(field.error("names a folder too; leave out each / and a . at the front"));
+        }
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
         let plan = keys.required("run", "{ duration = \"2 ms\" }")?;
         let plan = Plan::read(&plan)?;
@@ -214,7 +218,7 @@ impl Experiment {
                     ([], None) => {}
                     ([], Some(_)) => {
                         let problem = "routes by the tables of its own fabric; name those of the \
-                            new one too (--lft) or leave the variant out";
+                            new one too (--lft), or leave the variant out (compare --variants)";
                         return Err(LabError::variant(&variant.name, problem));
                     }
                 }

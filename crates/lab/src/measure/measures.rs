@@ -331,6 +331,11 @@ fn value(
     variant: &VariantResult,
     run: &SeedResult,
 ) -> Option<f64> {
+    let of_whole_run = matches!(quantity, Quantity::NotificationOverhead | Quantity::Deadlocks);
+    if run.figures.measured.is_empty() && !of_whole_run {
+        // Stopped in its warm-up: a zero would be no measurement.
+        return None;
+    }
     let figures = scoped(scope, variant, run);
     match quantity {
         Quantity::OfferedLoad => Some(figures?.offered_load),

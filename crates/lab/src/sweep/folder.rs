@@ -41,7 +41,7 @@ pub struct SweepFolder {
 
 impl SweepFolder {
     /// Claims `out` for a sweep. A folder that is there is refused unless it is empty, holds this
-    /// sweep or a part of it, or holds another and `force` is set.
+    /// sweep or a part of it, or holds other points too and `force` is set, which drops them.
     pub fn claim(
         sweep: &Sweep,
         out: &Path,
@@ -75,11 +75,21 @@ impl SweepFolder {
             }
         }
         let records = self.records()?;
-        let holds_ours = records.iter().any(|record| self.questions.contains(&record.question));
+        let is_ours = |record: &Record| self.questions.contains(&record.question);
+        let holds_ours = records.iter().any(is_ours);
         let holds_any = !records.is_empty() || self.out.join("sweep.json").exists();
-        match holds_any && !holds_ours && !self.force {
-            true => taken("holds another sweep; choose another folder or add --force"),
-            false => Ok(()),
+        if self.force || !holds_any {
+            return Ok(());
+        }
+        if !holds_ours {
+            return taken("holds another sweep; choose another folder or add --force");
+        }
+        match records.iter().all(is_ours) {
+            true => Ok(()),
+            false => taken(
+                "holds finished points that this sweep leaves out; choose another folder, or add \
+                 --force, which drops them",
+            ),
         }
     }
 
@@ -95,8 +105,8 @@ impl SweepFolder {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// By point of the sweep, what the folder holds of it already. What it holds of other sweeps
-    /// goes with the first point that is kept.
+    /// By point of the sweep, what the folder holds of it already. What it holds of others, which
+    /// takes force, goes with the first point that is kept.
     pub(super) fn known(&self, sweep: &Sweep) -> Result<Vec<Option<Record>>, LabError> {
         let records = self.records()?;
         let has_run = |record: &&Record| match &record.run {

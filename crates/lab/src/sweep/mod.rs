@@ -10,7 +10,7 @@ pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
 use crate::experiment::{Axis, Experiment, Variant};
-use crate::run::{Begun, Progress, RunOptions, run};
+use crate::run::{Begun, Jobs, Progress, RunOptions, run};
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -195,13 +195,15 @@ pub fn run_sweep(
     let share = Share { progress, points: Mutex::new(vec![(0.0, 0); missing.len()]) };
     let next = AtomicUsize::new(0);
     let failed: Mutex<Option<LabError>> = Mutex::new(None);
-    let outer = options.jobs.clamp(1, missing.len().max(1));
+    let jobs = options.jobs.of(options.threads);
+    let outer = jobs.min(missing.len().max(1));
     let worker = |inner: usize| {
         while !cancel.load(Ordering::Relaxed) {
             let order = next.fetch_add(1, Ordering::Relaxed);
             let Some(index) = missing.get(order).copied() else { return };
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
-            let options = RunOptions { jobs: inner, memory_bytes, ..options.clone() };
+            let options =
+                RunOptions { jobs: Jobs::Exactly(inner), memory_bytes, ..options.clone() };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)
@@ -218,11 +220,14 @@ pub fn run_sweep(
         }
     };
     // Threads that the points leave over go to the first points' seeds.
-    let inner = |thread: usize| options.jobs / outer + usize::from(thread < options.jobs % outer);
+    let inner = |thread: usize| jobs / outer + usize::from(thread < jobs % outer);
     std::thread::scope(|scope| {
         for thread in 1..outer {
-            let worker = &worker;
-            scope.spawn(move || worker(inner(thread)));
+            let (worker, builder) = (&worker, std::thread::Builder::new());
+            // Those that are there take the points of those that cannot be started.
+            if builder.spawn_scoped(scope, move || worker(inner(thread))).is_err() {
+                break;
+            }
         }
         worker(inner(0));
     });

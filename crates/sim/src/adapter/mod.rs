@@ -144,8 +144,8 @@ pub(crate) struct Adapters<M: Model, const V: usize> {
     receivers: Records<ReceiverIndex, Receiver>,
     /// Receivers that senders of other partitions have, by rank and queue pair.
     by_sender: FxHashMap<(u32, u32), ReceiverIndex>,
-    /// By rank: whether it is in this partition; empty if all are.
-    is_here: Arc<Vec<bool>>,
+    /// The number of this partition, and by rank that of its own; empty if there is only one.
+    partition: (u32, Arc<Vec<u32>>),
     pub(crate) reactors: M::Reactors,
     /// What programs are to be told of this event.
     pub(crate) told: Vec<Told>,
@@ -158,7 +158,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         addressing: Arc<Addressing>,
         forwarder: Arc<M::Forwarder>,
         ranks: &[u32],
-        is_here: Arc<Vec<bool>>,
+        partition: (u32, Arc<Vec<u32>>),
         reactors: M::Reactors,
     ) -> Self {
         let mut adapters = room_for(ranks.len());
@@ -181,7 +181,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             fifos,
             receivers: Records::default(),
             by_sender: FxHashMap::default(),
-            is_here,
+            partition,
             reactors,
             told: Vec::new(),
         }
@@ -394,8 +394,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     fn queue_pair(&mut self, key: QueueKey) -> QueuePairIndex {
         let (queue, is_new) = self.queue_pairs.of(key);
         if is_new && self.is_reliable(key.group) {
-            let is_here = |rank: u32| self.is_here.get(rank as usize).is_none_or(|here| *here);
-            if is_here(key.destination) {
+            let (here, partition_of) = &self.partition;
+            let there = partition_of.get(key.destination as usize);
+            if there.is_none_or(|there| there == here) {
                 // Both ends are of this partition: the halves know each other from the beginning.
                 self.queue_pairs[queue].receiver = new_receiver(&mut self.receivers);
             }

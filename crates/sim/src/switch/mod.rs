@@ -88,7 +88,7 @@ impl<M: Model> Switches<M> {
         mixed: bool,
     ) -> Self {
         let voqs = if M::VOQ { ports * lanes * radix as usize } else { 0 };
-        assert!(u32::try_from(voqs).is_ok(), "{voqs} virtual output queues");
+        assert!(u32::try_from(voqs).is_ok(), "{voqs} queues were checked before");
         Switches {
             forwarder,
             first_switch,
