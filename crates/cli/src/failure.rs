@@ -70,7 +70,9 @@ impl Failure {
 /// then aborts with the code of one.
 pub fn told_in_one_line() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("a panic").to_owned();
+        let text = panic.payload().downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.payload().downcast_ref::<&str>().copied());
+        let what = text.unwrap_or("a panic").to_owned();
         let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
         let fault = Failure::Internal(what + &place.unwrap_or_default());
         terminal::remark(&format!("clearlane: {}", fault.line()));

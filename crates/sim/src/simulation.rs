@@ -113,7 +113,7 @@ impl Simulation {
         self.run.balance()
     }
 
-    /// What taps have seen up to now since the last call, in the order of time, port, lane and kind.
+    /// What taps have seen up to now since the last call, by time, port, lane and kind.
     pub fn take_tapped(&mut self) -> Vec<Tapped> {
         self.run.take_tapped()
     }
