@@ -211,6 +211,21 @@ test("nobody suffers where all get nearly what they could", async () => {
   }
 });
 
+test("of a run that was stopped in its warm-up nothing is said", async () => {
+  const data = small();
+  for (const { over_time } of data.variants) {
+    over_time.measured = [0, 0];
+    over_time.flows.alone_gbps = [null, null, null];
+    over_time.flows.share = [null, null, null];
+  }
+  await withPage(data, {}, async (page) => {
+    assert.match(await textOf(page, "#sufferers .note"), /not known: nothing was measured\.$/);
+    const each = await textsOf(page, "#sufferers .by-variant li");
+    assert.ok(each.length === 2 && each.every((text) => text.endsWith("not measured")), `${each}`);
+    assert.doesNotMatch(await textOf(page, "body"), /No congestion tree/);
+  });
+});
+
 test("what is one seed's says which, and what paths are worth is said", async () => {
   const data = small();
   const note = "Routing is adaptive: packets may have taken others.";

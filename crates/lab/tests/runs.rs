@@ -437,6 +437,30 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
     assert!(said.ends_with("interrupted before anything was run; nothing is written"), "{said}");
 }
 
+/// A zero would be told as a measurement.
+#[test]
+fn a_run_that_was_stopped_in_its_warm_up_has_no_figures() {
+    let text = SMALL.replace("seeds = 2", "warm_up = \"200 us\"\nseeds = 1");
+    let mut experiment = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+    experiment.keep_variants(&["one lane"]).unwrap();
+    let cancel = AtomicBool::new(false);
+    // Of two runs, the second of the victims alone, this is a fifth of the first.
+    let stopped = CancelAt(0.1, &cancel);
+    let result = run(&experiment, &RunOptions::new(1, ""), &stopped, &cancel).unwrap();
+    assert_eq!(result.status(), Status::Partial);
+    let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    let cells = json["headline"]["one lane"].as_object().unwrap();
+    assert!(cells.len() > 5, "{cells:?}");
+    for (name, cell) in cells {
+        assert!(cell.is_null() || cell["mean"].is_null(), "{name}: {cell}");
+    }
+    let said = result.oddities().join("\n");
+    assert!(said.contains("us of simulated time, before anything was measured"), "{said}");
+    let scratch = Scratch::new("warm-up");
+    let report = write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    assert!(fs::read_to_string(report).unwrap().contains("\"Nothing was measured.\""));
+}
+
 #[test]
 fn an_interruption_need_not_wait_for_a_share_of_the_run() {
     // One of its 200 steps takes minutes.

@@ -48,7 +48,7 @@ pub(crate) use index;
 ///
 /// Whoever makes a number owes it: [`Records::push`] and the rooms that lay records out by a rule
 /// (ports of a home, lanes of a port) make them, from their own lengths. What comes from outside is
-/// checked before a run: tables, groups of outputs and cables in `check.rs`.
+/// checked before a run: tables and groups of outputs in `setup`, cables in `forward`.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<I, T> {
     records: Vec<T>,

@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = between(1u32, 1_000_000))]
     shifts: Option<u32>,
     /// Which random permutations, halvings and sample
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = between(0u64, u64::MAX))]
     seed: u64,
 }
 

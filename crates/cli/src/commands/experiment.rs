@@ -37,7 +37,7 @@ pub struct Shared {
     #[arg(long, value_name = "FILE")]
     pub lft: Vec<PathBuf>,
     /// First seed
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = between(0u64, u64::MAX))]
     pub seed: Option<u64>,
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = between(1u32, 1000))]
