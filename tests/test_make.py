@@ -18,7 +18,7 @@ def commands(target: str, **variables: object) -> list[str]:
     """The commands make would run."""
     words = ["make", "-n", target, *(f"{name}={value}" for name, value in variables.items())]
     done = subprocess.run(
-        words, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=30, capture_output=True, text=True
+        words, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=120, capture_output=True, text=True
     )
     return [" ".join(line.split()) for line in re.sub(r"\\\n", " ", done.stdout).splitlines()]
 

@@ -17,7 +17,7 @@ def git(tree: Path, *words: str) -> str:
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
     command = ["git", *identity, *words]
     done = subprocess.run(
-        command, cwd=tree, check=True, timeout=60, capture_output=True, text=True
+        command, cwd=tree, check=True, timeout=240, capture_output=True, text=True
     )
     return done.stdout
 

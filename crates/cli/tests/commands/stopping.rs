@@ -78,10 +78,10 @@ fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
         "clearlane: interrupted; what is finished goes into out, marked partial if anything is \
          missing; interrupt again to end at once\n"
     );
-    assert!(pressed.elapsed() < Duration::from_secs(5), "{:?}", pressed.elapsed());
+    assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
     assert_eq!(running.ended().0, Some(4));
-    // Alone on a machine, it takes a tenth of a second.
-    assert!(pressed.elapsed() < Duration::from_secs(10), "{:?}", pressed.elapsed());
+    // Alone on a machine, it takes a tenth of a second; the run would take hours.
+    assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
     assert!(scratch.read("out/summary.json").contains("\"partial\""));
     assert_eq!(scratch.names(), ["long.toml", "out"]);
 }
