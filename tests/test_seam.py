@@ -1,8 +1,10 @@
-"""A new mechanism is one file and one line, and everything that knows mechanisms knows it then."""
+"""What is new is one file and its entries, and everything that knows its kind knows it then."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,25 @@ from conftest import ROOT
 from peers import run_bounded
 
 MECHANISMS = "crates/congestion/src/mechanisms"
+PROGRAMS = "crates/workload/src/programs"
+SIM = "crates/sim/src"
+ROUNDS = 20
+EXPERIMENT = f"""schema = 1
+name = "new"
+run = {{ duration = "10 ms", ends = "programs" }}
+fabric = {{ build = "star:2" }}
+subnet = {{ engine = "min-hop" }}
+sim = {{ preset = "qdr" }}
+[[traffic]]
+name = "calls"
+class = "background"
+program = {{ kind = "echo", size = "8 B", rounds = {ROUNDS} }}
+[[variant]]
+name = "as it was"
+[[variant]]
+name = "thoughtful"
+sim = {{ thought = "3 us" }}
+"""
 
 
 def git(tree: Path, *words: str) -> str:
@@ -56,3 +77,102 @@ def test_a_new_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout
     done = run_bounded([*test, "--test", "registry"], limit_s=600, env=environment, cwd=tree)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def changed(tree: Path) -> dict[str, tuple[int, int]]:
+    """Files that differ from the last commit, with the lines that came and went."""
+    git(tree, "add", "--all")
+    lines = git(tree, "diff", "--cached", "--numstat", "HEAD").splitlines()
+    parts = [line.split("\t") for line in lines]
+    return {name: (int(came), int(went)) for came, went, name in parts}
+
+
+def put(path: Path, before: str, line: str) -> None:
+    """Puts lines before the first place where a text stands."""
+    text = path.read_text()
+    assert before in text, f"{path} has no {before!r}"
+    path.write_text(text.replace(before, line + before, 1))
+
+
+def add_program(tree: Path) -> None:
+    """A kind of program: `echo`, which is a ping-pong by another name."""
+    text = (tree / PROGRAMS / "ping_pong.rs").read_text()
+    assert text.count('"ping-pong"') == 1
+    (tree / PROGRAMS / "echo.rs").write_text(text.replace('"ping-pong"', '"echo"'))
+    registry = tree / PROGRAMS / "mod.rs"
+    put(registry, "mod exchange;\n", "mod echo;\n")
+    put(registry, '    "ping-pong" =>', '    "echo" => Echo(echo::Params) in echo,\n')
+
+
+def add_key(tree: Path) -> None:
+    """A key of [sim]: `thought`, which a sender takes beside its overhead."""
+    place = tree / SIM / "parameters.rs"
+    field = "    /// Thought before a message.\n    pub thought: Picoseconds,\n"
+    put(place, "    /// How fast a packet leaves its input buffer", field)
+    entry = (
+        '    Key {\n        name: "thought",\n        summary: "thought before a message",\n'
+        '        source: "assumed: none",\n'
+        "        access: Access::Time(ranges::DELAY, at!(thought)),\n    },\n"
+    )
+    put(place, '    Key {\n        name: "crossbar_speedup",', entry)
+    default = "        thought: Picoseconds(0),\n"
+    put(tree / SIM / "preset.rs", "        crossbar_speedup: 100,", default)
+    user = tree / SIM / "simulation.rs"
+    text = user.read_text()
+    before = "send_overhead: parameters.send_overhead.0,"
+    assert text.count(before) == 1
+    after = "send_overhead: parameters.send_overhead.0 + parameters.thought.0,"
+    user.write_text(text.replace(before, after))
+
+
+def built(tree: Path) -> Path:
+    """The command built in a tree. What is not ours is built once and kept."""
+    page = ROOT / "web/dist/report.html"
+    (tree / "web/dist").mkdir()
+    # Newer than what it is made from: it is not made again.
+    shutil.copyfile(page, tree / "web/dist/report.html")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "seam"
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    command = ["cargo", "build", "--quiet", "-p", "clearlane", "--offline"]
+    done = run_bounded(command, limit_s=1800, env=environment, cwd=tree)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return target / "debug/clearlane"
+
+
+def test_a_new_program_and_a_new_key_of_devices(tmp_path: Path) -> None:
+    tree = copied(tmp_path / "tree")
+    add_program(tree)
+    lines = len((tree / PROGRAMS / "echo.rs").read_text().splitlines())
+    expected = {f"{PROGRAMS}/echo.rs": (lines, 0), f"{PROGRAMS}/mod.rs": (2, 0)}
+    assert changed(tree) == expected
+    git(tree, "commit", "--quiet", "--message", "a program")
+    add_key(tree)
+    # Its field and its entry; its default; the line that uses it.
+    expected = {
+        f"{SIM}/parameters.rs": (8, 0),
+        f"{SIM}/preset.rs": (1, 0),
+        f"{SIM}/simulation.rs": (1, 1),
+    }
+    assert changed(tree) == expected
+
+    def say(*words: str) -> str:
+        command = [str(binary), *words]
+        done = run_bounded(command, limit_s=60, env=os.environ, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+    binary = built(tree)
+    assert "echo" in say("list", "programs")
+    assert "two ranks answer each other" in say("explain", "echo")
+    assert "thought before a message" in say("explain", "sim.thought")
+    say("docs", "--output", "reference")
+    assert "\n## echo\n" in (tmp_path / "reference/programs.md").read_text()
+    assert "| `thought` |" in (tmp_path / "reference/keys.md").read_text()
+    (tmp_path / "new.toml").write_text(EXPERIMENT)
+    summary = json.loads(say("run", "new.toml", "--out", "out", "--json"))
+    runs = [variant["runs"][0] for variant in summary["variants"]]
+    was, thoughtful = (run["completion_us"]["calls"] for run in runs)
+    # Each of two ranks thinks before each of its messages.
+    assert abs(thoughtful - was - 2 * ROUNDS * 3) < 1e-6, (was, thoughtful)
+    named = {p["name"]: p for p in summary["variants"][1]["parameters"]}
+    assert named["thought"]["value"] == "3 us", named["thought"]

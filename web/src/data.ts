@@ -5,8 +5,10 @@
  * `<` written as `\u003c`. Units are part of a field's name or stated beside it. Shares are 0..1.
  */
 
+import type { Program, WaitingRank } from "./data-programs";
+
 /** How a run ended. Anything but `complete` is shown as a warning. */
-export type Status = "complete" | "partial" | "deadlock" | "not converged";
+export type Status = "complete" | "partial" | "deadlock" | "not ended" | "not converged";
 
 /** The role of a flow: the cause of congestion, one that suffers without being it, the rest. */
 export type FlowClass = "hot" | "victim" | "background";
@@ -34,6 +36,8 @@ export interface Report {
    */
   suffers_from: number;
   headline: Headline;
+  /** When programs were complete; absent without any. */
+  programs?: Program[];
   /** Published numbers against ours; empty hides the section. */
   published: PublishedRow[];
   /** Fabric summary, routing engine, reachability, deadlock freedom, duration, warm-up. */
@@ -172,6 +176,10 @@ export interface Variant {
   worst_links: WorstLink[];
   /** The cycle of buffers that wait for each other, or null. */
   deadlock: DeadlockHop[] | null;
+  /** Ranks that wait for what will never happen, the first of them; absent without any. */
+  waiting?: WaitingRank[];
+  /** How many there are. */
+  waiting_all?: number;
   /** What happened over time in the first seed; null if it was not run. */
   over_time?: OverTime | null;
   /** What congestion mechanisms did in the first seed; absent without any. */

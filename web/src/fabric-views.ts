@@ -1,5 +1,6 @@
 /** The fabric section: one map or two side by side, one slider, one reader pointing at both. */
 import { Clock } from "./clock";
+import { waitingRanks } from "./completion";
 import type { Report, Variant } from "./data";
 import { choice, html, section, type Choice } from "./dom";
 import { FabricMap, type MapSettings, type Way } from "./fabric-map";
@@ -119,7 +120,7 @@ export class FabricViews {
   }
 
   private fill(view: View): void {
-    const cycle = deadlockCycle(view.variant);
+    const cycle = deadlockCycle(view.variant) ?? waitingRanks(view.variant);
     view.title.textContent = view.variant.name;
     view.deadlock.replaceChildren(...(cycle ? [cycle] : []));
     const note = historyOf(view.variant)?.pathsNote ?? "";

@@ -1,5 +1,5 @@
 /** The top of the page: title, finding, status, and the table of results. */
-import type { Cell, HeadlineColumn, HeadlineRow, Report, Status } from "./data";
+import type { Cell, HeadlineColumn, HeadlineRow, Report, Status, Variant } from "./data";
 import { html, section } from "./dom";
 import { decimalsFor, fixed } from "./format";
 
@@ -7,6 +7,7 @@ const STATUS: Record<Status, string> = {
   complete: "Complete",
   partial: "Partial: the run was interrupted",
   deadlock: "Deadlock",
+  "not ended": "Not ended: programs take longer than the limit",
   "not converged": "Not converged",
 };
 
@@ -78,7 +79,8 @@ function contenders(report: Report, column: HeadlineColumn): (Cell | undefined)[
 }
 
 function deadlocked(report: Report, row: HeadlineRow): boolean {
-  return report.variants.some(({ name, deadlock }) => name === row.variant && deadlock !== null);
+  const stands = ({ deadlock, waiting }: Variant) => deadlock !== null || waiting !== undefined;
+  return report.variants.some((variant) => variant.name === row.variant && stands(variant));
 }
 
 /** Says beside a variant's name that its figures may not be the last word. */

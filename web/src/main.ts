@@ -1,4 +1,5 @@
 /** Reads the embedded results and builds the page from top to bottom. */
+import { completion } from "./completion";
 import { curves } from "./curves";
 import { parseReport, type Report, type Variant } from "./data";
 import { choice, html, section } from "./dom";
@@ -63,6 +64,7 @@ function build(report: Report): HTMLElement {
   const parts = [
     masthead(report),
     report.headline.rows.length > 0 ? headlineTable(report) : null,
+    completion(report),
     report.sweep ? curves("sweep", "Sweep", sweepNote(report), report.sweep) : null,
     tables.publishedTable(report),
     report.curves ? curves("curves", "Load curves", CURVES_NOTE, report.curves) : null,

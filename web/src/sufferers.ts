@@ -22,10 +22,18 @@ export function sufferers(variant: Variant, history: History): Flow[] {
   const isHot = (flow: Flow) => variant.series.groups[flow.group]?.class === "hot";
   const innocent = history.flows.filter((flow) => !isHot(flow));
   const flows = innocent.length > 0 ? innocent : [...history.flows];
-  return flows.sort((p, q) => {
+  // A program offers no share of a link to be compared with.
+  const judged = new Set(flows.filter(isJudged).map(({ group }) => group));
+  const known = judged.size > 0 ? flows.filter(({ group }) => judged.has(group)) : flows;
+  return known.sort((p, q) => {
     const [a, b] = [sufferingOf(p), sufferingOf(q)];
     return (a === b ? 0 : b - a) || q.held - p.held || p.index - q.index;
   });
+}
+
+/** Whether it is known what a flow could get. */
+function isJudged(flow: Flow): boolean {
+  return flow.share !== null || slowdownOf(flow) !== null;
 }
 
 /** Whether what fares so badly is said to suffer. */
@@ -41,7 +49,9 @@ export function whoSuffers(
   views: FabricViews,
 ): HTMLElement | null {
   const { variants, suffers_from: from } = report;
-  const has = (variant: Variant) => (historyOf(variant)?.flows.length ?? 0) > 0;
+  // Of programs alone, when they are complete tells how they fare.
+  const tells = (flow: Flow) => (report.programs ?? []).length === 0 || isJudged(flow);
+  const has = (variant: Variant) => historyOf(variant)?.flows.some(tells) ?? false;
   if (!variants.some(has)) return null;
   let [kind, shown]: [Kind, Variant | undefined] = [firstKind(variants), variants[0]];
   const body = html("div", {});

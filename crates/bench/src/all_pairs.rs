@@ -2,7 +2,7 @@
 //! there are many of them.
 
 use clearlane_ib::Picoseconds;
-use clearlane_workload::{Event, Op, Rank, RankProgram};
+use clearlane_workload::{Event, Hints, Op, Rank, RankProgram};
 
 /// A rank that posts one message to each other rank, nearest first, so that no destination is
 /// crowded.
@@ -32,7 +32,8 @@ impl RankProgram for AllPairs {
         }
         self.posted += 1;
         let dst = Rank((self.rank + self.posted) % self.ranks);
-        Op::Put { dst, bytes: self.bytes, group: 0, tracked: false }
+        let hints = Hints::default();
+        Op::Put { dst, bytes: self.bytes, group: 0, tracked: false, hints }
     }
 }
 

@@ -14,7 +14,8 @@ use clearlane_sim::{
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{
-    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
+    Arrivals, Class, Demand, FlowGroup, Offered, OpenLoop, PatternSpec, Rank, RankProgram,
+    SizeDistribution,
 };
 use cpu_time::ProcessTime;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ impl Bench {
         division: Division,
         (groups, programs): Traffic,
     ) -> Result<Simulation, String> {
-        let slices = Recording { slice: span, slices: 1, flow_bytes_max: 0 };
+        let slices = Recording { slice: span, slices: 1, grows: false, flow_bytes_max: 0 };
         let forwarding = match (&self.grid, &self.subnet) {
             (Some(grid), _) => Forwarding::DimensionOrder(grid),
             (None, Some(subnet)) => Forwarding::Tables(subnet),
@@ -152,6 +153,8 @@ impl Bench {
             queue_width_log2: queue_width_log2(programs.len()),
             division,
             taps: Vec::new(),
+            jobs: Vec::new(),
+            ends_with_jobs: false,
             groups,
             programs,
             recording: recorded.then_some(slices),
@@ -176,26 +179,22 @@ impl Bench {
             name: format!("uniform {lane}"),
             class: Class::Background,
             senders: (0..hosts.count() as u32).map(Rank).collect(),
-            destinations: destinations.clone(),
-            sizes: SizeDistribution::Fixed(MESSAGE),
-            load: self.row.load / f64::from(lanes),
-            arrivals: Arrivals::Poisson,
-            start: Picoseconds(0),
-            stop,
             transport: self.row.transport,
+            demand: Demand::OpenLoop(Arc::new(Offered {
+                destinations: destinations.clone(),
+                sizes: SizeDistribution::Fixed(MESSAGE),
+                load: self.row.load / f64::from(lanes),
+                arrivals: Arrivals::Poisson,
+                start: Picoseconds(0),
+                stop,
+            })),
             sl: (lanes > 1).then(|| clearlane_ib::ServiceLevel::new(lane).unwrap_or_default()),
         };
         let groups: Vec<Arc<FlowGroup>> = (0..lanes).map(group).map(Arc::new).collect();
         let program = |rank: u32| -> Box<dyn RankProgram> {
             let rate = hosts.rate(Rank(rank), &parameters);
-            Box::new(OpenLoop::new(
-                Rank(rank),
-                &groups,
-                rate,
-                parameters.mtu,
-                |group| parameters.header_bytes(group.transport),
-                1,
-            ))
+            let packet = |group: &FlowGroup| parameters.packet(group.transport);
+            Box::new(OpenLoop::new(Rank(rank), &groups, rate, packet, 1))
         };
         let settings =
             groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect();

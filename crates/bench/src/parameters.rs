@@ -3,7 +3,10 @@
 //! work. Who changes a number here begins a new series of measurements.
 
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
-use clearlane_sim::{AdapterQueueing, InputArbitration, InputQueueing, Parameters};
+use clearlane_sim::{
+    AdapterQueueing, BufferPer, CrossbarReads, InputArbitration, InputQueueing, MessageOrder,
+    Parameters, Progress,
+};
 
 /// Payload of every message: one packet.
 pub(crate) const MESSAGE: Bytes = Bytes(2048);
@@ -12,13 +15,26 @@ pub(crate) const MESSAGE: Bytes = Bytes(2048);
 pub(crate) const BY_RULE: Parameters = Parameters {
     mtu: 2048,
     header: Some(32),
+    packet_max: None,
     link_rate: Some(BitsPerSecond(32_000_000_000)),
     switch_delay: Picoseconds(94_000),
+    va_delay: Picoseconds(0),
+    sa_delay: Picoseconds(0),
     cable_delay: Picoseconds(10_000),
     credit_delay: Picoseconds(0),
     buffer: Bytes(8192),
+    buffer_per: BufferPer::Lane,
     send_overhead: Picoseconds(0),
     receive_overhead: Picoseconds(200_000),
+    stripe_overhead: Picoseconds(0),
+    poll_overhead: Picoseconds(0),
+    eager_max: Bytes(8 << 10),
+    control_bytes: Bytes(64),
+    progress: Progress::Call,
+    read_depth: 16,
+    adapter_ports: Some(1),
+    memory_rate: None,
+    message_order: MessageOrder::Posted,
     dma_rate: None,
     drain_rate: None,
     injection_engines: None,
@@ -28,19 +44,34 @@ pub(crate) const BY_RULE: Parameters = Parameters {
     arbitration: InputArbitration::RoundRobin,
     input_queueing: InputQueueing::Fifo,
     crossbar_speedup: 100,
+    crossbar_reads: CrossbarReads::Lane,
+    output_buffer: None,
 };
 
 /// Fabrics with tables: the rate of their links, which is 4x QDR, and headers by transport.
 pub(crate) const BY_TABLES: Parameters = Parameters {
     mtu: 2048,
     header: None,
+    packet_max: None,
     link_rate: None,
     switch_delay: Picoseconds(100_000),
+    va_delay: Picoseconds(0),
+    sa_delay: Picoseconds(0),
     cable_delay: Picoseconds(25_000),
     credit_delay: Picoseconds(0),
     buffer: Bytes(8192),
+    buffer_per: BufferPer::Lane,
     send_overhead: Picoseconds(0),
     receive_overhead: Picoseconds(400_000),
+    stripe_overhead: Picoseconds(0),
+    poll_overhead: Picoseconds(0),
+    eager_max: Bytes(8 << 10),
+    control_bytes: Bytes(64),
+    progress: Progress::Call,
+    read_depth: 16,
+    adapter_ports: Some(1),
+    memory_rate: None,
+    message_order: MessageOrder::Posted,
     dma_rate: None,
     drain_rate: None,
     injection_engines: None,
@@ -50,4 +81,6 @@ pub(crate) const BY_TABLES: Parameters = Parameters {
     arbitration: InputArbitration::RoundRobin,
     input_queueing: InputQueueing::Fifo,
     crossbar_speedup: 100,
+    crossbar_reads: CrossbarReads::Lane,
+    output_buffer: None,
 };

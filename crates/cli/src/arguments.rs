@@ -54,7 +54,7 @@ pub enum Parsed {
     /// Help or version, to be printed.
     Text(String),
     /// A command and whether it answers in JSON.
-    Command(Command, bool),
+    Command(Box<Command>, bool),
 }
 
 /// Flags that several commands have, with what those that lack them would need.
@@ -107,7 +107,7 @@ pub fn flag(name: &str) -> Option<Flag> {
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
     let words: Vec<_> = words.into_iter().collect();
     match CommandLine::try_parse_from(&words) {
-        Ok(line) => Ok(Parsed::Command(line.command, line.json)),
+        Ok(line) => Ok(Parsed::Command(Box::new(line.command), line.json)),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 Ok(Parsed::Text(error.render().to_string()))

@@ -8,7 +8,7 @@ use clearlane_lab::reference;
 use clearlane_sim::preset;
 use clearlane_subnet::engines;
 use clearlane_subnet::formats as dumps;
-use clearlane_workload::patterns;
+use clearlane_workload::{patterns, programs};
 use serde::Serialize;
 use std::fmt;
 
@@ -31,6 +31,9 @@ pub enum Kind {
     /// Traffic patterns
     #[value(alias = "pattern")]
     Patterns,
+    /// Kinds of programs
+    #[value(alias = "program")]
+    Programs,
     /// Congestion mechanisms
     #[value(alias = "mechanism")]
     Mechanisms,
@@ -54,6 +57,7 @@ impl Kind {
             Kind::Engines => "engines",
             Kind::Tables => "tables",
             Kind::Patterns => "patterns",
+            Kind::Programs => "programs",
             Kind::Mechanisms => "mechanisms",
             Kind::Presets => "presets",
             Kind::Measures => "measures",
@@ -69,6 +73,7 @@ impl Kind {
             Kind::Engines => "routing engine",
             Kind::Tables => "forwarding table format",
             Kind::Patterns => "traffic pattern",
+            Kind::Programs => "kind of program",
             Kind::Mechanisms => "congestion mechanism",
             Kind::Presets => "preset",
             Kind::Measures => "measure",
@@ -110,6 +115,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Engines => engines::ALL.iter().map(engine).collect(),
         Kind::Tables => dumps::ALL.iter().map(dump).collect(),
         Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
+        Kind::Programs => programs::ALL.iter().map(|entry| program(entry)).collect(),
         Kind::Mechanisms => mechanisms::ALL.iter().map(|entry| mechanism(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
         Kind::Measures => measures::ALL.iter().map(measure).collect(),
@@ -197,6 +203,11 @@ fn pattern(of: &patterns::Entry) -> Entry {
     entry(Kind::Patterns, of.name, of.summary, &facts)
 }
 
+fn program(of: &programs::Entry) -> Entry {
+    let facts = [("parameters", of.parameters), ("reference", of.reference)];
+    entry(Kind::Programs, of.name, of.summary, &facts)
+}
+
 fn mechanism(of: &clearlane_congestion::Entry) -> Entry {
     let decides = match of.decides {
         Decides::When => "when packets are injected; named by control.when",
@@ -223,13 +234,21 @@ fn mechanism(of: &clearlane_congestion::Entry) -> Entry {
 }
 
 fn parameter_set(of: &preset::Preset) -> Entry {
-    let values = reference::parameters(of);
     let link = format!("{} {}", of.link.0, of.link.1);
     let mut facts = vec![("link".to_owned(), link)];
-    for (name, value) in values {
-        let source = of.sources.iter().find(|(of, _)| *of == name).map(|(_, source)| *source);
-        let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
-        facts.push((name.to_owned(), format!("{value}{source}")));
+    for (name, value, source) in reference::parameters(of) {
+        facts.push((name.to_owned(), format!("{value} ({source})")));
+    }
+    let values = reference::parameters(of);
+    for line in of.table {
+        let value = |key: &&str| {
+            let found = values.iter().find(|(name, ..)| name == key);
+            found.map(|(name, value, _)| format!("{name} = {value}"))
+        };
+        let mut here: Vec<String> = line.keys.iter().filter_map(value).collect();
+        here.extend((!line.remark.is_empty()).then(|| line.remark.to_owned()));
+        let text = format!("{} published; here {}", line.published, here.join(", "));
+        facts.push((format!("table: {}", line.name), text));
     }
     Entry { kind: Kind::Presets, name: of.name.into(), summary: of.summary.into(), facts }
 }

@@ -30,7 +30,8 @@ fn main() -> ExitCode {
     let outcome = arguments::parse(std::env::args_os()).and_then(|parsed| match parsed {
         Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
         Parsed::Command(command, json) => {
-            let answer = commands::run(&command, json)?;
+            let words = std::env::args_os().skip(1).collect();
+            let answer = commands::run(*command, words, json)?;
             let print = if answer.is_file { terminal::print_file } else { terminal::print };
             print(&answer.text).map(|()| answer.verdict)
         }

@@ -3,7 +3,8 @@
 
 use crate::division::Asked;
 use crate::terminal;
-use clearlane_lab::Begun;
+use clearlane_ib::Picoseconds;
+use clearlane_lab::{Begun, Elapsed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -32,6 +33,8 @@ struct State {
     /// Share done in millionths; more than a million while unknown.
     millionths: AtomicU64,
     packet_hops: AtomicU64,
+    /// Of runs that end with their programs.
+    elapsed: Mutex<Option<Elapsed>>,
 }
 
 const MILLION: u64 = 1_000_000;
@@ -56,6 +59,7 @@ impl Progress {
             begun: OnceLock::new(),
             millionths: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
+            elapsed: Mutex::default(),
         });
         let (stop, stopped) = channel();
         let shown = Arc::clone(&state);
@@ -92,6 +96,12 @@ impl clearlane_lab::Progress for Progress {
         let millionths = (done.clamp(0.0, 1.0) * MILLION as f64) as u64;
         self.state.millionths.store(millionths, Ordering::Relaxed);
         self.state.packet_hops.store(packet_hops, Ordering::Relaxed);
+    }
+
+    fn on_elapsed(&self, elapsed: Elapsed) {
+        self.state.packet_hops.store(elapsed.packet_hops, Ordering::Relaxed);
+        let mut place = self.state.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(elapsed);
     }
 }
 
@@ -146,6 +156,10 @@ impl State {
     fn figures(&self, elapsed: f64) -> (String, Option<f64>, String) {
         let label = self.label.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let millionths = self.millionths.load(Ordering::Relaxed);
+        let known = *self.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known {
+            return (label, None, self.elapsed(known, elapsed));
+        }
         if millionths > MILLION {
             return (label, None, format!("{} so far", span(elapsed)));
         }
@@ -162,6 +176,16 @@ impl State {
             message.push_str(&format!("  ETA {}", span(running * (1.0 - done) / done)));
         }
         (label, Some(done), message)
+    }
+
+    /// How far runs are that end with their programs: nobody knows how long that takes, so there
+    /// is neither a share nor a time left.
+    fn elapsed(&self, known: Elapsed, elapsed: f64) -> String {
+        let Elapsed { ended, all, simulated, packet_hops } = known;
+        let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
+        let hops = rate(packet_hops as f64 / running.max(0.001));
+        let simulated = short_time(simulated);
+        format!("{ended} of {all} ended  {simulated} simulated  {hops} packet-hops/s")
     }
 
     fn draw(&self, shown: &mut Option<(bool, ProgressBar)>, elapsed: f64) {
@@ -211,6 +235,15 @@ fn rate(per_second: f64) -> String {
     }
 }
 
+/// 12.3 us, 4.5 ms, 1.2 s.
+fn short_time(time: Picoseconds) -> String {
+    match time.as_seconds() {
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
+        s => format!("{:.1} us", s * 1e6),
+    }
+}
+
 /// 4 s, 12 min, 3 h 5 min.
 fn span(seconds: f64) -> String {
     let seconds = seconds.round().clamp(0.0, 1e9) as u64;
@@ -240,6 +273,14 @@ mod tests {
         assert_eq!(progress.state.line(5.0), "running  5 s so far");
         progress.on_progress(0.25, 30_000_000);
         assert_eq!(progress.state.line(10.0), "running  25 %  3.0 M packet-hops/s  ETA 30 s");
+        let simulated = Picoseconds(1_500_000_000);
+        let elapsed = Elapsed { ended: 3, all: 8, simulated, packet_hops: 50_000_000 };
+        let programs = Progress::start("running");
+        programs.on_elapsed(elapsed);
+        assert_eq!(
+            programs.state.line(10.0),
+            "running  3 of 8 ended  1.5 ms simulated  5.0 M packet-hops/s"
+        );
         progress.label("loading links");
         assert_eq!(progress.state.line(10.0), "loading links  10 s so far");
         progress.done(0.5);

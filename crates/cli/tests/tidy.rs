@@ -20,14 +20,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("subnet", &["fabric", "ib"]),
     ("workload", &["ib"]),
     ("congestion", &["ib"]),
-    ("sim", &["congestion", "fabric", "ib", "subnet", "workload"]),
+    ("ranks", &["ib", "workload"]),
+    ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
     ("cli", &["congestion", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
     ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.
-const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "congestion", "sim"];
+const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "ranks", "congestion", "sim"];
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;

@@ -18,11 +18,10 @@ pub mod mechanisms;
 mod notifier;
 mod parameter;
 mod reactor;
-mod state;
 
+pub use clearlane_ib::{Saved, StateError};
 pub use marker::{Departing, Marker, OutputQueue};
 pub use mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
 pub use notifier::{Arrived, Notification, Notifier};
 pub use parameter::{Parameter, ParameterError, Range, Value, Values};
 pub use reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Sent, Stripe, Stripes};
-pub use state::{Saved, StateError};

@@ -1,7 +1,6 @@
 //! At a switch output: which packets leave with FECN set.
 
-use crate::state::{Saved, StateError};
-use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 
 /// What a marker sees of its output and lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,6 @@
 //! At the destination: what goes back to the source.
 
-use crate::state::{Saved, StateError};
-use clearlane_ib::Picoseconds;
+use clearlane_ib::{Picoseconds, Saved, StateError};
 
 /// A data packet that has arrived whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

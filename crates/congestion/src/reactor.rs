@@ -1,7 +1,6 @@
 //! At the source: when the next packet goes, and on which path.
 
-use crate::state::{Saved, StateError};
-use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 
 /// A path to a destination: the LID offset, 0 to 2^LMC − 1, of both ends. Path 0 is the base LID's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -3,8 +3,35 @@
 use std::fmt;
 
 /// Service level, 0 to 15, in every packet's LRH (IBA vol. 1, 7.7).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(into = "u8", try_from = "u8")]
 pub struct ServiceLevel(u8);
+
+impl From<ServiceLevel> for u8 {
+    fn from(level: ServiceLevel) -> Self {
+        level.0
+    }
+}
+
+impl TryFrom<u8> for ServiceLevel {
+    type Error = &'static str;
+
+    fn try_from(value: u8) -> Result<Self, Self::Error> {
+        ServiceLevel::new(value).ok_or("service levels are 0 to 15")
+    }
+}
 
 impl ServiceLevel {
     /// How many there are.

@@ -16,6 +16,7 @@ mod nearest;
 mod opcode;
 mod quantity;
 pub mod random;
+pub mod state;
 mod visible;
 pub mod wire;
 
@@ -29,4 +30,5 @@ pub use lrh::Lrh;
 pub use nearest::nearest;
 pub use opcode::Opcode;
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
+pub use state::{Saved, StateError};
 pub use visible::{visible, visible_lines};

@@ -47,7 +47,20 @@ impl fmt::Display for QuantityError {
 impl std::error::Error for QuantityError {}
 
 /// A point in simulated time or a span of it, in picoseconds. 2^48 ps (281 s) is the longest run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+/// In saved states it is its number.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Picoseconds(pub u64);
 
 impl Picoseconds {

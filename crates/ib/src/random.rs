@@ -2,6 +2,10 @@
 //! generator is shared and no order of events can change a draw.
 
 /// A stream of draws for one entity of one noun, such as the arrivals of host 17.
+///
+/// All of it that moves is its [counter](Stream::counter): a stream of the same seed, noun and
+/// entity, [set](Stream::set_counter) to the counter of another, goes on as that one does, in
+/// whatever process. That is what is saved of a stream; any number is a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stream {
     key: u64,
@@ -19,17 +23,27 @@ impl Stream {
         Stream { key, counter: 0 }
     }
 
+    /// How many draws have been made or left out, modulo 2^64.
+    pub const fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Has the stream go on after so many draws.
+    pub const fn set_counter(&mut self, counter: u64) {
+        self.counter = counter;
+    }
+
     /// The next 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.counter += 1;
+        self.counter = self.counter.wrapping_add(1);
         mix(self.key.wrapping_add(self.counter.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// Leaves out the next draw.
     #[inline]
     pub fn skip(&mut self) {
-        self.counter += 1;
+        self.counter = self.counter.wrapping_add(1);
     }
 
     /// Uniform in 0..n; `n` must be at least 1. The bias is below n / 2^64.
@@ -87,6 +101,23 @@ mod tests {
         drawn.bits();
         skipped.skip();
         assert_eq!(drawn.bits(), skipped.bits());
+    }
+
+    #[test]
+    fn a_stream_set_to_the_counter_of_another_goes_on_as_that_one() {
+        let mut first = Stream::new(7, "test", 0);
+        for _ in 0..9 {
+            first.bits();
+        }
+        first.skip();
+        let mut second = Stream::new(7, "test", 0);
+        second.set_counter(first.counter());
+        assert_eq!((second, second.counter()), (first, 10));
+        assert_eq!(second.bits(), first.bits());
+        // No counter is out of range.
+        second.set_counter(u64::MAX);
+        second.bits();
+        assert_eq!(second.counter(), 0);
     }
 
     #[test]

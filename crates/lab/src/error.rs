@@ -45,6 +45,14 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// A run under way that cannot be gone on with.
+    #[error("{}: {problem}", named(path))]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        problem: String,
+    },
     /// A limit of memory is nearly reached while a run is under way.
     #[error(
         "variant {variant}: {what} is nearly full, and {waiting} messages wait at {at} of \

@@ -23,11 +23,16 @@
 //! ```
 //!
 //! `Progress::on_progress(&self, done: f64, packet_hops: u64)` is called from worker threads with
-//! the share of all simulated time that is done and the packet-hops so far. `cancel` is an
-//! `AtomicBool`; once true the runs stop and the result is [`Status::Partial`].
+//! the share of all simulated time that is done and the packet-hops so far. Where runs end with
+//! their programs, `on_elapsed` is called instead, with how many runs have ended and the time
+//! simulated so far. `cancel` is an `AtomicBool`; once true the runs stop and the result is
+//! [`Status::Partial`].
 
 #![forbid(unsafe_code)]
 
+mod advance;
+mod alone;
+mod checkpoint;
 mod control;
 mod error;
 mod experiment;
@@ -35,6 +40,7 @@ pub mod measure;
 mod opensm_conf;
 mod port;
 mod prepare;
+mod question;
 mod report;
 mod result;
 mod results;
@@ -43,22 +49,28 @@ mod run;
 mod sweep;
 mod table;
 mod text;
+mod waiting;
 
+pub use advance::Elapsed;
+pub use alone::Alone;
+pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::Division;
 pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
-    Axis, ControlSpec, DevicesSpec, Experiment, FabricSource, FabricSpec, MechanismSpec, Plan,
-    PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec, TrafficSpec, Variant, WarmUp,
+    Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,
+    MechanismSpec, OfferedSpec, Plan, PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec,
+    TrafficSpec, Variant, WarmUp,
 };
 pub use opensm_conf::OpensmConf;
 pub use prepare::{FABRIC_BYTES_MAX, Fact, TABLE_BYTES_MAX};
 pub use report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
 };
-pub use result::{Alone, NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+pub use result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
 pub use results::{Better, ControlTotals, RunFolder, exchange_folders, write_run_folder};
 pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
 pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
 pub use table::{Align, Column, Table, wrap};
 pub use text::read_text;
+pub use waiting::WaitingRank;

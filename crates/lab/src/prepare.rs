@@ -4,18 +4,21 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time, in_words,
+    Ends, FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
+    in_words,
 };
 use crate::routes::DefaultRoutes;
 use crate::run::Halt;
 use crate::text;
 use clearlane_fabric::structure::{self, Grid};
+use clearlane_fabric::topologies::TopologyError;
 use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
-use clearlane_ib::ServiceLevel;
-use clearlane_sim::{Forwarding, Hosts, Parameters};
+use clearlane_ib::{ServiceLevel, wire};
+use clearlane_sim::parameters::{KEYS, Key};
+use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidError, LidMap, Subnet, check};
-use clearlane_workload::{Arrivals, Class, FlowGroup, Rank, Routes, Transport};
+use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Routes, Transport};
 use std::path::PathBuf;
 
 /// Most bytes of a fabric file: one of 49,151 LIDs takes some 20 MB.
@@ -28,6 +31,15 @@ pub const TABLE_BYTES_MAX: u64 = 2 << 30;
 pub(crate) enum Routed {
     Tables(Box<Subnet>),
     Rule(Grid),
+}
+
+impl Routed {
+    fn forwarding(&self) -> Forwarding<'_> {
+        match self {
+            Routed::Tables(subnet) => Forwarding::Tables(subnet),
+            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
+        }
+    }
 }
 
 /// A labelled fact about a variant.
@@ -73,7 +85,8 @@ impl Prepared {
         go_on()?;
         check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         go_on()?;
-        let hosts = Hosts::of(&fabric);
+        let ports = variant.devices.parameters.adapter_ports;
+        let hosts = Hosts::with_ports(&fabric, ports);
         let ranks = hosts.ranks();
         let routes = match &routed {
             Routed::Tables(subnet) => Some(DefaultRoutes::of(&fabric, subnet, &hosts)),
@@ -91,18 +104,21 @@ impl Prepared {
             let group = spec.group(&ranks, routes, matrix, plan.duration);
             groups.push(group.map_err(|e| fault(&e))?);
         }
+        ends_some_time(plan, &groups).map_err(|e| fault(&e))?;
         traffic_facts(&groups, &mut facts);
-        oddities.extend(groups.iter().filter(|group| group.load > 1.0).map(|group| {
-            format!(
-                "traffic {} offers {} of its senders' links, more than they carry",
-                group.name, group.load
-            )
+        oddities.extend(groups.iter().filter_map(|group| {
+            let load = group.offered()?.load;
+            let name = &group.name;
+            (load > 1.0).then(|| {
+                format!("traffic {name} offers {load} of its senders' links, more than they carry")
+            })
         }));
         device_facts(variant, &mut facts);
         let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
         facts.extend(control.facts());
         oddities.extend(control.remarks(&fabric, &routed, &hosts));
         let parameters = variant.devices.parameters.clone();
+        oddities.extend(small_share(&parameters, routed.forwarding().lanes()));
         Ok(Prepared {
             fabric,
             routed,
@@ -118,19 +134,12 @@ impl Prepared {
 
     /// What the simulation forwards by.
     pub(crate) fn forwarding(&self) -> Forwarding<'_> {
-        match &self.routed {
-            Routed::Tables(subnet) => Forwarding::Tables(subnet),
-            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
-        }
+        self.routed.forwarding()
     }
 
     /// Bytes of the queues per output of a run; 0 where switches have none.
     pub(crate) fn voq_bytes(&self) -> u64 {
-        let lanes = match &self.routed {
-            Routed::Tables(subnet) => subnet.sl_to_vl.lanes(),
-            // One before the dateline and one after.
-            Routed::Rule(_) => 2,
-        };
+        let lanes = self.forwarding().lanes();
         clearlane_sim::voq_bytes(&self.fabric, lanes, &self.parameters)
     }
 
@@ -165,10 +174,7 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
             oddities.extend(odd.map(|oddity| LabError::one_line(&format!("{name} {oddity}"))));
             reading.fabric
         }
-        FabricSource::Build(spec) => {
-            let spec = with_speed(spec, variant);
-            topologies::build(&spec).map_err(|error| fault(&error))?
-        }
+        FabricSource::Build(spec) => built(spec, variant).map_err(|error| fault(&error))?,
     };
     let names: Vec<&str> = cut.iter().map(String::as_str).collect();
     let mut dead = damage::cables(&fabric, &names).map_err(|error| fault(&error))?;
@@ -190,6 +196,19 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
         damage::cut(&mut fabric, &dead);
     }
     Ok(fabric)
+}
+
+/// A built fabric whose hosts have as many cables as the preset's, if its builder has that option
+/// and the specification does not set it.
+fn built(spec: &str, variant: &Variant) -> Result<Fabric, TopologyError> {
+    let (spec, links) = (with_speed(spec, variant), variant.devices.preset.links);
+    if links == 1 || spec.split([':', ',']).any(|part| part.trim_start().starts_with("links=")) {
+        return topologies::build(&spec);
+    }
+    match topologies::build(&format!("{spec},links={links}")) {
+        Err(TopologyError::UnknownOption { .. }) => topologies::build(&spec),
+        built => built,
+    }
 }
 
 /// A built fabric has the links of the preset unless its specification says otherwise.
@@ -377,43 +396,82 @@ fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
     traffic.iter().filter_map(shares).collect()
 }
 
+/// Fails if runs are to end with programs that there are not, or not without the hot flows.
+fn ends_some_time(plan: &Plan, groups: &[FlowGroup]) -> Result<(), &'static str> {
+    let program = |group: &&FlowGroup| group.program().is_some();
+    let has = |class| groups.iter().any(|group| group.class == class);
+    if plan.ends == Ends::Duration {
+        return Ok(());
+    }
+    if !groups.iter().any(|group| program(&group)) {
+        return Err("run.ends = \"programs\", but no traffic has a program; give it one or set \
+                    ends = \"duration\"");
+    }
+    let only_hot = groups.iter().filter(program).all(|group| group.class == Class::Hot);
+    if only_hot && has(Class::Victim) {
+        return Err("run.ends = \"programs\", but every program is of class hot, and victims are \
+                    run without hot flows too; set class = \"background\" or \
+                    ends = \"duration\"");
+    }
+    Ok(())
+}
+
+/// A share of a port's buffer that holds less than two full packets: while one leaves it, the next
+/// cannot come in, so no link can be used up.
+fn small_share(parameters: &Parameters, lanes: u8) -> Option<String> {
+    let packet = parameters.packet_bytes_max();
+    let full = u64::from(wire::credits(packet) * wire::CREDIT_UNIT);
+    let share = parameters.lane_buffer(lanes);
+    (parameters.buffer_per == BufferPer::Port && share.0 < 2 * full).then(|| {
+        format!(
+            "each of {lanes} lanes has {share} of the buffer of a port ({}), less than two packets \
+             of {packet} B: no lane keeps its link busy",
+            parameters.buffer
+        )
+    })
+}
+
 fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
     for group in groups {
-        let sends = |rank: &&Rank| group.destinations.weight(**rank) > 0.0;
-        let count = group.senders.iter().filter(sends).count();
-        let senders = if count == 1 { "sender" } else { "senders" };
+        let count = group.senders.iter().filter(|rank| group.weight(**rank) > 0.0).count();
         let sl = group.sl.map_or(String::new(), |sl| format!(", SL {sl}"));
-        let value = format!(
-            "{}; {count} {senders}, load {}, messages of {}, {} arrivals, {}{sl}, {} to {}",
-            group.class.name(),
-            group.load,
-            in_words(&group.sizes),
-            match group.arrivals {
-                Arrivals::Poisson => "Poisson",
-                Arrivals::Periodic => "periodic",
-            },
-            match group.transport {
-                Transport::Rc => "RC",
-                Transport::Ud => "UD",
-            },
-            exact_time(group.start),
-            exact_time(group.stop),
-        );
+        let transport = match group.transport {
+            Transport::Rc => "RC",
+            Transport::Ud => "UD",
+        };
+        let what = match &group.demand {
+            Demand::OpenLoop(offered) => in_open_loop(offered, count, transport, &sl),
+            Demand::Program(program) => {
+                format!("program {} of {count} ranks, {transport}{sl}", program.name())
+            }
+        };
+        let value = format!("{}; {what}", group.class.name());
         fact(facts, &format!("traffic {}", group.name), value);
-        if let Some(note) = group.destinations.note() {
+        if let Some(note) = group.offered().and_then(|offered| offered.destinations.note()) {
             fact(facts, &format!("pairs of {}", group.name), LabError::one_line(note));
         }
     }
 }
 
+/// What so many senders offer, in words.
+fn in_open_loop(offered: &Offered, count: usize, transport: &str, sl: &str) -> String {
+    let senders = if count == 1 { "sender" } else { "senders" };
+    let arrivals = match offered.arrivals {
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Periodic => "periodic",
+    };
+    let (load, sizes) = (offered.load, in_words(&offered.sizes));
+    let (start, stop) = (exact_time(offered.start), exact_time(offered.stop));
+    format!(
+        "{count} {senders}, load {load}, messages of {sizes}, {arrivals} arrivals, \
+         {transport}{sl}, {start} to {stop}"
+    )
+}
+
 fn device_facts(variant: &Variant, facts: &mut Vec<Fact>) {
     let preset = variant.devices.preset;
-    let assumed: Vec<&str> = preset
-        .sources
-        .iter()
-        .filter(|(_, source)| source.starts_with("assumed"))
-        .map(|(name, _)| *name)
-        .collect();
+    let is_assumed = |key: &&Key| preset.source(key).starts_with("assumed");
+    let assumed: Vec<&str> = KEYS.iter().filter(is_assumed).map(|key| key.name).collect();
     fact(facts, "devices", format!("{}: {}", preset.name, preset.summary));
     fact(facts, "assumed numbers", assumed.join(", "));
     let overrides = variant.devices.overrides();

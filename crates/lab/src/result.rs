@@ -1,10 +1,12 @@
 //! What a whole experiment found out.
 
-use crate::experiment::{Experiment, Published};
+use crate::alone::Alone;
+use crate::experiment::{Ends, Experiment, Plan, Published, exact_time};
 use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK, History, RunFigures, Timed};
 use crate::prepare::Prepared;
 use crate::results::headline;
 use crate::table::significant;
+use crate::waiting::WaitingRank;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
@@ -21,9 +23,12 @@ pub enum Status {
     /// Interrupted: what was finished is there.
     #[serde(rename = "partial")]
     Partial,
-    /// A run ended in a deadlock of the simulated network.
+    /// A run ended in a deadlock: of the simulated network, or of ranks that wait for each other.
     #[serde(rename = "deadlock")]
     Deadlock,
+    /// A run that was to end with its programs came to its limit, `run.duration`, before.
+    #[serde(rename = "not ended")]
+    NotEnded,
     /// A figure of the headline was still changing when a run ended, or a run was over before its
     /// warm-up.
     #[serde(rename = "not converged")]
@@ -31,9 +36,10 @@ pub enum Status {
 }
 
 impl Status {
-    /// The one that says most of a whole: partial before deadlock before not converged.
+    /// The one that says most of a whole: partial, deadlock, not ended, not converged.
     pub(crate) fn worst(all: impl IntoIterator<Item = Status>) -> Status {
-        const ORDER: [Status; 3] = [Status::Partial, Status::Deadlock, Status::NotConverged];
+        const ORDER: [Status; 4] =
+            [Status::Partial, Status::Deadlock, Status::NotEnded, Status::NotConverged];
         let all: Vec<Status> = all.into_iter().collect();
         ORDER.into_iter().find(|status| all.contains(status)).unwrap_or(Status::Complete)
     }
@@ -45,22 +51,10 @@ impl fmt::Display for Status {
             Status::Complete => "complete",
             Status::Partial => "partial",
             Status::Deadlock => "deadlock",
+            Status::NotEnded => "not ended",
             Status::NotConverged => "not converged",
         })
     }
-}
-
-/// What became of the run of the victims without the hot flows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Alone {
-    /// Nobody asks for it: there are no hot flows or no victims.
-    NotNeeded,
-    /// It reached its end.
-    Finished,
-    /// It deadlocked: what it delivered is no yardstick.
-    Deadlocked,
-    /// It was interrupted or not started.
-    Missing,
 }
 
 /// One seed of one variant.
@@ -76,6 +70,9 @@ pub struct SeedResult {
     pub simulated: Picoseconds,
     /// Totals of the run.
     pub totals: Totals,
+    /// By group: when the last rank of its program had ended; nothing without a program, or if that
+    /// is not so.
+    pub completions: Vec<Option<Picoseconds>>,
     /// What was measured.
     pub figures: RunFigures,
     /// What was asked for over time; nothing where the run has no such figure.
@@ -170,13 +167,26 @@ impl PublishedRow {
 }
 
 impl SeedResult {
-    /// Whether the network deadlocked.
+    /// Whether the network or the ranks of a program deadlocked.
     pub fn is_deadlock(&self) -> bool {
-        matches!(self.ending, Ending::Deadlock(_))
+        matches!(self.ending, Ending::Deadlock(_) | Ending::RanksWait(_))
+    }
+
+    /// Whether it was to end with its programs and came to its limit before.
+    fn is_at_limit(&self, ends: Ends) -> bool {
+        ends == Ends::Programs && !self.interrupted && self.ending == Ending::TimeReached
     }
 }
 
 impl VariantResult {
+    /// What ranks of a run wait for that will never happen; empty if it did not end so.
+    pub fn waiting(&self, run: &SeedResult) -> Vec<WaitingRank> {
+        match &run.ending {
+            Ending::RanksWait(stuck) => WaitingRank::all(stuck, &self.prepared),
+            _ => Vec::new(),
+        }
+    }
+
     /// The transmitting and the receiving end of a channel; nothing for a port without a cable.
     pub(crate) fn channel_ends(&self, channel: &ChannelFigures) -> Option<(Endpoint, Endpoint)> {
         let port = PortNumber::new(channel.port)?;
@@ -225,6 +235,8 @@ impl RunResult {
             Status::Partial
         } else if variant.runs.iter().any(SeedResult::is_deadlock) {
             Status::Deadlock
+        } else if variant.runs.iter().any(|run| run.is_at_limit(self.experiment.plan.ends)) {
+            Status::NotEnded
         } else if variant.runs.iter().any(|run| !run.figures.warm_up.converged)
             || figures.iter().flatten().any(|figure| !figure.converged)
         {
@@ -288,7 +300,7 @@ impl RunResult {
                 let runs = if missing == 1 { "run was" } else { "runs were" };
                 say(vec![format!("{missing} {runs} not started or not finished")]);
             }
-            say(by_seed(variant));
+            say(by_seed(variant, &self.experiment.plan));
             say(saturated(variant));
             shared(&mut vain, &variant.name, opened_in_vain(variant).into_iter().collect());
         }
@@ -325,10 +337,10 @@ fn once(all: &mut Vec<String>, remarks: &[String]) {
 }
 
 /// What is odd in single runs; what several seeds have in common is said once.
-fn by_seed(variant: &VariantResult) -> Vec<String> {
+fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
     let mut all: Vec<(String, Vec<u64>)> = Vec::new();
     for run in &variant.runs {
-        for remark in remarks(run) {
+        for remark in remarks(variant, run, plan) {
             match all.iter_mut().find(|(known, _)| *known == remark) {
                 Some((_, seeds)) => seeds.push(run.seed),
                 None => all.push((remark, vec![run.seed])),
@@ -343,14 +355,45 @@ fn by_seed(variant: &VariantResult) -> Vec<String> {
     all.into_iter().map(said).collect()
 }
 
-fn remarks(run: &SeedResult) -> Vec<String> {
+/// How many ranks that wait are named where all do not fit.
+const WAITING_NAMED: usize = 3;
+
+/// How a run of programs ended, if not well.
+fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
+    let waiting = variant.waiting(run);
     let mut all = Vec::new();
-    match &run.ending {
-        Ending::Deadlock(deadlock) => all.push(deadlock.to_string()),
-        Ending::ProgramsWait(ranks) => {
-            all.push(format!("{} ranks wait for messages nobody sends", ranks.len()));
-        }
-        Ending::TimeReached | Ending::Drained => {}
+    if let Ending::RanksWait(stuck) = &run.ending {
+        let ranks = if stuck.len() == 1 { "rank waits" } else { "ranks wait" };
+        all.push(format!("deadlock: {} {ranks} for what will never happen", stuck.len()));
+    }
+    all.extend(waiting.iter().take(WAITING_NAMED).map(ToString::to_string));
+    if waiting.len() > WAITING_NAMED {
+        all.push(format!("and {} more in summary.json", waiting.len() - WAITING_NAMED));
+    }
+    if run.interrupted || run.is_deadlock() {
+        return all;
+    }
+    let limit = exact_time(plan.duration);
+    let groups = variant.prepared.groups.iter().zip(&run.completions);
+    let running = groups.filter(|(group, end)| group.program().is_some() && end.is_none());
+    all.extend(running.map(|(group, _)| match plan.ends {
+        Ends::Programs => format!(
+            "program {} had not ended at the limit of {limit}: no completion time; raise duration",
+            group.name
+        ),
+        Ends::Duration => format!(
+            "program {} had not ended when the run did, at {limit}: no completion time; raise \
+             duration or set ends = \"programs\"",
+            group.name
+        ),
+    }));
+    all
+}
+
+fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
+    let mut all = of_programs(variant, run, plan);
+    if let Ending::Deadlock(deadlock) = &run.ending {
+        all.insert(0, deadlock.to_string());
     }
     if run.interrupted {
         let at = run.simulated.as_microseconds();
@@ -408,11 +451,12 @@ const NAMED: usize = 3;
 fn opened_in_vain(variant: &VariantResult) -> Option<String> {
     let hosts = &variant.prepared.hosts;
     let full = |run: &SeedResult, rank: Rank| {
+        let ports = hosts.ports(rank);
         let to_host = |channel: &&ChannelFigures| {
-            variant.channel_ends(channel).is_some_and(|(_, to)| to == hosts.end(rank))
+            variant.channel_ends(channel).is_some_and(|(_, to)| ports.contains(&to))
         };
-        let channel = run.figures.channels.iter().find(to_host);
-        channel.is_some_and(|channel| channel.load >= FULL)
+        let mut channels = run.figures.channels.iter().filter(to_host).peekable();
+        channels.peek().is_some() && channels.all(|channel| channel.load >= FULL)
     };
     let vain = |run: &SeedResult| -> Vec<Rank> {
         run.opened_to.iter().copied().filter(|rank| full(run, *rank)).collect()
@@ -478,7 +522,7 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         if saturated {
             all.push(format!(
                 "{} is saturated: offers {} of its senders' links, is delivered {}; its latencies \
-                 are not converged but grow with the length of the run",
+                 grow with the length of the run",
                 group.name,
                 significant(offered.mean),
                 significant(delivered.mean)
@@ -501,8 +545,9 @@ pub const NOT_MODELLED: &[&str] = &[
     "Bit errors, retransmissions and link flaps: a cable works or is cut.",
     "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
     "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
-    "A switch's crossbar has no limit of its own besides its speed-up: each lane of each input is \
-     read by itself.",
+    "Flits of several packets do not take turns at one input or output of a crossbar; what else \
+     limits it is as [sim] says.",
     "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
-    "Only the first cabled port of an adapter sends and receives.",
+    "Of an adapter's cabled ports so many send and receive as adapter_ports says; a message goes \
+     by one of them.",
 ];

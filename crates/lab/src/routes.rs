@@ -74,9 +74,9 @@ impl Routes for DefaultRoutes<'_> {
 
     fn walk(&self, source: Rank, destination: Rank, route: &mut Vec<Channel>) {
         route.clear();
-        let base = self.subnet.lids.base(self.hosts.end(destination));
-        let (Some((lid, _)), Some(mut at)) = (base, self.fabric.peer(self.hosts.end(source)))
-        else {
+        let (here, there) = self.hosts.ports_between(source, destination);
+        let base = self.subnet.lids.base(there);
+        let (Some((lid, _)), Some(mut at)) = (base, self.fabric.peer(here)) else {
             return;
         };
         loop {

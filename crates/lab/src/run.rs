@@ -1,19 +1,24 @@
 //! Running the variants and seeds of an experiment on some threads.
 
 use crate::LabError;
-use crate::experiment::{Experiment, Plan};
-use crate::measure::{History, RunFigures, Timed, figures, opened_to};
+use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
+use crate::alone::{Alone, AloneDelivered};
+use crate::checkpoint::{Checkpoints, Keeper, Ticker};
+use crate::experiment::{Ends, Experiment, Plan};
+use crate::measure::{History, Timed, figures, opened_to, trim};
 use crate::prepare::Prepared;
-use crate::result::{Alone, RunResult, SeedResult, VariantResult};
+use crate::question::question;
+use crate::result::{RunResult, SeedResult, VariantResult};
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
-use clearlane_sim::Status as SimStatus;
 use clearlane_sim::{
-    CABLE_ENDS_PER_THREAD, Division, Ending, FlowRecord, GroupSettings, Outcome, Recording, Setup,
-    SetupError, Simulation, cable_ends, queue_width_log2,
+    CABLE_ENDS_PER_THREAD, Division, Ending, GroupSettings, Job as SimJob, Outcome, Placed,
+    Recording, Setup, SetupError, Simulation, cable_ends, queue_width_log2,
 };
-use clearlane_workload::{Class, FlowGroup, OpenLoop, Rank, RankProgram};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use clearlane_workload::programs::Group;
+use clearlane_workload::{FlowGroup, OpenLoop, Rank, RankProgram};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
@@ -57,6 +62,8 @@ pub struct RunOptions {
     /// memory says so here and then raises `cancel`: an open loop that offers more than is
     /// delivered fills any.
     pub memory_short: Arc<OnceLock<String>>,
+    /// Where runs under way are kept; nothing for nowhere.
+    pub checkpoints: Option<Checkpoints>,
 }
 
 impl RunOptions {
@@ -70,6 +77,7 @@ impl RunOptions {
             command,
             memory_bytes: None,
             memory_short: Arc::default(),
+            checkpoints: None,
         }
     }
 
@@ -111,6 +119,9 @@ pub trait Progress: Sync {
     /// `done` is the share of all simulated time that has passed, 0 to 1; `packet_hops` counts
     /// those of all runs so far.
     fn on_progress(&self, done: f64, packet_hops: u64);
+
+    /// Told instead where runs end with their programs: nobody knows how long they take.
+    fn on_elapsed(&self, _elapsed: Elapsed) {}
 }
 
 /// Says nothing.
@@ -120,8 +131,6 @@ impl Progress for Quiet {
     fn on_progress(&self, _: f64, _: u64) {}
 }
 
-/// A run's simulated time is advanced in so many steps, between which progress is told.
-const STEPS: u64 = 200;
 /// Flows are recorded one by one as long as their slices take no more than this.
 const FLOW_BYTES_MAX: u64 = 64 << 20;
 
@@ -133,20 +142,20 @@ struct Job {
     alone: bool,
 }
 
+impl Job {
+    /// What its checkpoint is called.
+    fn name(&self) -> String {
+        let alone = if self.alone { "-alone" } else { "" };
+        format!("{}-{}{alone}", self.variant, self.seed)
+    }
+}
+
 /// What a job hands back.
 enum Finished {
     /// The run proper.
     Run(Box<SeedResult>),
     /// The victims alone; nothing after a deadlock.
     Alone(Option<AloneDelivered>),
-}
-
-/// What the victims are delivered alone.
-struct AloneDelivered {
-    /// Payload by slice.
-    payload: Vec<u64>,
-    /// Their flows, of the first seed.
-    flows: Vec<FlowRecord>,
 }
 
 /// Why work stops before its end, if it does.
@@ -178,11 +187,11 @@ struct Shared<'a> {
     halt: Halt<'a>,
     /// What is measured over time.
     timed: Vec<Timed>,
-    /// Steps done of all jobs, and how many there are.
-    steps: AtomicU64,
-    steps_all: u64,
-    packet_hops: AtomicU64,
+    tally: Tally,
     options: &'a RunOptions,
+    /// What is asked, if runs are kept.
+    question: String,
+    ticker: Ticker,
 }
 
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
@@ -216,15 +225,23 @@ pub fn run(
     for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
         queues_fit(&variant.name, prepared, memory_bytes)?;
     }
+    let question = match &options.checkpoints {
+        Some(kept) => {
+            let asked = question(experiment, &mut BTreeMap::new())?;
+            kept.check(&asked)?;
+            asked
+        }
+        None => String::new(),
+    };
     let shared = Shared {
         plan,
         progress,
         halt,
         timed: experiment.timed(),
-        steps: AtomicU64::new(0),
-        steps_all: jobs.len() as u64 * STEPS,
-        packet_hops: AtomicU64::new(0),
+        tally: Tally::of(jobs.len()),
         options,
+        question,
+        ticker: Ticker::of(jobs.len()),
     };
     let finished = work(experiment, &prepared, &jobs, at_once, &shared);
     // One that was left out for want of memory makes the others no partial result.
@@ -233,7 +250,7 @@ pub fn run(
     if let Some((job, _)) = left_out.filter(|_| !failed && halt.memory_short.get().is_some()) {
         halt.set_up(&experiment.variants[job.variant].name)?;
     }
-    let runs = runs_of(&jobs, finished, &prepared)?;
+    let runs = runs_of(plan, &jobs, finished, &prepared)?;
     let named = experiment.variants.iter().zip(prepared).zip(runs);
     let variants = named
         .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
@@ -244,6 +261,7 @@ pub fn run(
 
 /// By variant, the runs that were finished or interrupted. Fails with the first job that failed.
 fn runs_of(
+    plan: &Plan,
     jobs: &[Job],
     finished: Vec<Done>,
     prepared: &[Prepared],
@@ -257,13 +275,10 @@ fn runs_of(
             Some(Ok(Finished::Run(run))) => runs[job.variant].push(*run),
             Some(Ok(Finished::Alone(alone))) => {
                 let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
-                if let Some(run) = same {
-                    run.alone = alone.as_ref().map_or(Alone::Deadlocked, |_| Alone::Finished);
-                    let Some(alone) = alone else { continue };
-                    run.slowdown = slowdown(run, &prepared[job.variant], &alone.payload);
-                    if let Some(history) = &mut run.history {
-                        history.set_alone(&alone.flows, &run.figures.measured);
-                    }
+                match (same, alone) {
+                    (None, _) => {}
+                    (Some(run), None) => run.alone = Alone::Deadlocked,
+                    (Some(run), Some(alone)) => alone.note(run, plan, &prepared[job.variant]),
                 }
             }
         }
@@ -297,34 +312,6 @@ fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
     jobs
 }
 
-/// What the victims are delivered alone over what they are delivered in the run, both over the part
-/// of it that is measured; an interrupted run has none, and neither has one without victims' bytes
-/// on either side.
-fn slowdown(run: &SeedResult, prepared: &Prepared, alone: &[u64]) -> Option<f64> {
-    let part = run.figures.measured.clone();
-    let beside = victims(&run.figures, prepared);
-    let sum = |slices: &[u64]| slices.get(part.clone()).map(|part| part.iter().sum::<u64>());
-    let (beside, alone) = (sum(&beside)?, sum(alone)?);
-    match beside {
-        _ if run.interrupted || alone == 0 => None,
-        0 => Some(f64::INFINITY),
-        _ => Some(alone as f64 / beside as f64),
-    }
-}
-
-/// Payload the victims are delivered, by slice.
-fn victims(figures: &RunFigures, prepared: &Prepared) -> Vec<u64> {
-    let mut sums: Vec<u64> = Vec::new();
-    for (group, slices) in prepared.groups.iter().zip(&figures.series) {
-        if group.class == Class::Victim {
-            sums.resize(sums.len().max(slices.len()), 0);
-            let both = sums.iter_mut().zip(slices);
-            both.for_each(|(sum, slice)| *sum += slice.delivered_payload_bytes);
-        }
-    }
-    sums
-}
-
 type Done = Option<Result<Finished, LabError>>;
 
 /// Runs so many jobs at a time, or as many as threads can be started for; results come in the order
@@ -343,17 +330,27 @@ fn work(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let name = &experiment.variants[job.variant].name;
-            let finished = simulate(&prepared[job.variant], *job, name, shared);
+            let finished = simulate(&prepared[job.variant], (index, *job), name, shared);
             if let Ok(mut place) = done[index].lock() {
                 *place = finished.transpose();
             }
         }
     };
     thread::scope(|scope| {
-        let started = |_: &usize| thread::Builder::new().spawn_scoped(scope, worker).is_ok();
+        let started = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let checkpoints = shared.options.checkpoints.as_ref();
+        let ticker = checkpoints.map(|checkpoints| {
+            let (every, cancel) = (checkpoints.every(), shared.halt.cancel);
+            scope.spawn(move || shared.ticker.tick(every, cancel))
+        });
         // Those that are there take the jobs of those that are not.
-        (1..at_once).take_while(started).for_each(drop);
+        let workers: Vec<_> = (1..at_once).map_while(started).collect();
         worker();
+        workers.into_iter().for_each(|worker| drop(worker.join()));
+        shared.ticker.end();
+        if let Some(ticker) = ticker {
+            ticker.thread().unpark();
+        }
     });
     done.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
 }
@@ -361,7 +358,7 @@ fn work(
 /// Runs one job; nothing if it is one of the victims alone and was interrupted.
 fn simulate(
     prepared: &Prepared,
-    job: Job,
+    (number, job): (usize, Job),
     name: &str,
     shared: &Shared<'_>,
 ) -> Result<Option<Finished>, LabError> {
@@ -372,9 +369,22 @@ fn simulate(
     setup.division = shared.options.division(&prepared.fabric);
     let control = prepared.control.mechanisms(job.seed);
     setup.control = control.map_err(|error| LabError::variant(name, error))?;
-    let mut simulation = Simulation::new(setup).map_err(|error| match error {
-        SetupError::Threads { threads } => LabError::Threads { variant: name.to_owned(), threads },
-        wrong => LabError::variant(name, wrong),
+    let checkpoints = shared.options.checkpoints.as_ref();
+    let keeper = checkpoints.map(|kept| {
+        let short = shared.halt.memory_short;
+        Keeper::of(kept, &shared.question, job.name(), &shared.ticker, short)
+    });
+    let kept = keeper.as_ref().map_or(Ok(None), Keeper::load)?;
+    let simulation = match &kept {
+        Some(state) => Simulation::resume(setup, state),
+        None => Simulation::new(setup),
+    };
+    let mut simulation = simulation.map_err(|error| match (error, &keeper) {
+        (SetupError::Threads { threads }, _) => {
+            LabError::Threads { variant: name.to_owned(), threads }
+        }
+        (SetupError::State(error), Some(keeper)) => keeper.checkpoints.refused(&keeper.job, &error),
+        (wrong, _) => LabError::variant(name, wrong),
     })?;
     let (partitions, threads) = (simulation.partitions(), simulation.threads());
     shared.progress.on_begin(&Begun {
@@ -382,31 +392,13 @@ fn simulate(
         switches: prepared.fabric.ids(NodeKind::Switch).count(),
         cable_ends: cable_ends(&prepared.fabric),
     });
-    let mut hops = 0;
-    let mut interrupted = false;
-    for step in 1..=STEPS {
-        let until = u128::from(plan.duration.0) * u128::from(step) / u128::from(STEPS);
-        let status = simulation.advance(Picoseconds(until as u64), shared.halt.cancel);
-        let totals = simulation.totals();
-        let now = totals.packet_hops;
-        let all = shared.packet_hops.fetch_add(now - hops, Ordering::Relaxed) + (now - hops);
-        hops = now;
-        let ended = matches!(status, SimStatus::Drained | SimStatus::Deadlocked);
-        let steps = match status {
-            SimStatus::Running => 1,
-            SimStatus::Paused => 0,
-            SimStatus::Drained | SimStatus::Deadlocked => STEPS - step + 1,
-        };
-        let steps = shared.steps.fetch_add(steps, Ordering::Relaxed) + steps;
-        shared.progress.on_progress(steps as f64 / shared.steps_all as f64, all);
-        if ended {
-            break;
-        }
-        if status == SimStatus::Paused || (step < STEPS && shared.halt.is_raised()) {
-            interrupted = true;
-            break;
-        }
-    }
+    let tell = |told| match told {
+        Told::Share(done, packet_hops) => shared.progress.on_progress(done, packet_hops),
+        Told::Elapsed(elapsed) => shared.progress.on_elapsed(elapsed),
+    };
+    let pause = if keeper.is_some() { shared.ticker.pause(number) } else { shared.halt.cancel };
+    let pauses = Pauses { cancel: shared.halt.cancel, pause, keeper: keeper.as_ref() };
+    let interrupted = advance(&mut simulation, plan, &pauses, &shared.tally, tell);
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
         let (waiting, at) = (simulation.messages_kept(), simulation.now());
         let (variant, what) = (name.to_owned(), what.clone());
@@ -420,19 +412,21 @@ fn simulate(
 fn finished(
     prepared: &Prepared,
     job: Job,
-    outcome: Outcome,
+    mut outcome: Outcome,
     interrupted: bool,
     shared: &Shared<'_>,
 ) -> Option<Finished> {
     let plan = shared.plan;
+    if plan.ends == Ends::Programs {
+        trim(&mut outcome);
+    }
     let figures = figures(&outcome, plan, prepared);
     let first = job.seed == plan.seed;
+    let completions = completions(prepared, &outcome);
     if job.alone {
-        let deadlocked = matches!(outcome.ending, Ending::Deadlock(_));
-        let flows = if first { outcome.flows } else { Vec::new() };
-        let payload = victims(&figures, prepared);
-        let alone = (!deadlocked).then_some(AloneDelivered { payload, flows });
-        return (!interrupted).then_some(Finished::Alone(alone));
+        let deadlocked = matches!(outcome.ending, Ending::Deadlock(_) | Ending::RanksWait(_));
+        let alone = || AloneDelivered::of(outcome, &figures, completions, prepared, first);
+        return (!interrupted).then(|| Finished::Alone((!deadlocked).then(alone)));
     }
     let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures.measured));
     let timed = shared.timed.iter().map(timed).collect();
@@ -442,6 +436,7 @@ fn finished(
         interrupted,
         simulated: outcome.duration,
         totals: outcome.totals,
+        completions,
         timed,
         opened_to: opened_to(&outcome),
         figures,
@@ -456,10 +451,10 @@ fn finished(
 
 fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u64) -> Setup<'a> {
     let parameters = &prepared.parameters;
-    let header = |group: &FlowGroup| parameters.header_bytes(group.transport);
+    let packet = |group: &FlowGroup| parameters.packet(group.transport);
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = prepared.hosts.rate(Rank(rank), parameters);
-        Box::new(OpenLoop::new(Rank(rank), groups, rate, parameters.mtu, header, seed))
+        Box::new(OpenLoop::new(Rank(rank), groups, rate, packet, seed))
     };
     Setup {
         fabric: &prepared.fabric,
@@ -473,11 +468,139 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         recording: Some(Recording {
             slice: plan.slice(),
             slices: plan.slices,
+            grows: plan.ends == Ends::Programs,
             flow_bytes_max: FLOW_BYTES_MAX,
         }),
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
         division: Division::WHOLE,
         taps: Vec::new(),
+        jobs: jobs_of(groups),
+        ends_with_jobs: plan.ends == Ends::Programs,
+    }
+}
+
+/// By group: when its program had ended.
+fn completions(prepared: &Prepared, outcome: &Outcome) -> Vec<Option<Picoseconds>> {
+    let mut jobs = outcome.jobs.iter();
+    let completion = |group: &FlowGroup| {
+        let job = group.program().and_then(|_| jobs.next())?;
+        (job.unfinished == 0).then_some(job.ended_at)
+    };
+    prepared.groups.iter().map(completion).collect()
+}
+
+/// The programs among the groups: a rank at each sender.
+fn jobs_of(groups: &[FlowGroup]) -> Vec<SimJob> {
+    let job = |(index, group): (usize, &FlowGroup)| {
+        let ranks = Group { ranks: group.senders.len() as u32, group: index as u16 };
+        // `TrafficSpec::group` has built it before, for as many ranks; one without is left out.
+        let programs = group.program()?.build(&ranks).ok()?;
+        let placed = |(host, program): (&Rank, _)| Placed { host: host.0, program };
+        Some(SimJob { ranks: group.senders.iter().zip(programs).map(placed).collect() })
+    };
+    groups.iter().enumerate().filter_map(job).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use clearlane_workload::{Event, Filter, Op};
+    use serde_json::{Value, json};
+    use std::path::Path;
+
+    /// No kind of program deadlocks; these ranks take the place of its ranks.
+    const TEXT: &str = "schema = 1\nname = \"crossed\"\n\
+        run = { duration = \"1 ms\", ends = \"programs\" }\nfabric = { build = \"star:6\" }\n\
+        subnet = { engine = \"min-hop\" }\nsim = { preset = \"qdr\" }\n\
+        [[traffic]]\nname = \"solver\"\nclass = \"victim\"\n\
+        program = { kind = \"ring-allreduce\", size = \"1 KiB\" }\n\
+        senders = { hosts = [0, 1, 3, 4, 5] }\n";
+
+    /// Receives first, as all others do: nobody sends.
+    struct Crossed(Filter);
+
+    impl RankProgram for Crossed {
+        fn step(&mut self, _: Picoseconds, event: Event) -> Op {
+            match event {
+                Event::Start => Op::Recv { filter: self.0, stream: 0 },
+                Event::Posted(handle) => Op::Wait(handle),
+                _ => Op::Done,
+            }
+        }
+    }
+
+    fn crossed() -> RunResult {
+        let experiment = Experiment::parse(TEXT, Path::new("x.toml")).unwrap();
+        let (plan, cancel, options) =
+            (&experiment.plan, AtomicBool::new(false), RunOptions::new(1, ""));
+        let halt = Halt { cancel: &cancel, memory_short: &options.memory_short };
+        let prepared = Prepared::of(&experiment.variants[0], plan, halt).unwrap();
+        let mut setup = setup(&prepared, &prepared.groups, plan, 1);
+        let program = |rank: u32| -> Box<dyn RankProgram> {
+            // The last one takes what comes.
+            let source = (rank < 4).then_some(Rank((rank + 1) % 5));
+            Box::new(Crossed(Filter { source, tag: source.map(|_| 7), context: 3 }))
+        };
+        let hosts = prepared.groups[0].senders.iter();
+        let placed =
+            hosts.zip(0..).map(|(host, rank)| Placed { host: host.0, program: program(rank) });
+        setup.jobs = vec![SimJob { ranks: placed.collect() }];
+        let shared = Shared {
+            plan,
+            progress: &Quiet,
+            halt,
+            timed: Vec::new(),
+            tally: Tally::of(1),
+            options: &options,
+            question: String::new(),
+            ticker: Ticker::of(1),
+        };
+        let mut simulation = Simulation::new(setup).unwrap();
+        let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None };
+        assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, |_| {}));
+        let job = Job { variant: 0, seed: 1, alone: false };
+        let done = finished(&prepared, job, simulation.finish(), false, &shared);
+        let Some(Finished::Run(run)) = done else { panic!("no run") };
+        let variant = VariantResult { name: "as-is".into(), runs: vec![*run], prepared };
+        RunResult { experiment, command: String::new(), variants: vec![variant] }
+    }
+
+    #[test]
+    fn ranks_that_wait_for_ever_are_named_wherever_results_are() {
+        let result = crossed();
+        // The exit code follows from it (crates/cli/src/commands/experiment.rs, `verdict`).
+        assert_eq!(result.status(), Status::Deadlock);
+        let said = "seed 1: deadlock: 5 ranks wait for what will never happen";
+        let rank = |rank: u32, host: u32, peer: u32, at: u32| {
+            format!(
+                "seed 1: rank {rank} of solver on host000{host} waits for a receive from rank \
+                 {peer} on host000{at}, tag 7, context 3"
+            )
+        };
+        let oddities = result.oddities();
+        assert_eq!(oddities[0], said);
+        assert_eq!(oddities[1..4], [rank(0, 0, 1, 1), rank(1, 1, 2, 3), rank(2, 3, 3, 4)]);
+        assert_eq!(oddities[4], "seed 1: and 2 more in summary.json");
+        let summary: Value = serde_json::from_str(&result.to_json()).unwrap();
+        let run = &summary["variants"][0]["runs"][0];
+        assert_eq!(
+            (&summary["status"], &run["ending"]),
+            (&json!("deadlock"), &json!("ranks wait"))
+        );
+        assert_eq!(run["completion_us"], json!({ "solver": null }));
+        let waiting = run["waiting_ranks"].as_array().unwrap();
+        let any = json!({
+            "program": "solver", "kind": "ring-allreduce", "rank": 4, "host": "host0005",
+            "operation": "receive", "peer": null, "peer_host": null, "tag": null, "context": 3,
+        });
+        assert_eq!((waiting.len(), &waiting[4]), (5, &any));
+        let last = result.variants[0].waiting(&result.variants[0].runs[0])[4].to_string();
+        let any =
+            "rank 4 of solver on host0005 waits for a receive from any rank, any tag, context 3";
+        assert_eq!(last, any);
+        let page = crate::report::page(&result);
+        assert!(page.contains("Ranks wait for ever.") && page.contains("\"waiting_all\":5"));
     }
 }

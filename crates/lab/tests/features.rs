@@ -368,3 +368,26 @@ fn a_path_hot_spot_fills_the_link_it_names_and_no_host() {
     let error = refused(dor, &hot("").replace("pairs = 4", "pairs = 5"));
     assert!(error.contains("features.toml:") && error.contains("more than 4 pairs"), "{error}");
 }
+
+/// The crossbar's keys reach the switches, and a share of a port's buffer too small to keep a link
+/// busy is remarked upon.
+#[test]
+fn crossbars_are_as_the_file_says_and_small_shares_are_remarked() {
+    let with = |keys: &str, lanes: u8, load: &str| {
+        let subnet = format!("engine = \"min-hop\"\nlanes = {lanes}");
+        let text = text("build = \"star:8\"", &subnet, &UNIFORM.replace("0.2", load));
+        let text = text.replace("preset = \"qdr\"", &format!("preset = \"qdr\"\n{keys}"));
+        result(&text, Path::new("."))
+    };
+    let fast = "crossbar_speedup = 2\nqueueing = \"single-fifo\"";
+    let behind = format!("{fast}\noutput_buffer = \"1 MiB\"");
+    let (fifo, queued) = (with(fast, 1, "1.0"), with(&behind, 1, "1.0"));
+    assert!(delivered(&queued)[0] > delivered(&fifo)[0] + 0.1, "{:?}", delivered(&queued));
+    let shared =
+        |buffer: &str| with(&format!("buffer = \"{buffer}\"\nbuffer_per = \"port\""), 8, "0.2");
+    let said = shared("32 KiB").oddities();
+    let remark =
+        "each of 8 lanes has 4 KiB of the buffer of a port (32 KiB), less than two packets";
+    assert!(said.iter().any(|oddity| oddity.contains(remark)), "{said:?}");
+    assert_eq!(shared("64 KiB").oddities(), [] as [&str; 0]);
+}

@@ -9,7 +9,7 @@ use clearlane_sim::{
     preset,
 };
 use clearlane_subnet::engines::{self, RouteOptions};
-use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
+use clearlane_workload::{Event, Filter, Hints, Op, Rank, RankProgram, Transport};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -252,7 +252,8 @@ impl RankProgram for Sender {
         }
         self.next += 1;
         let (dst, tag) = (Rank(self.to), self.next - 1);
-        Op::Send { dst, bytes: 5000, tag, group: 0, tracked: false }
+        let hints = Hints::default();
+        Op::Send { dst, bytes: 5000, tag, context: 0, group: 0, tracked: false, hints }
     }
 }
 
@@ -285,7 +286,8 @@ impl RankProgram for Receiver {
         }
         let (stride, place) = (self.taken / STRIDE, self.taken % STRIDE);
         let tag = stride * STRIDE + if place == 0 { STRIDE - 1 } else { place - 1 };
-        Op::Recv { src: Rank(self.from), tag }
+        let filter = Filter { source: Some(Rank(self.from)), tag: Some(tag), context: 0 };
+        Op::Recv { filter, stream: 0 }
     }
 }
 
@@ -331,6 +333,8 @@ fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
         queue_width_log2: width,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     })
     .unwrap();
     simulation.run_until(Picoseconds(1_000_000_000_000));

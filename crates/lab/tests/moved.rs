@@ -48,7 +48,7 @@ type Claim = (&'static str, [&'static str; 2], Way, &'static str);
 const CLAIMS: &[Claim] = &[
     ("parking-lot", ["share", "rate 7"], Way::Nearer, "the difference goes"),
     ("drb-path-hotspot", ["drb", "slow timer"], Way::Less, "next burst finds too few open"),
-    ("mesh16-collapse", ["accepted", "4 KiB"], Way::Less, "with two packets a lane it does"),
+    ("mesh16-collapse", ["accepted", "4 KiB"], Way::Less, "Smaller buffers move it further"),
     ("cnp-onset", ["1 QP", "4 QPs"], Way::More, "5 and 5 with one, about 40 and"),
     ("cnp-onset", ["4 QPs", "1 QP"], Way::Less, "5 and 5 with one, about 40 and"),
     ("cnp-onset", ["4 QPs", "16 KiB"], Way::More, "56 to 42 with 16 KiB"),

@@ -395,7 +395,8 @@ fn needs_shared_the_demo_runs_on_a_site_of_others() {
     assert!(!moving.contains(&"victim payload"), "{:?}", result.oddities());
     assert!(result.to_json().contains("all 78680 paths"));
     let slowdown = result.variants[0].runs[0].slowdown.unwrap();
-    assert!(slowdown > 1.2, "{slowdown}");
+    // Nothing limits the packets under way: with 16 of them without an ACK it was above 1.2.
+    assert!(slowdown > 1.1, "{slowdown}");
 }
 
 /// Cancels once a share of the work is done.

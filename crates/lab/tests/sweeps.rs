@@ -84,7 +84,7 @@ fn the_values_reach_every_variant_and_the_variants_own_stay() {
     assert_eq!(sweep.points.len(), 6);
     let last = &sweep.points[5].experiment;
     assert_eq!((last.plan.seeds, sweep.points[5].at.as_slice()), (3, &[1, 2][..]));
-    assert!(last.variants.iter().all(|variant| variant.traffic[0].load == 0.4));
+    assert!(last.variants.iter().all(|variant| variant.traffic[0].load() == Some(0.4)));
     assert_eq!(last.variants[0].devices.parameters.buffer.0, 4096);
     let file = self::sweep(&[]).unwrap();
     assert_eq!((file.axes[0].key().as_str(), file.points.len()), ("traffic.load", 2));

@@ -1,18 +1,23 @@
-//! LIDs and service levels of ranks, as a subnet manager answers for them.
+//! LIDs and service levels of adapters' ports, as a subnet manager answers for them.
 
 use crate::Hosts;
 use crate::forward::Forwarding;
-use clearlane_fabric::Fabric;
+use crate::saved::HostLids;
+use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_ib::{ServiceLevel, VirtualLane};
 use clearlane_subnet::PathSl;
-use clearlane_workload::Rank;
 
 /// Pairs of switches up to which the service level of every pair is looked up once, before the run.
 const TABLE_MAX: usize = 1 << 20;
 
-/// LIDs and service levels of all ranks, read by all partitions.
+/// LIDs and service levels of all ports of adapters, read by all partitions. A port is known by its
+/// place among all in the order of ranks; where each rank has one, by its rank.
 pub(crate) struct Addressing {
     lids: Vec<u32>,
+    /// By rank, and once more at the end: its first port. Empty where each has one.
+    first: Vec<u32>,
+    /// LIDs that every port has.
+    paths: u32,
     levels: Levels,
     adapter_lanes: [VirtualLane; 16],
 }
@@ -28,24 +33,30 @@ enum Levels {
 impl Addressing {
     /// Those of the hosts of a fabric.
     pub(crate) fn new(fabric: &Fabric, hosts: &Hosts, forwarding: Forwarding<'_>) -> Self {
-        let ranks = || (0..hosts.count() as u32).map(Rank);
+        let several = hosts.has_several_ports();
+        let first = if several { hosts.first_ports().to_vec() } else { Vec::new() };
+        let ports = hosts.all_ports();
         let Forwarding::Tables(subnet) = forwarding else {
             return Addressing {
-                lids: ranks().map(|rank| rank.0).collect(),
+                lids: (0..ports.len() as u32).collect(),
+                first,
+                paths: 1,
                 levels: Levels::Uniform(ServiceLevel::default().value()),
                 adapter_lanes: [VirtualLane::default(); 16],
             };
         };
-        // `check_tables` has seen a LID for every host and a switch at its port.
-        let lid = |rank| subnet.lids.base(hosts.end(rank)).map_or(0, |(lid, _)| lid.value().into());
-        let row = |rank| {
-            let peer = fabric.peer(hosts.end(rank))?;
+        // `check_tables` has seen a LID for every port and a switch at its other end.
+        let lid =
+            |port: &Endpoint| subnet.lids.base(*port).map_or(0, |(lid, _)| lid.value().into());
+        let row = |port: &Endpoint| {
+            let peer = fabric.peer(*port)?;
             subnet.tables.row_of(peer.node)
         };
         let levels = match &subnet.path_sl {
             PathSl::Uniform(sl) => Levels::Uniform(sl.value()),
             path_sl => {
-                let rows: Vec<u32> = ranks().map(|rank| row(rank).unwrap_or(0) as u32).collect();
+                let rows: Vec<u32> =
+                    ports.iter().map(|port| row(port).unwrap_or(0) as u32).collect();
                 let stride = subnet.tables.switches().len();
                 let pairs = Some(stride * stride).filter(|pairs| *pairs <= TABLE_MAX);
                 let level = |pair: usize| path_sl.level(pair / stride, pair % stride).value();
@@ -53,14 +64,43 @@ impl Addressing {
                 Levels::BySwitch { rows, stride, table, path_sl: path_sl.clone() }
             }
         };
-        let lids = ranks().map(lid).collect();
-        Addressing { lids, levels, adapter_lanes: subnet.sl_to_vl.adapter }
+        let lids = ports.iter().map(lid).collect();
+        let paths = hosts.paths(subnet).into();
+        Addressing { lids, first, paths, levels, adapter_lanes: subnet.sl_to_vl.adapter }
     }
 
-    /// LID of a rank; its number where forwarding is by rule.
+    /// The LIDs of all hosts, in their order.
+    pub(crate) fn host_lids(&self) -> HostLids {
+        let ports = self.lids.len() as u32;
+        let host = |port: u32| match self.first.is_empty() {
+            true => port,
+            false => self.first.partition_point(|first| *first <= port) as u32 - 1,
+        };
+        let of = |port: u32| (self.lids[port as usize], self.paths, host(port));
+        let mut lids: Vec<(u32, u32, u32)> = (0..ports).map(of).collect();
+        lids.sort_unstable();
+        HostLids(lids)
+    }
+
+    /// LID of a port; its number where forwarding is by rule.
     #[inline(always)]
-    pub(crate) fn lid(&self, rank: u32) -> u32 {
-        self.lids[rank as usize]
+    pub(crate) fn lid(&self, port: u32) -> u32 {
+        self.lids[port as usize]
+    }
+
+    /// A port of a rank, counted from 0.
+    #[inline(always)]
+    pub(crate) fn port(&self, rank: u32, number: u8) -> u32 {
+        match self.first.get(rank as usize) {
+            None => rank,
+            Some(first) => first + u32::from(number),
+        }
+    }
+
+    /// How many ports a rank has.
+    pub(crate) fn ports(&self, rank: u32) -> u32 {
+        let rank = rank as usize;
+        self.first.get(rank + 1).map_or(1, |end| end - self.first[rank])
     }
 
     /// Lane of a service level on the link from adapter to switch.
@@ -69,7 +109,7 @@ impl Addressing {
         self.adapter_lanes[usize::from(sl & 15)]
     }
 
-    /// Service level of a path.
+    /// Service level of a path between two ports.
     #[inline(always)]
     pub(crate) fn sl(&self, source: u32, destination: u32, path: u8) -> u8 {
         match &self.levels {

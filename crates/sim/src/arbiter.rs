@@ -5,6 +5,7 @@ use crate::port::PortIndex;
 use crate::records::Records;
 use clearlane_ib::wire::CREDIT_UNIT;
 use clearlane_subnet::VlArbitration;
+use serde::{Deserialize, Serialize};
 
 /// The tables of a run, shared by all ports.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ impl ArbiterTables {
 }
 
 /// Where one port stands in the tables.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Arbiter {
     high: Turn,
     low: Turn,
@@ -43,7 +44,7 @@ pub(crate) struct Arbiter {
     high_sent: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Turn {
     entry: u8,
     /// Bytes the entry may still send; 0 is a turn not begun. One packet may overdraw it.
@@ -135,6 +136,21 @@ impl Arbitration {
         Arbitration { tables: ArbiterTables::new(tables), arbiters: arbiters.into() }
     }
 
+    /// Where a port stands; nothing where there is one lane.
+    pub(crate) fn save(&self, port: PortIndex) -> Option<Arbiter> {
+        self.arbiters.iter().nth(port.0 as usize).copied()
+    }
+
+    /// Has a port stand where it stood. Nothing if it cannot have stood there.
+    pub(crate) fn load(&mut self, port: PortIndex, saved: Option<Arbiter>) -> Option<()> {
+        match (self.arbiters.iter_mut().nth(port.0 as usize), saved) {
+            (Some(arbiter), Some(saved)) => *arbiter = saved,
+            (None, None) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// The lane that sends next among `eligible`, of a port with several lanes.
     #[inline(always)]
     pub(crate) fn choose(&mut self, port: PortIndex, eligible: u16) -> (u8, Table) {
@@ -143,6 +159,16 @@ impl Arbitration {
             return (eligible.trailing_zeros() as u8, Table::Neither);
         }
         self.arbiters[port].choose(&self.tables, eligible)
+    }
+
+    /// Whose turn it is at a port with several lanes.
+    pub(crate) fn turns(&self, port: PortIndex) -> Arbiter {
+        self.arbiters[port]
+    }
+
+    /// Has it be whose turn it was before a choice that came to nothing.
+    pub(crate) fn set_turns(&mut self, port: PortIndex, turns: Arbiter) {
+        self.arbiters[port] = turns;
     }
 
     /// The lane that was chosen sends a packet of `bytes`.

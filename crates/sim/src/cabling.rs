@@ -1,7 +1,7 @@
 //! From a fabric to networks at rest: homes, their partitions, ports and links.
 
 use crate::mail::FarEnd;
-use crate::network::{Home, Links, Parts};
+use crate::network::{FarAdapters, Home, Links, Parts};
 use crate::port::{ClassNumber, LinkClass, LinkKind, Port, PortIndex};
 use crate::port_set::PortSet;
 use crate::queue::Address;
@@ -19,8 +19,10 @@ pub(crate) struct Cabling {
     switches: Vec<NodeId>,
     /// By home: ports of the switch.
     switch_ports: Vec<u8>,
-    /// By home: ranks plugged into it, in their order.
+    /// By home: ranks whose first port is plugged into it, in their order.
     ranks: Vec<Vec<u32>>,
+    /// By rank: home, and place there of its first port. Empty where each rank has one port.
+    seats: Vec<Address>,
     /// By node: home of a switch.
     home_of: Vec<u32>,
     /// Homes by partition.
@@ -43,10 +45,27 @@ impl Cabling {
             }
         }
         let switch_ports = switches.iter().map(|s| fabric.node(*s).port_count()).collect();
+        let (seats, partitions_of) = (Vec::new(), Vec::new());
         let mut cabling =
-            Cabling { switches, switch_ports, ranks, home_of, partitions: Vec::new() };
+            Cabling { switches, switch_ports, ranks, seats, home_of, partitions: partitions_of };
+        if hosts.has_several_ports() {
+            cabling.seats = cabling.seats(hosts);
+        }
         cabling.partitions = cabling.divide(partitions);
         cabling
+    }
+
+    /// Home and place of the first port of each rank.
+    fn seats(&self, hosts: &Hosts) -> Vec<Address> {
+        let mut seats = vec![Address::NIL; hosts.count()];
+        for (home, ranks) in self.ranks.iter().enumerate() {
+            let mut place = u32::from(self.switch_ports[home]);
+            for rank in ranks {
+                seats[*rank as usize] = Address::new(home as u32, place);
+                place += hosts.ports(Rank(*rank)).len() as u32;
+            }
+        }
+        seats
     }
 
     /// Runs of homes with about the same work each: a packet-hop at a switch and the two ends of a
@@ -76,9 +95,21 @@ impl Cabling {
         (partition as u32, (home - self.partitions[partition].start) as u32)
     }
 
-    /// Ranks of a partition's adapters, by slot.
+    /// Ranks at a partition, in the order of their homes.
     pub(crate) fn ranks(&self, partition: usize) -> Vec<u32> {
         self.ranks[self.partitions[partition].clone()].concat()
+    }
+
+    /// Adapters' ports of a partition, by slot: the rank, and the number of the port there.
+    pub(crate) fn slots(&self, hosts: &Hosts, partition: usize) -> Vec<(u32, u8)> {
+        let ports = |rank: u32| (0..hosts.ports(Rank(rank)).len() as u8).map(move |at| (rank, at));
+        self.ranks(partition).into_iter().flat_map(ports).collect()
+    }
+
+    /// Adapters' ports of a home.
+    fn adapter_ports(&self, hosts: &Hosts, home: usize) -> u32 {
+        let ports = self.ranks[home].iter().map(|rank| hosts.ports(Rank(*rank)).len());
+        ports.sum::<usize>() as u32
     }
 
     /// The network of a partition at rest: all buffers empty, all credits at the sender.
@@ -93,10 +124,11 @@ impl Cabling {
         let (mut homes, mut ports, mut slot) = (Vec::new(), 0, 0);
         let range = self.partitions[partition].clone();
         for home in range.clone() {
-            let (switch_ports, here) = (self.switch_ports[home].into(), self.ranks[home].len());
+            let switch_ports = self.switch_ports[home].into();
+            let here = self.adapter_ports(hosts, home);
             homes.push(Home { first: PortIndex(ports), first_slot: slot, switch_ports });
-            ports += u32::from(switch_ports) + here as u32;
-            slot += here as u32;
+            ports += u32::from(switch_ports) + here;
+            slot += here;
         }
         let flight = parameters.cable_delay.0 + parameters.switch_delay.0;
         let mut rates = Rates::default();
@@ -118,12 +150,14 @@ impl Cabling {
         };
         wiring.connect(fabric, hosts, parameters, &mut rates);
         let Wiring { homes, ports, classes, far_ends, .. } = wiring;
+        let adapter_ports = self.port_numbers(hosts, partition);
         let speedup = parameters.crossbar_speedup;
         Parts {
             homes,
             ports,
             classes,
             far_ends,
+            adapter_ports,
             partitions: self.partitions.len(),
             links: Links {
                 cable_delay: parameters.cable_delay.0,
@@ -131,11 +165,28 @@ impl Cabling {
                 speedup,
                 capacity,
                 mixed: rates.all.len() > 1 || speedup > 100,
-                in_order: parameters.input_queueing == InputQueueing::Fifo,
+                in_order: parameters.input_queueing == InputQueueing::Fifo
+                    && !hosts.share_memory(parameters),
                 fastest: rates.fastest(),
                 flight,
+                far_adapters: rates.far.then(|| FarAdapters { stores: stores(parameters) }),
             },
         }
+    }
+
+    /// By port of a partition: its number at its adapter. Empty where each adapter has one port.
+    fn port_numbers(&self, hosts: &Hosts, partition: usize) -> Vec<u8> {
+        if !hosts.has_several_ports() {
+            return Vec::new();
+        }
+        let mut numbers = Vec::new();
+        for home in self.partitions[partition].clone() {
+            numbers.resize(numbers.len() + usize::from(self.switch_ports[home]), 0);
+            for rank in &self.ranks[home] {
+                numbers.extend(0..hosts.ports(Rank(*rank)).len() as u8);
+            }
+        }
+        numbers
     }
 
     /// Where the ports of a partition are in the fabric.
@@ -148,8 +199,8 @@ impl Cabling {
             places.switches.push((first, self.switches[home], self.switch_ports[home]));
             places.names.push_str(&fabric.node(self.switches[home]).name);
             places.ends.push((places.names.len() as u32, places.hosts.len() as u32));
-            places.hosts.extend(self.ranks[home].iter().map(|rank| hosts.end(Rank(*rank))));
-            first += u32::from(self.switch_ports[home]) + self.ranks[home].len() as u32;
+            places.hosts.extend(self.ranks[home].iter().flat_map(|rank| hosts.ports(Rank(*rank))));
+            first += u32::from(self.switch_ports[home]) + self.adapter_ports(hosts, home);
         }
         places
     }
@@ -159,8 +210,17 @@ impl Cabling {
 #[derive(Default)]
 struct Rates {
     all: BTreeSet<LinkRate>,
-    /// Whether switches are cabled to each other.
+    /// Whether switches are cabled to each other, or to an adapter of another's home.
     trunks: bool,
+    /// Whether an adapter is plugged into several switches.
+    far: bool,
+}
+
+/// The fastest at which an adapter stores what has come, if that takes its time.
+fn stores(p: &Parameters) -> Option<LinkRate> {
+    let rates = [p.drain_rate, p.memory_rate].into_iter().flatten();
+    // Rates are ordered by the time a byte takes.
+    rates.filter_map(LinkRate::from_bits).min()
 }
 
 impl Rates {
@@ -197,8 +257,11 @@ impl<B: PortSet, const V: usize> Wiring<'_, B, V> {
                 self.join(b, a, inner);
             }
         }
-        for rank in 0..hosts.count() as u32 {
-            rates.all.insert(hosts.rate(Rank(rank), p));
+        for port in 0..hosts.all_ports().len() as u32 {
+            rates.all.insert(hosts.port_rate(port, p));
+        }
+        if !self.cabling.seats.is_empty() {
+            return self.plug_all(fabric, hosts, p, rates);
         }
         for home in 0..self.homes.len() {
             let of = self.cabling.partitions[self.partition as usize].start + home;
@@ -206,14 +269,33 @@ impl<B: PortSet, const V: usize> Wiring<'_, B, V> {
                 let rate = hosts.rate(Rank(*rank), p);
                 let place = u32::from(self.homes[home].switch_ports) + number as u32;
                 let host = (self.partition, Address::new(home as u32, place));
-                let peer = fabric.peer(hosts.end(Rank(*rank))).and_then(|peer| self.end(peer));
-                let Some(exit) = peer else { continue };
-                let class = self.class(LinkKind::Host, rate);
-                self.join(host, exit, class);
-                let class = self.class(LinkKind::Exit, rate);
-                self.join(exit, host, class);
+                self.plug(fabric, hosts.end(Rank(*rank)), host, rate);
             }
         }
+    }
+
+    /// Joins all ports of all adapters: some of other partitions may be plugged into switches here.
+    fn plug_all(&mut self, fabric: &Fabric, hosts: &Hosts, p: &Parameters, rates: &mut Rates) {
+        for (rank, seat) in self.cabling.seats.iter().enumerate() {
+            let first = hosts.first_ports()[rank];
+            let (partition, home) = self.cabling.located(seat.home());
+            for (number, port) in (0..).zip(hosts.ports(Rank(rank as u32))) {
+                let switch = fabric.peer(*port).map(|peer| self.cabling.home_of[peer.node.index()]);
+                let far = switch.is_some_and(|switch| switch != seat.home());
+                (rates.far, rates.trunks) = (rates.far | far, rates.trunks | far);
+                let host = (partition, Address::new(home, seat.place() + number));
+                self.plug(fabric, *port, host, hosts.port_rate(first + number, p));
+            }
+        }
+    }
+
+    /// Joins an adapter's port and the switch's at the other end of its cable.
+    fn plug(&mut self, fabric: &Fabric, port: Endpoint, host: (u32, Address), rate: LinkRate) {
+        let Some(exit) = fabric.peer(port).and_then(|peer| self.end(peer)) else { return };
+        let class = self.class(LinkKind::Host, rate);
+        self.join(host, exit, class);
+        let class = self.class(LinkKind::Exit, rate);
+        self.join(exit, host, class);
     }
 
     /// Partition and address of a switch's port.

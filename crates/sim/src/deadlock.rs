@@ -6,6 +6,9 @@
 //! its lane if the packet whose turn it is there lacks credits, itself or another: the turn holds
 //! the lane.
 //!
+//! A head that waits for room in an output buffer waits for the far buffer too, if the packet at
+//! the front of that one lacks credits: what is in between belongs to one output and lane.
+//!
 //! Buffers are numbered by partition, port and lane, which is the order of switches and ports
 //! however they are divided.
 
@@ -161,6 +164,7 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
         let Candidate::Ready { credits, .. } = switches.candidate(net, output, lane) else {
             return NONE;
         };
+        let Some(credits) = switches.awaited(net, output, lane, credits) else { return NONE };
         let record = &net.ports[output];
         let enough =
             record.lane(lane).credits >= credits || net.credits_at(output, lane, credits) != NEVER;

@@ -1,6 +1,6 @@
 //! Why a set-up cannot be simulated.
 
-use clearlane_ib::Bytes;
+use clearlane_ib::{Bytes, StateError};
 
 /// Why a set-up cannot be simulated.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -16,6 +16,30 @@ pub enum SetupError {
         /// Ranks.
         ranks: usize,
     },
+    /// A rank of a program cannot be where it is to be.
+    #[error("rank {rank} cannot be at host {host}: {why}; place it elsewhere")]
+    Placement {
+        /// Its rank in its program.
+        rank: usize,
+        /// Number of the host.
+        host: u32,
+        /// Why not.
+        why: &'static str,
+    },
+    /// More ports of adapters at a switch than there are places for.
+    #[error(
+        "the adapters at switch {switch} have {ports} ports in use, more than there are places \
+         for; lower adapter_ports"
+    )]
+    AdapterPorts {
+        /// The switch that the first ports are plugged into.
+        switch: String,
+        /// Ports of these adapters.
+        ports: usize,
+    },
+    /// A saved state that this set-up cannot go on from.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// A parameter is outside its range.
     #[error("parameter {name} = {value} is outside {range}")]
     Parameter {
@@ -27,10 +51,15 @@ pub enum SetupError {
         range: String,
     },
     /// A buffer that cannot hold one packet moves nothing.
-    #[error("buffer = {buffer} does not hold a packet of {packet} B; raise buffer or lower mtu")]
+    #[error(
+        "buffer = {buffer}{} does not hold a packet of {packet} B; raise buffer or lower mtu",
+        among(*.lanes)
+    )]
     BufferTooSmall {
         /// Bytes per lane.
         buffer: Bytes,
+        /// Lanes that share the buffer of a port, if they do.
+        lanes: Option<u8>,
         /// Largest packet in bytes.
         packet: u32,
     },
@@ -99,4 +128,9 @@ pub enum SetupError {
         "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
     )]
     NotAGrid,
+}
+
+/// What is said of a buffer that is a share.
+fn among(lanes: Option<u8>) -> String {
+    lanes.map_or(String::new(), |lanes| format!(" for each of the {lanes} lanes of a port"))
 }

@@ -19,6 +19,17 @@ pub enum Forwarding<'a> {
     DimensionOrder(&'a Grid),
 }
 
+impl Forwarding<'_> {
+    /// Data lanes in use.
+    pub fn lanes(&self) -> u8 {
+        match self {
+            Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
+            // One before the dateline and one after.
+            Forwarding::DimensionOrder(_) => 2,
+        }
+    }
+}
+
 index!(
     /// A switch and a LID.
     LftIndex
@@ -40,7 +51,7 @@ index!(
     StepIndex
 );
 index!(
-    /// A rank, where forwarding is by rule.
+    /// A port of an adapter, where forwarding is by rule.
     RankIndex
 );
 
@@ -210,7 +221,7 @@ pub(crate) struct GridForwarder {
     steps: Records<StepIndex, u8>,
     /// Coordinates of each switch, one byte a dimension from the lowest byte on.
     coords: Records<SwitchIndex, u64>,
-    /// Switch index and output of each rank.
+    /// Switch index and output of each port of an adapter.
     hosts: Records<RankIndex, (u32, u8)>,
 }
 
@@ -242,7 +253,7 @@ impl GridForwarder {
             let peer = fabric.peer(*end)?;
             Some((index_of[peer.node.index()], peer.port.value() - 1))
         };
-        let hosts = hosts.ends().iter().map(place).collect::<Option<Vec<_>>>();
+        let hosts = hosts.all_ports().iter().map(place).collect::<Option<Vec<_>>>();
         let hosts = hosts.ok_or(SetupError::NotAGrid)?;
         let (mut rings, mut steps) = ([Ring::default(); 8], Vec::new());
         for (ring, (k, wraps)) in rings.iter_mut().zip(grid.dims.iter().zip(&grid.wraps)) {

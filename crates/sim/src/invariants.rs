@@ -3,7 +3,7 @@
 
 use crate::model::Model;
 use crate::outcome::Totals;
-use crate::packet::{ACK, CNP, PacketIndex};
+use crate::packet::{ACK, CNP, HELD, PacketIndex};
 use crate::partition::Partition;
 
 use crate::port::PortIndex;
@@ -23,18 +23,47 @@ struct Packets {
 /// that buffer, for every link and lane; packets injected = delivered + in the network. Panics with
 /// the place if not.
 pub(crate) fn audit<M: Model, const V: usize>(partitions: &[Partition<M, V>], totals: &Totals) {
+    if let Err(broken) = broken(partitions, totals) {
+        panic!("{broken}");
+    }
+}
+
+/// The same of what comes from outside: nothing if it does not hold.
+pub(crate) fn examine<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    totals: &Totals,
+) -> Option<()> {
+    broken(partitions, totals).ok()
+}
+
+fn broken<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    totals: &Totals,
+) -> Result<(), String> {
     let mut packets = Packets::default();
     let occupied: Vec<Vec<u32>> =
         partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
     let (t, p) = (totals, &packets);
-    assert_eq!(t.packets_injected, t.packets_delivered + p.data, "data packets are conserved");
-    assert_eq!(t.acks_injected, t.acks_delivered + p.acks, "acknowledgements are conserved");
-    assert_eq!(t.cnps_injected, t.cnps_delivered + p.cnps, "notification packets are conserved");
-    let acks = p.acks_waiting + p.acks + t.acks_delivered;
-    assert!(acks <= t.packets_injected, "an ack per packet at most");
-    for (number, partition) in partitions.iter().enumerate() {
-        audit_credits(partitions, number, partition, &occupied);
+    let conserved = |what: &str, injected: u64, delivered: u64, here: u64| match delivered
+        .checked_add(here)
+        == Some(injected)
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "{what} are conserved: {injected} injected, {delivered} delivered, {here} here"
+        )),
+    };
+    conserved("data packets", t.packets_injected, t.packets_delivered, p.data)?;
+    conserved("acknowledgements", t.acks_injected, t.acks_delivered, p.acks)?;
+    conserved("notification packets", t.cnps_injected, t.cnps_delivered, p.cnps)?;
+    if p.acks_waiting + p.acks + t.acks_delivered > t.packets_injected {
+        return Err("an ack per packet at most".into());
     }
+    for (number, partition) in partitions.iter().enumerate() {
+        audit_credits(partitions, number, partition, &occupied)?;
+        audit_output_buffers(partition)?;
+    }
+    Ok(())
 }
 
 /// Credits that packets take by port and lane, those on their way to a buffer included.
@@ -60,8 +89,14 @@ fn occupied<M: Model, const V: usize>(
                 let buffer = net.port_at(event.address).0 as usize * V + usize::from(event.lane);
                 occupied[buffer] += count(id);
             }
-            // Ejected already: its credits are on their way back.
-            Kind::Deliver => _ = count(id),
+            // Its credits are on their way back, unless it has yet to be stored.
+            Kind::Deliver => {
+                let (credits, packet) = (count(id), &net.packets[id]);
+                if packet.flags & HELD != 0 {
+                    let port = net.port_at(event.address);
+                    occupied[port.0 as usize * V + usize::from(packet.route.1)] += credits;
+                }
+            }
             Kind::Wake | Kind::Step => {}
         }
     }
@@ -75,6 +110,14 @@ fn occupied<M: Model, const V: usize>(
         let credits: u32 = net.chain(voq.head).map(&mut count).sum();
         occupied[index / switches.radix as usize] += credits;
     }
+    for (port, id) in partition.unstored() {
+        let lane = usize::from(net.packets[id].route.1);
+        occupied[port.0 as usize * V + lane] += count(id);
+    }
+    for head in switches.crossbars.behind.heads() {
+        // They have left the buffers that other switches fill.
+        net.chain(head).for_each(|id| _ = count(id));
+    }
     let (acks_waiting, early) = partition.adapters.beside_the_network(net);
     early.into_iter().for_each(|id| _ = count(id));
     packets.acks_waiting += acks_waiting;
@@ -86,7 +129,7 @@ fn audit_credits<M: Model, const V: usize>(
     number: usize,
     partition: &Partition<M, V>,
     occupied: &[Vec<u32>],
-) {
+) -> Result<(), String> {
     let net = &partition.net;
     for (index, port) in net.ports.iter().enumerate() {
         let at = PortIndex(index as u32);
@@ -104,13 +147,34 @@ fn audit_credits<M: Model, const V: usize>(
                 let far = partitions[there].net.port_at(address);
                 credits += u64::from(occupied[there][far.0 as usize * V + lane]);
             }
-            assert_eq!(
-                credits,
-                u64::from(net.links.capacity),
-                "credits of {}[{}] VL{lane} are conserved",
-                partition.places.name(at),
-                partition.places.end(at).port,
-            );
+            let capacity = u64::from(net.links.capacity);
+            if credits != capacity {
+                let (name, end) = (partition.places.name(at), partition.places.end(at).port);
+                return Err(format!(
+                    "credits of {name}[{end}] VL{lane} are conserved: {credits} of {capacity}"
+                ));
+            }
         }
     }
+    Ok(())
+}
+
+/// Room of an output buffer + packets in it + what is being sent from it = its size.
+fn audit_output_buffers<M: Model, const V: usize>(
+    partition: &Partition<M, V>,
+) -> Result<(), String> {
+    let (net, behind) = (&partition.net, &partition.switches.crossbars.behind);
+    let size = partition.switches.output_buffer();
+    for (port, lane, room) in behind.rooms::<V>() {
+        let queued = net.chain(behind.head::<V>(port, lane));
+        let queued: u32 = queued.map(|id| u32::from(net.packets[id].credits)).sum();
+        if room + queued != size {
+            let (name, end) = (partition.places.name(port), partition.places.end(port).port);
+            return Err(format!(
+                "the output buffer of {name}[{end}] VL{lane} is conserved: {room} free and \
+                 {queued} queued of {size}"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ mod addressing;
 mod arbiter;
 mod barrier;
 mod cabling;
+mod checkpoint;
 mod control;
 mod deadlock;
 mod error;
@@ -23,6 +24,7 @@ mod model;
 mod network;
 mod outcome;
 mod packet;
+pub mod parameters;
 mod partition;
 mod port;
 mod port_set;
@@ -33,23 +35,30 @@ mod ranks;
 mod received;
 mod recorder;
 mod records;
+mod saved;
 mod setup;
 mod simulation;
 mod switch;
 mod windows;
 
 pub use adapter::GroupSettings;
+pub use clearlane_ranks::{Doing, Stuck};
 pub use control::Mechanisms;
 pub use error::SetupError;
 pub use forward::Forwarding;
 pub use hosts::Hosts;
 pub use outcome::{
-    ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, Outcome,
-    PacketKind, Tapped, Totals, WaitingBuffer,
+    ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, JobRecord,
+    Outcome, PacketKind, Tapped, Totals, WaitingBuffer,
 };
-pub use preset::{AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset};
+pub use parameters::{
+    AdapterQueueing, BufferPer, CrossbarReads, InputArbitration, InputQueueing, MessageOrder,
+    Parameters, Progress,
+};
+pub use preset::Preset;
 pub use recorder::Recording;
 pub use setup::{
-    CABLE_ENDS_PER_THREAD, Division, Setup, Status, cable_ends, queue_width_log2, voq_bytes,
+    CABLE_ENDS_PER_THREAD, Division, END_GRID, Job, Placed, Setup, Status, cable_ends,
+    queue_width_log2, voq_bytes,
 };
 pub use simulation::Simulation;

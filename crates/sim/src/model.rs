@@ -3,11 +3,14 @@
 
 use crate::outcome::{ControlRecord, Recorded, Tapped};
 use crate::packet::{
-    Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, ReactorIndex, Route,
+    Envelope, Flags, FlowIndex, Packet, PacketIndex, QueuePairIndex, ReactorIndex, Route, Waiter,
 };
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
-use clearlane_workload::{Handle, Rank};
+use crate::saved::{
+    Parts, SavedOutput, SavedPacket, SavedReactors, SavedRecorder, TakePacket, Whole,
+};
+use clearlane_workload::Rank;
 
 /// One instance.
 pub(crate) trait Model: Sized + Send + 'static {
@@ -23,6 +26,10 @@ pub(crate) trait Model: Sized + Send + 'static {
     type Reactors: Reactors;
     /// Whether an input lane keeps a queue for each output (virtual output queues).
     const VOQ: bool;
+    /// Whether devices have limits of their own: crossbars (reads, stages that are paid again,
+    /// buffers behind), adapters (several ports, a memory bus). Without, a packet waits for links
+    /// and buffers only, and nobody asks for anything else.
+    const LIMITED: bool;
 }
 
 /// The choice of output port and lane. Read by all partitions, so it numbers switches as the
@@ -79,8 +86,30 @@ pub(crate) trait Observer: Send + Sized {
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         Vec::new()
     }
-    /// Hands out what was recorded by the end of the run.
-    fn finish(self, _end: u64) -> Recorded {
+    /// What has been recorded, if anybody watches.
+    fn save(&self) -> Option<SavedRecorder> {
+        None
+    }
+    /// Goes on from that: the counters of these ports of the run, the flows that end here and, of
+    /// the first partition, all there is of groups. Nothing if it cannot be.
+    fn load(
+        &mut self,
+        saved: Option<&SavedRecorder>,
+        _ports: (u32, u32),
+        _is_first: bool,
+        _is_here: &dyn Fn(u32) -> bool,
+    ) -> Option<()> {
+        saved.is_none().then_some(())
+    }
+    /// How far slices reach that grow with the run; 0 without.
+    fn grown_to(&self) -> u64 {
+        0
+    }
+    /// Has slices that grow reach `reach`.
+    fn grow(&mut self, _reach: u64) {}
+    /// Hands out what was recorded by the end of the run, in slices that reach `reach` if they
+    /// grow.
+    fn finish(self, _end: u64, _reach: u64) -> Recorded {
         Recorded::default()
     }
 }
@@ -95,6 +124,14 @@ pub(crate) trait Markers: Send {
     fn on_moved_away(&mut self, _now: u64, _output: PortIndex, _lane: u8, _bytes: u16) {}
     /// (output, lane) has a packet and no credits for it.
     fn on_starved(&mut self, _output: PortIndex, _lane: u8) {}
+    /// What they know, by port and lane.
+    fn save(&self) -> Vec<SavedOutput> {
+        Vec::new()
+    }
+    /// They know it again. Nothing if it is not theirs.
+    fn load(&mut self, saved: &[SavedOutput]) -> Option<()> {
+        saved.is_empty().then_some(())
+    }
     /// A packet departs from (output, lane). Returns whether it is marked, if it `may` be.
     fn on_departed(&mut self, _: u64, _: PortIndex, _lane: u8, _bytes: u16, _may: bool) -> bool {
         false
@@ -163,7 +200,7 @@ pub(crate) trait Reactors: Send + Sized {
         _slot: u32,
         _key: FlowKey,
         _bytes: u64,
-        _handle: Option<Handle>,
+        _waiter: Option<Waiter>,
     ) -> Option<Plan> {
         None
     }
@@ -182,7 +219,7 @@ pub(crate) trait Reactors: Send + Sized {
         true
     }
     /// BECN has arrived for a flow, with these flags.
-    fn on_becn(&mut self, _now: u64, _of: Governed, _flags: u8) {}
+    fn on_becn(&mut self, _now: u64, _of: Governed, _flags: Flags) {}
     /// So many further packets of a flow are acknowledged.
     /// Returns whether that means anything to a reactor.
     fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32) -> bool {
@@ -190,13 +227,13 @@ pub(crate) trait Reactors: Send + Sized {
     }
     /// A stripe posted at `born` has been acknowledged whole.
     fn on_completed(&mut self, _now: u64, _of: Governed, _bytes: u64, _born: u64) {}
-    /// A stripe has left for good. Returns the handle of its message if it was the last one.
-    fn on_stripe_sent(&mut self, _whole: u32) -> Option<Handle> {
+    /// A stripe has left for good. Returns who waits for its message if it was the last one.
+    fn on_stripe_sent(&mut self, _whole: u32) -> Option<Waiter> {
         None
     }
     /// A marked data packet has arrived whole. Returns the BECN flags that go on its queue pair's
     /// next ACK, and those that go in a CNP.
-    fn on_marked(&mut self, _now: u64, _packet: &Packet) -> (u8, u8) {
+    fn on_marked(&mut self, _now: u64, _packet: &Packet) -> (Flags, Flags) {
         (0, 0)
     }
     /// The last packet of a stripe has arrived at `slot`.
@@ -243,8 +280,40 @@ pub(crate) trait Reactors: Send + Sized {
     fn take_due(&mut self) -> Option<u64> {
         None
     }
-    /// What the mechanisms did.
-    fn finish(self) -> ControlRecord {
+    /// What they know. `rank` is the number of the rank at a place.
+    fn save(
+        &self,
+        _: &Whole<'_>,
+        _rank: &dyn Fn(u32) -> u32,
+        _packet: &dyn Fn(PacketIndex) -> SavedPacket,
+    ) -> SavedReactors {
+        SavedReactors::default()
+    }
+    /// They know again what is theirs of it. Nothing if it cannot be.
+    fn load(&mut self, _: &SavedReactors, _: &Parts<'_>, _: TakePacket<'_>) -> Option<()> {
+        Some(())
+    }
+    /// How many flows, reactors and divided messages have numbers.
+    fn counts(&self) -> (u32, u32, u32) {
+        (0, 0, 0)
+    }
+    /// The number here of a divided message, by its number in the whole run.
+    fn load_whole(
+        &mut self,
+        _: &SavedReactors,
+        _number: u32,
+        _place: &dyn Fn(u32) -> Option<u32>,
+    ) -> Option<u32> {
+        None
+    }
+    /// How far slices reach that grow with the run; 0 without.
+    fn grown_to(&self) -> u64 {
+        0
+    }
+    /// Has slices that grow reach `reach`.
+    fn grow(&mut self, _reach: u64) {}
+    /// What the mechanisms did, in slices that reach `reach` if they grow.
+    fn finish(self, _reach: u64) -> ControlRecord {
         ControlRecord::default()
     }
 }

@@ -1,6 +1,8 @@
 //! The room below all others: the time, links, buffers and credits of one partition, the packets
 //! in them, and what is still to happen.
 
+mod saved;
+
 use crate::arbiter::Arbitration;
 use crate::mail::{FarEnd, Mail};
 use crate::model::{Model, Observer};
@@ -12,6 +14,7 @@ use crate::queue::{Address, Event, Kind, Queue};
 use crate::records::{Records, Slab, index};
 use clearlane_ib::LinkRate;
 use rustc_hash::FxHashMap;
+pub(crate) use saved::{SavedEvent, SavedPort};
 use std::collections::VecDeque;
 
 index!(
@@ -48,12 +51,23 @@ pub(crate) struct Links {
     /// Whether the arrival of tails is followed: links of several rates, or a crossbar faster than
     /// they are.
     pub(crate) mixed: bool,
-    /// Whether credits of a lane return in the order of time: with one queue a lane they do.
+    /// Whether credits of a lane return in the order of time: with one queue a lane they do, unless
+    /// ACKs overtake packets that wait for memory.
     pub(crate) in_order: bool,
     /// The fastest link of all; nothing if no two switches are cabled to each other.
     pub(crate) fastest: Option<LinkRate>,
     /// From a grant to the head being arbitrable at the next switch.
     pub(crate) flight: u64,
+    /// Where adapters have ports at switches of several homes: how they return credits.
+    pub(crate) far_adapters: Option<FarAdapters>,
+}
+
+/// Adapters that are plugged into several switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FarAdapters {
+    /// The fastest at which they store what has come, if that takes its time: their credits return
+    /// after it. Else the switch knows when credits return as it grants.
+    pub(crate) stores: Option<LinkRate>,
 }
 
 impl Links {
@@ -68,8 +82,12 @@ impl Links {
     /// shorter than `shortest` bytes.
     pub(crate) fn lookahead(&self, shortest: u32) -> u64 {
         let Some(rate) = self.fastest else { return NEVER };
-        let left = self.crossing(rate.serialisation(u64::from(shortest)));
-        self.flight.min(left + self.credit_delay).max(1)
+        let busy = rate.serialisation(u64::from(shortest));
+        let left = self.crossing(busy);
+        let between = self.flight.min(left + self.credit_delay);
+        let Some(far) = self.far_adapters else { return between.max(1) };
+        let stored = far.stores.map_or(NEVER, |rate| rate.serialisation(u64::from(shortest)));
+        between.min(busy + self.cable_delay).min(stored.saturating_add(self.credit_delay)).max(1)
     }
 }
 
@@ -109,6 +127,9 @@ pub(crate) struct Network<B, O, const V: usize> {
     /// Returned credits beyond a lane's ring.
     pub(crate) overflow: FxHashMap<(PortIndex, u8), VecDeque<Return>>,
     far_ends: Records<CutIndex, FarEnd>,
+    /// By port: its number among those of its adapter; of switches' ports nothing. Empty where each
+    /// adapter has one.
+    pub(crate) adapter_ports: Vec<u8>,
     /// Mail of this window by partition.
     pub(crate) outbox: Vec<Vec<Mail>>,
 }
@@ -120,6 +141,7 @@ pub(crate) struct Parts<B, const V: usize> {
     pub(crate) classes: Vec<LinkClass>,
     pub(crate) links: Links,
     pub(crate) far_ends: Vec<FarEnd>,
+    pub(crate) adapter_ports: Vec<u8>,
     pub(crate) partitions: usize,
 }
 
@@ -154,6 +176,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
             shortest: u32::MAX,
             overflow: FxHashMap::default(),
             far_ends: parts.far_ends.into(),
+            adapter_ports: parts.adapter_ports,
             outbox: vec![Vec::new(); parts.partitions],
         }
     }
@@ -185,7 +208,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     }
 
     #[inline(always)]
-    fn address(&self, port: PortIndex) -> Address {
+    pub(crate) fn address(&self, port: PortIndex) -> Address {
         Address::of(self.home, port.0 - self.base.0)
     }
 
@@ -258,8 +281,25 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         }
     }
 
+    /// The tail of a packet comes in at an adapter's port at `time`. In what happens there at one
+    /// instant ports come in their order, what has been stored after what has just come.
+    pub(crate) fn deliver_at(&mut self, time: u64, at: Address, id: PacketIndex) {
+        if !self.is_here(at) {
+            let lane = self.packets[id].route.1;
+            return self.post_packet(time, at, lane, id);
+        }
+        let lane = self.turn_of(self.port_at(at), false);
+        self.queue.push(Event { time, address: at, kind: Kind::Deliver, lane, packet: id.0 });
+    }
+
+    /// What orders a packet among all that its adapter has come or stored at one instant.
+    pub(crate) fn turn_of(&self, port: PortIndex, stored: bool) -> u8 {
+        let number = self.adapter_ports.get(port.0 as usize).copied().unwrap_or(0);
+        number << 1 | u8::from(stored)
+    }
+
     #[inline(always)]
-    fn is_here(&self, address: Address) -> bool {
+    pub(crate) fn is_here(&self, address: Address) -> bool {
         (address.home() as usize) < self.homes.len()
     }
 
@@ -304,11 +344,25 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
                     packet.envelope = self.envelopes.insert(envelope);
                 }
                 let id = self.admit(packet);
-                self.send(time, at, lane, id);
+                if at.place() < u32::from(self.homes[HomeIndex(at.home())].switch_ports) {
+                    return self.send(time, at, lane, id);
+                }
+                self.note_head(time, self.port_at(at), id);
+                self.deliver_at(time, at, id);
             }
             Mail::Credits { time, at, lane, credits } => {
                 self.return_credits(time, at, lane, credits);
             }
+        }
+    }
+
+    /// The tail of a packet comes in at an adapter's port at `time`: whoever watches the port sees
+    /// its head come in before.
+    pub(crate) fn note_head(&mut self, time: u64, port: PortIndex, id: PacketIndex) {
+        if O::ON {
+            let packet = &self.packets[id];
+            let busy = self.class(port).rate.serialisation(packet.bytes.into());
+            self.observer.on_received(time - busy, port, packet.route.1, packet);
         }
     }
 

@@ -2,8 +2,10 @@
 
 use crate::packet::{ACK, BECN, CNP, FECN, Packet, RELIABLE};
 use clearlane_ib::Picoseconds;
+use clearlane_ranks::Stuck;
 use clearlane_workload::Rank;
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a run came to its end.
@@ -15,8 +17,10 @@ pub enum Ending {
     Drained,
     /// Buffers wait for each other in a circle.
     Deadlock(Deadlock),
-    /// The network is empty and these ranks wait for messages nobody will send.
-    ProgramsWait(Vec<Rank>),
+    /// The programs that the run was to last for have ended.
+    ProgramsEnded,
+    /// These ranks wait for what will never happen: nothing of their program is under way.
+    RanksWait(Vec<Stuck>),
 }
 
 /// A waiting buffer in a deadlock: packets in it wait for space in the next one.
@@ -56,8 +60,17 @@ impl fmt::Display for Deadlock {
     }
 }
 
+/// How a program of several ranks has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobRecord {
+    /// Ranks that had not ended.
+    pub unfinished: u32,
+    /// When the last of those that had, did so.
+    pub ended_at: Picoseconds,
+}
+
 /// Totals of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Grants at switch outputs of data packets, those to hosts included.
     pub packet_hops: u64,
@@ -161,6 +174,17 @@ impl GroupSlice {
             latency_ns: Histogram::new(2).expect("two significant digits are a valid precision"),
         }
     }
+
+    /// Adds what happened in another partition or slice.
+    pub(crate) fn add(&mut self, part: &GroupSlice) {
+        self.offered_wire_bytes += part.offered_wire_bytes;
+        self.delivered_wire_bytes += part.delivered_wire_bytes;
+        self.delivered_payload_bytes += part.delivered_payload_bytes;
+        self.messages += part.messages;
+        self.latency_sum_ps += part.latency_sum_ps;
+        let added = self.latency_ns.add(&part.latency_ns);
+        added.expect("a histogram that resizes itself takes all that another holds");
+    }
 }
 
 /// A flow: all messages of a group from one rank to another.
@@ -210,7 +234,8 @@ pub struct Outcome {
     /// last thing happened: a packet complete in a host's memory, a step of a program, a timer of a
     /// mechanism, a grant.
     pub duration: Picoseconds,
-    /// Length of a slice of time; the last may be cut short by the end.
+    /// Length of a slice of time in the end, where slices grow that at which they reach the
+    /// duration and every packet that was still on its way; the last may be cut short by the end.
     pub slice: Picoseconds,
     /// Totals.
     pub totals: Totals,
@@ -224,6 +249,8 @@ pub struct Outcome {
     pub channels: Vec<ChannelRecord>,
     /// What mechanisms did; empty without.
     pub control: ControlRecord,
+    /// How programs of several ranks have ended, in the order they were given in.
+    pub jobs: Vec<JobRecord>,
 }
 
 /// All flows that had something to tell: a BECN, or a reactor that changed its mind.
@@ -256,7 +283,7 @@ pub struct FlowControl {
 }
 
 /// What a tap saw: the head of a packet coming in by a port, or a packet beginning to leave by it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Tapped {
     /// When its first bit leaves or, at an adapter, comes in; at a switch when what came in may be
     /// forwarded, which is later by the switch's delay.
@@ -290,7 +317,7 @@ pub struct Tapped {
 }
 
 /// What a packet is for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum PacketKind {
     /// Data on a reliable connection.
     RcData,

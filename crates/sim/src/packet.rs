@@ -28,25 +28,38 @@ index!(
     ReactorIndex
 );
 
+/// What a packet is, a bit each.
+pub(crate) type Flags = u16;
+
 /// An acknowledgement, not data.
-pub(crate) const ACK: u8 = 1;
+pub(crate) const ACK: Flags = 1;
 /// The last packet of its message.
-pub(crate) const LAST: u8 = 2;
-/// The destination's program is told when the message is complete.
-pub(crate) const TWO_SIDED: u8 = 4;
+pub(crate) const LAST: Flags = 2;
+/// The destination's adapter has more to do than to take the message: its rank is told of it, or it
+/// reads from memory.
+pub(crate) const TOLD: Flags = 4;
 /// The queue pair is a reliable connection.
-pub(crate) const RELIABLE: u8 = 8;
+pub(crate) const RELIABLE: Flags = 8;
 /// Forward explicit congestion notification: a switch has marked it (IBA vol. 1, A10).
-pub(crate) const FECN: u8 = 16;
+pub(crate) const FECN: Flags = 16;
 /// Backward explicit congestion notification: an ACK or a CNP tells the source, here the mechanism
 /// that decides when packets are injected.
-pub(crate) const BECN_WHEN: u8 = 32;
+pub(crate) const BECN_WHEN: Flags = 32;
 /// A congestion notification packet.
-pub(crate) const CNP: u8 = 64;
+pub(crate) const CNP: Flags = 64;
 /// Backward explicit congestion notification for the mechanism that decides on paths.
-pub(crate) const BECN_WHICH: u8 = 128;
+pub(crate) const BECN_WHICH: Flags = 128;
+/// Answers an RDMA READ: nobody acknowledges it (IBA vol. 1, 9.7.5.1.8).
+pub(crate) const RESPONSE: Flags = 256;
+/// Carries what libraries and adapters tell each other, no payload of a program.
+pub(crate) const CONTROL: Flags = 512;
+/// Asks for an RDMA READ, whose response acknowledges it.
+pub(crate) const READ: Flags = 1024;
+/// Takes space in the receive buffer of an adapter until it is stored: its credits have not been
+/// returned.
+pub(crate) const HELD: Flags = 2048;
 /// Either of the two.
-pub(crate) const BECN: u8 = BECN_WHEN | BECN_WHICH;
+pub(crate) const BECN: Flags = BECN_WHEN | BECN_WHICH;
 
 /// Output port, counted from 0, and lane there.
 pub(crate) type Route = (u8, u8);
@@ -60,7 +73,7 @@ pub(crate) const UNROUTED: Route = (255, 0);
 pub(crate) struct Packet {
     /// The next packet in the same buffer or list.
     pub(crate) next: PacketIndex,
-    /// Destination LID; the destination's rank where forwarding is by rule.
+    /// Destination LID; the number of the destination's port where forwarding is by rule.
     pub(crate) dlid: u32,
     /// Source LID, likewise.
     pub(crate) slid: u32,
@@ -85,9 +98,10 @@ pub(crate) struct Packet {
     pub(crate) group: u16,
     /// Service level.
     pub(crate) sl: u8,
-    /// `ACK` to `BECN_WHICH`.
-    pub(crate) flags: u8,
-    /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up.
+    /// `ACK` to `RESPONSE`.
+    pub(crate) flags: Flags,
+    /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up. Where
+    /// adapters hear of arrivals: the lane by which it came in.
     pub(crate) route: Route,
     /// When its message was posted.
     pub(crate) born: u64,
@@ -110,15 +124,55 @@ impl Linked<PacketIndex> for Packet {
     }
 }
 
-/// What the destination has to know of a message once its last packet is there.
+/// What the destination has to know of a message. The last packet carries it, and, where a rank is
+/// told of a message of several packets, the first one too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Envelope {
-    /// Matched by two-sided receives.
-    pub(crate) tag: u32,
+    pub(crate) what: Carried,
     /// Where a mechanism chooses paths: the message's number among those of the same source,
-    /// destination and flow group, and how many stripes it has.
+    /// destination and flow group, and how many stripes it has; 0 where none does.
     pub(crate) number: u32,
     pub(crate) stripes: u32,
+}
+
+/// Who is told when a message has left for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiter {
+    /// The rank's place in its partition.
+    pub(crate) rank: u32,
+    /// What it knows the message by.
+    pub(crate) token: u32,
+}
+
+/// What a message means at its destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Carried {
+    /// Nothing: it is in memory.
+    Data,
+    /// A two-sided message.
+    Message(clearlane_ranks::Envelope),
+    /// That so many bytes are to be read for the `process` that knows this by `token`.
+    /// Its packets are to keep a gap, in thousandths.
+    ReadRequest { reader: Reader, bytes: u64, gap: u32 },
+    /// The bytes read.
+    ReadResponse { reader: Reader, request: Request },
+}
+
+/// Who reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reader {
+    /// The rank, by its number in the run.
+    pub(crate) rank: u32,
+    /// What it knows the operation by.
+    pub(crate) token: u32,
+}
+
+/// The packet that asked for an RDMA READ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Request {
+    /// Its queue pair, a number of the requester's partition.
+    pub(crate) queue_pair: u32,
+    pub(crate) psn: u32,
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::port_set::PortSet;
 use crate::queue::{AHEAD, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
+use std::collections::BTreeSet;
 
 /// Records in bytes up to which fetching ahead gains nothing: about what the caches behind the
 /// first hold of them.
@@ -59,11 +60,31 @@ impl<M: Model, const V: usize> Partition<M, V> {
             let next = net.homes.iter().nth(home as usize + 1);
             let end = next.map_or(net.ports.len() as u32, |next| next.first.0);
             net.enter(home, 0);
-            for port in record.first.0 + u32::from(record.switch_ports)..end {
-                net.schedule(0, PortIndex(port), Kind::Step, 0, 0);
+            let ports = record.first.0 + u32::from(record.switch_ports)..end;
+            let slots = record.first_slot..record.first_slot + ports.len() as u32;
+            for (port, slot) in ports.clone().zip(slots.clone()) {
+                let (host, first) = adapters.host(slot);
+                if slot == first {
+                    net.schedule(0, PortIndex(port), Kind::Step, 0, host);
+                }
+            }
+            for (at, seat) in ranks.seats().filter(|(_, seat)| slots.contains(&seat.slot)) {
+                let port = PortIndex(ports.start + seat.slot - slots.start);
+                net.schedule(0, port, Kind::Step, seat.number, at);
             }
         }
         Partition { net, switches, adapters, ranks, places, port_bytes, events: 0 }
+    }
+
+    /// Packets that have come to adapters and wait to be stored, and where.
+    pub(crate) fn unstored(&self) -> impl Iterator<Item = (PortIndex, PacketIndex)> + '_ {
+        let port = |slot: u32| {
+            let homes = &self.net.homes;
+            let home = homes.iter().take_while(|home| home.first_slot <= slot).last().copied();
+            let home = home.unwrap_or(homes[HomeIndex(0)]);
+            home.first.plus(u32::from(home.switch_ports) + slot - home.first_slot)
+        };
+        self.adapters.unstored().map(move |(slot, id)| (port(slot), id))
     }
 
     /// A time no later than the next event; nothing if there is none.
@@ -151,7 +172,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
             }
             Kind::Step => {
                 let slot = slot_at(home, entry.address().place());
-                self.ranks.step(&mut self.adapters, &mut self.net, slot, port);
+                let (adapters, net) = (&mut self.adapters, &mut self.net);
+                self.ranks.step(adapters, net, (slot, port), entry.packet());
                 self.adapters.heed(&mut self.net, port);
                 self.tell();
             }
@@ -161,7 +183,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// Programs hear of what adapters have to tell.
     #[inline(always)]
     fn tell(&mut self) {
-        if !self.adapters.told.is_empty() {
+        // What a rank does about it may give its adapter something to tell again.
+        while !self.adapters.told.is_empty() {
             self.tell_all();
         }
     }
@@ -170,11 +193,14 @@ impl<M: Model, const V: usize> Partition<M, V> {
     fn tell_all(&mut self) {
         let home = self.net.homes[HomeIndex(self.net.home())];
         let mut all = std::mem::take(&mut self.adapters.told);
-        for told in all.drain(..) {
-            let place = u32::from(home.switch_ports) + told.slot() - home.first_slot;
-            let port = self.net.port(place);
-            self.ranks.tell(&mut self.net, port, told);
+        for (slot, told) in all.drain(..) {
+            let (host, slot) = self.adapters.host(slot);
+            let port = self.net.port(u32::from(home.switch_ports) + slot - home.first_slot);
+            self.ranks.tell(&mut self.adapters, &mut self.net, (host, slot, port), &told);
+            self.adapters.heed(&mut self.net, port);
         }
+        // The room that was taken for them is used again.
+        all.append(&mut self.adapters.told);
         self.adapters.told = all;
     }
 
@@ -185,17 +211,64 @@ impl<M: Model, const V: usize> Partition<M, V> {
         if M::Forwarder::ADAPTIVE {
             self.switches.decide(&mut self.net);
         }
+        if M::LIMITED {
+            self.switches.arbitrate_together(&mut self.net, home);
+            while let Some(exit) = self.switches.crossbars.exits.pop() {
+                self.exit(home, &exit);
+            }
+        }
         let mut index = 0;
         while let Some(port) = self.net.dirty.get(index).copied() {
             index += 1;
             let place = self.net.place(port);
             if place >= home.switch_ports.into() {
+                if self.adapters.share() {
+                    return self.serve_hosts(home, index - 1);
+                }
                 self.adapters.inject(&mut self.net, slot_at(home, place), port);
                 self.adapters.heed(&mut self.net, port);
                 self.tell();
-            } else if let Some(exit) = self.switches.arbitrate(&mut self.net, port) {
+            } else if !M::LIMITED
+                && let Some(exit) = self.switches.arbitrate(&mut self.net, port)
+            {
                 self.exit(home, &exit);
             }
+        }
+        self.net.dirty.clear();
+    }
+
+    /// Phase 2 from a touched port on, where ports of one adapter share what they send by: outputs
+    /// first, then adapters' ports in the order of their turns, then who waits for a bus. What
+    /// comes next depends on which ports are touched, never on the order they were touched in.
+    #[inline(never)]
+    fn serve_hosts(&mut self, home: Home, mut index: usize) {
+        let mut hosts = BTreeSet::new();
+        let base = home.first.0 + u32::from(home.switch_ports);
+        loop {
+            while let Some(port) = self.net.dirty.get(index).copied() {
+                index += 1;
+                if port.0 >= base {
+                    let slot = home.first_slot + port.0 - base;
+                    hosts.insert((self.adapters.order(slot), slot));
+                } else if !M::LIMITED
+                    && let Some(exit) = self.switches.arbitrate(&mut self.net, port)
+                {
+                    self.exit(home, &exit);
+                }
+            }
+            let port = match hosts.pop_first() {
+                Some((_, slot)) => {
+                    let port = PortIndex(base + slot - home.first_slot);
+                    self.adapters.inject(&mut self.net, slot, port);
+                    port
+                }
+                None => match self.adapters.bus_turn(&mut self.net, home) {
+                    Some(port) => port,
+                    None => break,
+                },
+            };
+            self.adapters.heed(&mut self.net, port);
+            self.tell();
         }
         self.net.dirty.clear();
     }
@@ -203,6 +276,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// A packet leaves a switch for a host.
     #[inline(always)]
     fn exit(&mut self, home: Home, exit: &Exit) {
+        if self.adapters.share() {
+            return self.adapters.announce(&mut self.net, exit);
+        }
         let place = self.net.ports[exit.port].peer.place();
         let host = self.net.port(place);
         self.adapters.receive(&mut self.net, slot_at(home, place), host, exit);
@@ -225,7 +301,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
         if matches!(entry.kind(), Kind::Deliver | Kind::Step) {
             let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
             self.adapters.prefetch(slot);
-            self.ranks.prefetch(slot);
+            let at = if entry.kind() == Kind::Step { entry.packet() } else { slot };
+            self.ranks.prefetch(at);
         }
     }
 
@@ -243,10 +320,10 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 self.adapters.prefetch_halves(packet);
             }
             // Where there are many hosts, their programs have to be fetched themselves.
-            Kind::Step if PORTS => self.ranks.prefetch_program(slot_at(home, address.place())),
+            Kind::Step if PORTS => self.ranks.prefetch_program(entry.packet()),
             Kind::Step => {
                 let slot = slot_at(home, address.place());
-                if let Some((destination, group)) = self.ranks.upcoming(slot) {
+                if let Some((destination, group)) = self.ranks.upcoming(entry.packet()) {
                     self.adapters.prefetch_key(slot, destination, group);
                 }
             }
@@ -264,7 +341,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
             Kind::Wake if PORTS => self.fetch_heads(&entry, home),
             Kind::Step => {
                 let slot = slot_at(home, address.place());
-                let Some((destination, group)) = self.ranks.upcoming(slot) else { return };
+                let upcoming = self.ranks.upcoming(entry.packet());
+                let Some((destination, group)) = upcoming else { return };
                 match PORTS {
                     true => self.adapters.prefetch_key(slot, destination, group),
                     false => self.adapters.prefetch_queue(slot, destination, group),

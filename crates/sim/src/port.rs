@@ -89,7 +89,7 @@ impl Return {
 pub(crate) struct Ring([Return; 3]);
 
 impl Ring {
-    const EMPTY: Ring = Ring([Return::NONE; 3]);
+    pub(crate) const EMPTY: Ring = Ring([Return::NONE; 3]);
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,92 +1,13 @@
-//! What devices are made of: delays, buffers and rates, and the named sets of them.
+//! Named sets of the parameters of devices.
 //!
 //! Every number of a preset is tagged: *sourced* with where it is written, or *assumed*. Reports
 //! print the tags.
 
-use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds, wire};
-use clearlane_workload::Transport;
-
-/// How an adapter orders messages to different destinations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AdapterQueueing {
-    /// One send queue per queue pair, per destination in open-loop patterns, served round-robin.
-    PerDestination,
-    /// One first-in-first-out queue for everything the host sends.
-    SingleFifo,
-}
-
-/// Which input a switch output serves next within a virtual lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InputArbitration {
-    /// Round-robin among input ports.
-    RoundRobin,
-    /// The packet whose message was posted first.
-    OldestFirst,
-    /// The source that has been served least, by self-clocked fair queueing.
-    FlowFair,
-}
-
-/// How packets wait at a switch input, within a virtual lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InputQueueing {
-    /// One queue, first in, first out: a head that cannot go holds up all behind it.
-    Fifo,
-    /// A queue per output in one shared buffer.
-    Voq,
-}
-
-/// The parameters of switches and adapters, the same for all devices of a run. Which values they
-/// may have, `ranges` says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameters {
-    /// Path MTU: payload bytes of a full packet; 256, 512, 1024, 2048 or 4096.
-    pub mtu: u32,
-    /// Header bytes per data packet; nothing means those of the transport (RC 26, UD 34).
-    pub header: Option<u32>,
-    /// Rate of every link; nothing means each link's own width and speed.
-    pub link_rate: Option<BitsPerSecond>,
-    /// Time from a packet's head entering a switch to the earliest departure: routing and crossing.
-    pub switch_delay: Picoseconds,
-    /// One-way delay of every cable.
-    pub cable_delay: Picoseconds,
-    /// Added to a credit's way back: how long a receiver takes to announce freed space.
-    pub credit_delay: Picoseconds,
-    /// Receive buffer per virtual lane of every port; at least 1 MTU with headers.
-    pub buffer: Bytes,
-    /// From posting a message to its first packet being ready to leave.
-    pub send_overhead: Picoseconds,
-    /// From the last packet's arrival to the program being told.
-    pub receive_overhead: Picoseconds,
-    /// Rate at which an adapter reads host memory; nothing means never a limit.
-    pub dma_rate: Option<BitsPerSecond>,
-    /// Rate at which an adapter drains its receive buffers; nothing means never a limit.
-    pub drain_rate: Option<BitsPerSecond>,
-    /// How many send queues an adapter works on at a time; nothing means all.
-    pub injection_engines: Option<u32>,
-    /// Packets of an RC queue pair that may be unacknowledged.
-    pub outstanding: u32,
-    /// An ACK for every so many packets and for the last of a message; at most `outstanding`.
-    pub ack_coalescing: u32,
-    /// Order among messages of one adapter.
-    pub queueing: AdapterQueueing,
-    /// Order among inputs of one switch output.
-    pub arbitration: InputArbitration,
-    /// How packets wait at a switch input.
-    pub input_queueing: InputQueueing,
-    /// How fast a packet leaves its input buffer, in hundredths of the output link's rate. What the
-    /// output has not sent yet waits behind the crossbar.
-    pub crossbar_speedup: u32,
-}
-
-impl Parameters {
-    /// Bytes of a data packet besides its payload.
-    pub fn header_bytes(&self, transport: Transport) -> u32 {
-        self.header.unwrap_or(match transport {
-            Transport::Rc => wire::RC_DATA,
-            Transport::Ud => wire::UD_DATA,
-        })
-    }
-}
+use crate::parameters::{
+    AdapterQueueing, BufferPer, CrossbarReads, InputArbitration, InputQueueing, Key, MessageOrder,
+    Parameters, Progress,
+};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds};
 
 /// A named set of parameters.
 #[derive(Debug)]
@@ -99,12 +20,38 @@ pub struct Preset {
     pub parameters: fn() -> Parameters,
     /// Speed and width of links that builders give fabrics of this preset.
     pub link: (LinkWidth, LinkSpeed),
-    /// (parameter, "sourced: where" or "assumed: why") for every parameter.
+    /// Cables of a host of fabrics that builders make, where a builder has that option.
+    pub links: u32,
+    /// A table of devices that the preset stands for, line by line.
+    pub table: &'static [Line],
+    /// (parameter, "sourced: where" or "assumed: why") for those of which the table of parameters
+    /// does not say it.
     pub sources: &'static [(&'static str, &'static str)],
+}
+
+/// A line of a published table of devices.
+#[derive(Debug)]
+pub struct Line {
+    /// Its name there.
+    pub name: &'static str,
+    /// Its value there.
+    pub published: &'static str,
+    /// Parameters that hold it.
+    pub keys: &'static [&'static str],
+    /// What is to be known of it besides, or instead of parameters.
+    pub remark: &'static str,
 }
 
 /// All presets, oldest hardware first.
 pub const ALL: &[Preset] = &[SDR_2011, QDR, NSIM_2014, EDR, HDR, NDR];
+
+impl Preset {
+    /// Where the value of a parameter comes from.
+    pub fn source(&self, key: &Key) -> &'static str {
+        let own = self.sources.iter().find(|(name, _)| *name == key.name);
+        own.map_or(key.source, |(_, source)| source)
+    }
+}
 
 /// The preset of that name.
 pub fn by_name(name: &str) -> Option<&'static Preset> {
@@ -118,26 +65,39 @@ fn base(switch_delay_ns: u64, overhead_ns: u64, mtu: u32, buffer: u64) -> Parame
     Parameters {
         mtu,
         header: None,
+        packet_max: None,
         link_rate: None,
         switch_delay: Picoseconds(switch_delay_ns * NS),
+        va_delay: Picoseconds(0),
+        sa_delay: Picoseconds(0),
         cable_delay: Picoseconds(25 * NS),
         credit_delay: Picoseconds(0),
         buffer: Bytes(buffer),
+        buffer_per: BufferPer::Lane,
         send_overhead: Picoseconds(overhead_ns * NS),
         receive_overhead: Picoseconds(overhead_ns * NS),
+        stripe_overhead: Picoseconds(overhead_ns * NS),
+        poll_overhead: Picoseconds(50 * NS),
+        eager_max: Bytes(8 << 10),
+        control_bytes: Bytes(64),
+        progress: Progress::Call,
+        read_depth: 16,
+        adapter_ports: Some(1),
+        memory_rate: None,
+        message_order: MessageOrder::Posted,
         dma_rate: None,
         drain_rate: None,
         injection_engines: None,
-        outstanding: 16,
+        outstanding: 1 << 23,
         ack_coalescing: 1,
         queueing: AdapterQueueing::PerDestination,
         arbitration: InputArbitration::RoundRobin,
         input_queueing: InputQueueing::Fifo,
         crossbar_speedup: 100,
+        crossbar_reads: CrossbarReads::Lane,
+        output_buffer: None,
     }
 }
-
-const ASSUMED_REST: &str = "assumed: not a limit, so that the fabric is what is measured";
 
 macro_rules! preset {
     (
@@ -149,21 +109,9 @@ macro_rules! preset {
             summary: $summary,
             parameters: || $params,
             link: (LinkWidth::X4, LinkSpeed::$speed),
-            sources: &[$($source,)*
-                ("link_rate", "sourced: IBA vol. 2, 5: each link's own width and speed"),
-                ("cable_delay", "assumed: 5 m of cable at 5 ns/m"),
-                ("credit_delay", "assumed: credits are announced at once"),
-                ("dma_rate", ASSUMED_REST),
-                ("drain_rate", ASSUMED_REST),
-                ("injection_engines", ASSUMED_REST),
-                ("outstanding", "assumed: 16 packets, a common adapter default"),
-                ("ack_coalescing", "assumed: an ACK per packet"),
-                ("header", "sourced: IBA vol. 1, 5.2, by transport"),
-                ("queueing", "sourced: IBA vol. 1, 10.2: one send queue per queue pair"),
-                ("arbitration", "assumed: round-robin; IBA leaves it to the switch"),
-                ("input_queueing", "assumed: one queue a lane; IBA leaves it to the switch"),
-                ("crossbar_speedup", "assumed: the rate of the output"),
-            ],
+            links: 1,
+            table: &[],
+            sources: &[$($source),*],
         };
     };
 }
@@ -250,72 +198,130 @@ preset!(
 /// used by a dateline rule, not by SL2VL.
 const NSIM_2014: Preset = Preset {
     name: "nsim-2014",
-    summary: "the torus of the packet-pacing paper: 4 GB/s links, 2 lanes of 8 KiB",
+    summary: "the torus of the packet-pacing paper: four 4 GB/s links a node, 2 lanes of 8 KiB",
     parameters: || Parameters {
         header: Some(32),
+        packet_max: Some(2048),
+        adapter_ports: None,
+        memory_rate: Some(BitsPerSecond(128 * 1_000_000_000)),
         link_rate: Some(BitsPerSecond(32 * 1_000_000_000)),
+        va_delay: Picoseconds(4 * NS),
+        sa_delay: Picoseconds(4 * NS),
         cable_delay: Picoseconds(10 * NS),
         dma_rate: Some(BitsPerSecond(128 * 1_000_000_000)),
-        injection_engines: Some(4),
+        injection_engines: Some(1),
         ..base(94, 200, 2048, 8 << 10)
     },
     link: (LinkWidth::X4, LinkSpeed::Qdr),
+    links: 4,
+    table: NSIM_TABLE,
     sources: &[
         ("mtu", "sourced: pacing paper, table 1: 2 KiB"),
+        (
+            "packet_max",
+            "sourced: pacing paper, table 1: packets of 32 B to 2 KiB with their header",
+        ),
+        ("adapter_ports", "sourced: pacing paper, table 1: 4 NICs, which send and receive at once"),
+        ("memory_rate", "sourced: pacing paper, table 1: 16 GB/s"),
         ("header", "sourced: pacing paper, table 1: 32 B"),
         ("link_rate", "sourced: pacing paper, table 1: 4 GB/s"),
         ("switch_delay", "sourced: pacing paper, table 1: 4 × 4 ns pipeline and 78 ns"),
+        ("va_delay", "sourced: pacing paper, table 1: 4 ns"),
+        ("sa_delay", "sourced: pacing paper, table 1: 4 ns"),
         ("cable_delay", "sourced: pacing paper, table 1: 10 ns"),
         ("buffer", "sourced: pacing paper, table 1: 8 KiB per lane"),
         ("dma_rate", "sourced: pacing paper, table 1: 16 GB/s"),
-        (
-            "injection_engines",
-            "sourced: pacing paper, table 1: 4 interfaces (here: 4 send engines)",
-        ),
+        ("injection_engines", "assumed: each of the 4 NICs sends one message at a time"),
         ("send_overhead", "sourced: pacing paper, table 1: 200 ns"),
         ("receive_overhead", "assumed: as the send overhead"),
-        ("credit_delay", "assumed: credits are announced at once"),
-        ("drain_rate", "assumed: memory is faster than the link"),
-        ("outstanding", "assumed: 16 packets"),
+        ("drain_rate", "assumed: the memory bus is the limit"),
         ("ack_coalescing", "assumed: an ACK per packet where RC is asked for"),
-        ("queueing", "assumed: per destination"),
-        ("arbitration", "assumed: round-robin"),
-        ("input_queueing", "assumed: one queue a lane"),
-        ("crossbar_speedup", "assumed: the rate of the output"),
     ],
 };
+
+macro_rules! line {
+    ($name:literal, $published:literal, [$($key:literal),*], $remark:literal) => {
+        Line { name: $name, published: $published, keys: &[$($key),*], remark: $remark }
+    };
+}
+
+/// Table 1 of the packet-pacing paper (seed 003), in its order.
+const NSIM_TABLE: &[Line] = &[
+    line!("topology", "2D-torus / 3D-torus", [], "the experiment's fabric, such as torus:4x4x4"),
+    line!(
+        "routing",
+        "dimension-ordered (DOR) + dateline",
+        [],
+        "forwarding = \"dimension-order\": the lower dimension first, lane 1 from the wrap link on"
+    ),
+    line!(
+        "flow control",
+        "virtual cut-through, credit base",
+        [],
+        "as of every preset: a head goes on while its tail comes, credits by lane"
+    ),
+    line!("link bandwidth", "4 GB/s (unidirection)", ["link_rate"], "in each direction"),
+    line!("routing computation (RC)", "4 ns", [], "in switch_delay"),
+    line!(
+        "virtual-channel allocation (VA)",
+        "4 ns",
+        ["va_delay"],
+        "in switch_delay; a head that had no credits pays it again"
+    ),
+    line!(
+        "switch allocation (SA)",
+        "4 ns",
+        ["sa_delay"],
+        "in switch_delay; a head that had no credits pays it again"
+    ),
+    line!("switch traversal (ST)", "4 ns", [], "in switch_delay"),
+    line!("switch latency", "78 ns", ["switch_delay"], "with the four stages of 4 ns"),
+    line!("cable latency", "10 ns", ["cable_delay"], ""),
+    line!("MTU", "2 KiB", ["mtu"], "of a packet with its header: see packet size"),
+    line!("packet size", "32 B to 2 KiB (MTU)", ["packet_max"], "a payload of up to 2,016 B"),
+    line!("packet header size", "32 B", ["header"], ""),
+    line!("virtual channels", "2", [], "lanes of the dimension-order rule"),
+    line!(
+        "virtual-channel buffer size",
+        "8 KiB (MTU × 4)",
+        ["buffer"],
+        "four packets of 32 credits of 64 B"
+    ),
+    line!(
+        "flit size",
+        "16 B",
+        [],
+        "not modelled: a packet goes on whole, and credits count in units of 64 B"
+    ),
+    line!(
+        "NICs",
+        "4 (simultaneous send and receive)",
+        ["adapter_ports", "injection_engines"],
+        "four cables to the node's switch (links = 4 of a built fabric), a message at a time each"
+    ),
+    line!("DMA rate", "16 GB/s", ["dma_rate"], "of all four together"),
+    line!("memory bandwidth", "16 GB/s", ["memory_rate"], "shared by what is read and written"),
+    line!("MPI overheads", "200 ns", ["send_overhead", "receive_overhead"], "at either end"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::KEYS;
 
     #[test]
     fn every_number_of_every_preset_is_tagged() {
         for preset in ALL {
-            let fields = [
-                "mtu",
-                "header",
-                "link_rate",
-                "switch_delay",
-                "cable_delay",
-                "credit_delay",
-                "buffer",
-                "send_overhead",
-                "receive_overhead",
-                "dma_rate",
-                "drain_rate",
-                "injection_engines",
-                "outstanding",
-                "ack_coalescing",
-                "queueing",
-                "arbitration",
-                "input_queueing",
-                "crossbar_speedup",
-            ];
-            for field in fields {
-                let tag = preset.sources.iter().find(|(name, _)| *name == field);
-                let tag = tag.unwrap_or_else(|| panic!("{}: {field} has no tag", preset.name)).1;
-                assert!(tag.starts_with("sourced: ") || tag.starts_with("assumed: "), "{tag}");
+            for key in KEYS {
+                let tag = preset.source(key);
+                let is_tag = tag.starts_with("sourced: ") || tag.starts_with("assumed: ");
+                assert!(is_tag, "{}: {} is tagged `{tag}`", preset.name, key.name);
+            }
+            let known = |name: &str| KEYS.iter().any(|key| key.name == name);
+            assert!(preset.sources.iter().all(|(name, _)| known(name)), "{}", preset.name);
+            for line in preset.table {
+                let says = !line.keys.is_empty() || !line.remark.is_empty();
+                assert!(says && line.keys.iter().all(|key| known(key)), "{}", line.name);
             }
         }
     }

@@ -67,7 +67,7 @@ pub(crate) struct Event {
     pub(crate) address: Address,
     pub(crate) kind: Kind,
     pub(crate) lane: u8,
-    /// Number of a packet, of those kinds that have one.
+    /// Number of a packet, of those kinds that have one; of a step the place of its rank.
     pub(crate) packet: u32,
 }
 
@@ -539,6 +539,14 @@ impl Queue {
         other.begin = other.slot << width_log2;
         other.end = self.end;
         events.into_iter().for_each(|event| other.push(event));
+        *self = other;
+    }
+
+    /// Forgets all that was to come: what comes now lies at or after `time`.
+    pub(crate) fn begin_at(&mut self, time: u64) {
+        let mut other = Queue::new(self.width_log2, 1 << self.home_log2, self.lookahead);
+        other.slot = time >> self.width_log2;
+        (other.begin, other.end) = (other.slot << self.width_log2, time);
         *self = other;
     }
 

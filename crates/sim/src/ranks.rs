@@ -1,350 +1,267 @@
-//! Programs in motion: they are stepped, their messages posted, their receives matched. A rank has
-//! one CPU: what an operation costs it, no other operation has (the o of LogGP, Alexandrov et al.,
-//! SPAA 1995).
+//! Ranks on the packet engine: what they post becomes messages of their adapters, and what adapters
+//! have to tell reaches them. Their library is the crate `clearlane_ranks`.
 
 use crate::adapter::{Adapters, Post, Told};
-use crate::model::{Model, Observer};
-use crate::network::{Network, NetworkOf};
+use crate::model::Model;
+use crate::network::NetworkOf;
+use crate::packet::{Carried, Reader, Waiter};
 use crate::port::PortIndex;
-use crate::port_set::PortSet;
 use crate::queue::Kind;
-use crate::records::{Records, index, prefetch_value, room_for};
+use crate::records::prefetch_value;
+use crate::saved::Parts;
 use clearlane_ib::Picoseconds;
-use clearlane_workload::{Event, Handle, Op, RankProgram};
+use clearlane_ranks::{Outgoing, Transport, What};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-index!(
-    /// A rank's place among those of the partition: its adapter's slot.
-    LocalRank
-);
-
-/// Operations a program may do at one event before its own clock is waited for.
-const BURST: u32 = 4096;
-
-/// What a program waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Waiting {
-    /// Its next step, due at the time in the queue.
-    Step(Event),
-    /// An operation.
-    Operation(Handle),
-    /// Nothing: it has ended.
-    Ended,
-}
-
-/// What follows an operation.
-enum After {
-    /// The program is told at once and goes on.
-    Goes(Event),
-    /// It is told at this time.
-    Until(u64, Event),
-    /// It waits for something else, or for nothing more.
-    Waits(Waiting),
-}
-
-/// One rank.
-struct RankState {
-    program: Box<dyn RankProgram>,
-    /// When its CPU is free; every operation takes it for at least 1 ps.
-    clock: u64,
-    waiting: Waiting,
-    next_handle: u32,
-    /// Nothing for a program that waits for no operation: open-loop traffic needs none.
-    matching: Option<Box<Matching>>,
-}
-
-/// Operations that meet their completion and receives that meet their message.
-#[derive(Default)]
-struct Matching {
-    /// Operations that completed before anybody waited for them, and when.
-    done: Vec<(Handle, u64)>,
-    /// Receives posted, in order.
-    receives: Vec<(u32, u32, Handle)>,
-    /// Messages that came before their receive.
-    unexpected: Vec<(u32, u32)>,
-    /// Receives that have met their message and cost the CPU their overhead when waited for.
-    received: Vec<Handle>,
-}
-
-impl RankState {
-    fn matching(&mut self) -> &mut Matching {
-        self.matching.get_or_insert_default()
-    }
-
-    fn handle(&mut self) -> Handle {
-        self.next_handle = self.next_handle.wrapping_add(1);
-        Handle(self.next_handle)
-    }
-
-    /// Whether an operation is a receive, which costs the CPU when it is waited for.
-    fn takes_received(&mut self, handle: Handle) -> bool {
-        let received = &mut self.matching().received;
-        let found = received.iter().position(|known| *known == handle);
-        found.map(|index| received.swap_remove(index)).is_some()
-    }
-}
-
-/// The ranks of a partition, by the slot of their adapter.
+/// The ranks of a partition: first what each host does by itself, in the order of hosts, then ranks
+/// of programs.
 pub(crate) struct Ranks {
-    ranks: Records<LocalRank, RankState>,
+    pub(crate) all: clearlane_ranks::Ranks,
+    /// From a message of open-loop traffic being posted to its first packet being ready, in ps.
     send_overhead: u64,
-    receive_overhead: u64,
+    /// Hosts of this partition.
+    hosts: u32,
+    /// Ranks of programs here, from place `hosts` on.
+    seats: Vec<Seat>,
+    /// By number in the run: the place of a rank of a program here.
+    places: FxHashMap<u32, u32>,
+    placement: Arc<Placement>,
+}
+
+/// Where a rank of a program sits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seat {
+    /// The slot of the first port of its adapter.
+    pub(crate) slot: u32,
+    /// Its number at its adapter, from 1: what orders ranks that are stepped at one instant.
+    pub(crate) number: u8,
+}
+
+/// Ranks of programs that may share an adapter: what orders events has room for so many.
+pub(crate) const SEATS_MAX: u8 = 15;
+
+/// At which host each rank of the run is, by its number: hosts by themselves have the first ones.
+#[derive(Debug, Default)]
+pub(crate) struct Placement {
+    pub(crate) hosts: u32,
+    /// Of all others.
+    pub(crate) others: Vec<u32>,
+}
+
+impl Placement {
+    #[inline(always)]
+    fn host(&self, rank: u32) -> u32 {
+        match rank.checked_sub(self.hosts) {
+            None => rank,
+            Some(other) => self.others[other as usize],
+        }
+    }
+}
+
+/// The rank being served, its adapter, and the network under it.
+struct Below<'a, M: Model, const V: usize> {
+    adapters: &'a mut Adapters<M, V>,
+    net: &'a mut NetworkOf<M, V>,
+    slot: u32,
+    port: PortIndex,
+    /// Its place and its number at its adapter.
+    at: u32,
+    number: u8,
+    send_overhead: u64,
+    placement: &'a Placement,
+}
+
+impl<M: Model, const V: usize> Transport for Below<'_, M, V> {
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        self.net.now
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, to: u32, born: u64, bytes: u64, group: u16) {
+        let post = Post {
+            born,
+            ready: born + self.send_overhead,
+            stripe_overhead: 0,
+            destination: to,
+            bytes,
+            group,
+            waiter: None,
+            what: Carried::Data,
+            sl: None,
+            path: None,
+            gap: 0,
+        };
+        self.post_by(None, &post);
+    }
+
+    #[inline(never)]
+    fn post(&mut self, message: &Outgoing) -> u32 {
+        let &Outgoing { from, to, born, ready, stripe_overhead, bytes, group, hints, what } =
+            message;
+        let waiter = |token| Waiter { rank: self.at, token };
+        let (what, waiter) = match what {
+            What::Write { token } => (Carried::Data, token.map(waiter)),
+            What::Message { envelope, token } => (Carried::Message(envelope), token.map(waiter)),
+            What::Read { token } => {
+                let (reader, gap) = (Reader { rank: from, token }, hints.gap.0);
+                (Carried::ReadRequest { reader, bytes, gap }, None)
+            }
+        };
+        // The header of a READ besides those of every packet (RETH: IBA vol. 1, 9.3).
+        let bytes = if matches!(what, Carried::ReadRequest { .. }) { 16 } else { bytes };
+        let (sl, path) = (hints.sl.map(|sl| sl.value()), hints.path);
+        let destination = self.placement.host(to);
+        let post = Post {
+            born,
+            ready,
+            stripe_overhead,
+            destination,
+            bytes,
+            group,
+            waiter,
+            what,
+            sl,
+            path,
+            gap: hints.gap.0,
+        };
+        self.post_by(hints.engine, &post)
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, time: u64) {
+        self.net.schedule(time, self.port, Kind::Step, self.number, self.at);
+    }
+}
+
+impl<M: Model, const V: usize> Below<'_, M, V> {
+    /// Posts at one of the host's ports: the one asked for, or as the adapter sees fit.
+    #[inline(always)]
+    fn post_by(&mut self, engine: Option<u8>, post: &Post) -> u32 {
+        if !self.adapters.share() {
+            return self.adapters.post(self.net, self.slot, self.port, post);
+        }
+        let ahead = self.adapters.port_to(self.slot, post.destination, engine);
+        let port = self.port.plus(ahead);
+        let stripes = self.adapters.post(self.net, self.slot + ahead, port, post);
+        self.adapters.heed(self.net, port);
+        stripes
+    }
 }
 
 impl Ranks {
-    /// Ranks that have not begun.
+    /// Ranks that have not begun, of so many hosts; those beyond them have these seats.
     pub(crate) fn new(
-        programs: Vec<Box<dyn RankProgram>>,
+        all: clearlane_ranks::Ranks,
         send_overhead: Picoseconds,
-        receive_overhead: Picoseconds,
+        hosts: u32,
+        seats: Vec<(u32, Seat)>,
+        placement: Arc<Placement>,
     ) -> Self {
-        let state = |program| RankState {
-            program,
-            clock: 0,
-            waiting: Waiting::Step(Event::Start),
-            next_handle: 0,
-            matching: None,
-        };
-        let mut ranks = room_for(programs.len());
-        ranks.extend(programs.into_iter().map(state));
-        Ranks {
-            ranks: ranks.into(),
-            send_overhead: send_overhead.0,
-            receive_overhead: receive_overhead.0,
-        }
+        let places = seats.iter().zip(hosts..).map(|((number, _), at)| (*number, at)).collect();
+        let seats = seats.into_iter().map(|(_, seat)| seat).collect();
+        Ranks { all, send_overhead: send_overhead.0, hosts, seats, places, placement }
+    }
+
+    /// At which host each rank of the run is.
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// The number in the run of the rank at a place.
+    pub(crate) fn number_at(&self, place: u32) -> u32 {
+        self.all.number(place)
+    }
+
+    /// The places of all ranks here, by their numbers in the run.
+    pub(crate) fn places_by_number(&self) -> FxHashMap<u32, u32> {
+        (0..self.all.count() as u32).map(|place| (self.number_at(place), place)).collect()
+    }
+
+    /// Whether there is all that the rank at a place names.
+    pub(crate) fn names_what_there_is(&self, place: u32, parts: &Parts<'_>) -> bool {
+        let named = self.all.named(place);
+        let path = named.path.is_none_or(|path| parts.has_path(path));
+        let process = named.process.is_none_or(|process| process < parts.hosts + parts.ranks);
+        let group = named.group.is_none_or(|group| group < parts.groups);
+        process && group && path
+    }
+
+    /// Ranks of programs: their places and seats.
+    pub(crate) fn seats(&self) -> impl Iterator<Item = (u32, Seat)> + '_ {
+        (self.hosts..).zip(self.seats.iter().copied())
     }
 
     /// Ranks whose records may be of use soon.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, slot: u32) {
-        self.ranks.prefetch::<1>(LocalRank(slot));
+    pub(crate) fn prefetch(&self, at: u32) {
+        prefetch_value(self.all.record(at));
     }
 
     /// Programs that may be stepped soon, whose records are at hand.
     #[inline(always)]
-    pub(crate) fn prefetch_program(&self, slot: u32) {
-        prefetch_value(&*self.ranks[LocalRank(slot)].program);
+    pub(crate) fn prefetch_program(&self, at: u32) {
+        prefetch_value(self.all.program(at));
     }
 
     /// Destination and flow group of the message that a program is known to post next.
     #[inline(always)]
-    pub(crate) fn upcoming(&self, slot: u32) -> Option<(u32, u16)> {
-        let upcoming = self.ranks[LocalRank(slot)].program.upcoming();
-        upcoming.map(|(destination, group)| (destination.0, group))
+    pub(crate) fn upcoming(&self, at: u32) -> Option<(u32, u16)> {
+        let (rank, group) = self.all.upcoming(at)?;
+        Some((self.placement.host(rank), group))
     }
 
-    /// Steps a program until it has to wait.
+    /// The time of the rank at place `at` has come, whose adapter is in a slot. Apart, because the
+    /// loop that serves events has no register to spare.
+    #[inline(never)]
     pub(crate) fn step<M: Model, const V: usize>(
         &mut self,
         adapters: &mut Adapters<M, V>,
         net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
+        (slot, port): (u32, PortIndex),
+        at: u32,
     ) {
-        let state = &mut self.ranks[LocalRank(slot)];
-        let Waiting::Step(mut event) = state.waiting else { return };
         net.last_effect = net.now.max(net.last_effect);
-        state.clock = state.clock.max(net.now);
-        for _ in 0..BURST {
-            let state = &mut self.ranks[LocalRank(slot)];
-            let clock = state.clock;
-            let op = state.program.step(Picoseconds(clock), event);
-            state.clock += 1;
-            match self.perform(adapters, net, slot, port, clock, op) {
-                After::Goes(answer) => event = answer,
-                After::Until(time, answer) => return self.step_at(net, slot, port, time, answer),
-                After::Waits(waiting) => {
-                    self.ranks[LocalRank(slot)].waiting = waiting;
-                    return;
-                }
-            }
-        }
-        let clock = self.ranks[LocalRank(slot)].clock;
-        self.step_at(net, slot, port, clock, event);
+        let number = self.number(at);
+        let (send_overhead, placement) = (self.send_overhead, &*self.placement);
+        let mut below = Below { adapters, net, slot, port, at, number, send_overhead, placement };
+        self.all.step(&mut below, at);
     }
 
-    /// Does an operation that a program has asked for at `clock`.
+    /// The number of a rank at its adapter.
     #[inline(always)]
-    fn perform<M: Model, const V: usize>(
+    fn number(&self, at: u32) -> u8 {
+        at.checked_sub(self.hosts).map_or(0, |other| self.seats[other as usize].number)
+    }
+
+    /// The place of a rank, by its number in the run, at the host at a place.
+    fn place(&self, host: u32, rank: u32) -> u32 {
+        self.places.get(&rank).copied().unwrap_or(host)
+    }
+
+    /// Tells a rank what its adapter had to tell: the adapter of the host at a place, whose first
+    /// port is in a slot and at `port`.
+    pub(crate) fn tell<M: Model, const V: usize>(
         &mut self,
         adapters: &mut Adapters<M, V>,
         net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
-        clock: u64,
-        op: Op,
-    ) -> After {
-        let mut post =
-            Post { born: clock, destination: 0, bytes: 1, group: 0, handle: None, tag: None };
-        match op {
-            Op::Offer { dst, bytes, group, next } => {
-                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
-                if dst.0 != adapters.rank(slot) {
-                    adapters.post(net, slot, port, post);
-                }
-                match next {
-                    None => After::Waits(Waiting::Ended),
-                    Some(next) if next.0 > clock + 1 => After::Until(next.0, Event::Elapsed),
-                    Some(_) => After::Goes(Event::Elapsed),
-                }
-            }
-            Op::Put { dst, bytes, group, tracked } => {
-                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
-                After::Goes(self.post(adapters, net, slot, port, post, tracked))
-            }
-            Op::Send { dst, bytes, tag, group, tracked } => {
-                (post.destination, post.bytes, post.group) = (dst.0, bytes.max(1), group);
-                post.tag = Some(tag);
-                After::Goes(self.post(adapters, net, slot, port, post, tracked))
-            }
-            Op::Recv { src, tag } => After::Goes(Event::Posted(self.receive(slot, src.0, tag))),
-            Op::Wait(handle) => match self.completed(slot, handle) {
-                None => After::Waits(Waiting::Operation(handle)),
-                Some(time) if time > clock => After::Until(time, Event::Completed(handle)),
-                Some(_) => After::Goes(Event::Completed(handle)),
-            },
-            Op::Compute(span) => {
-                let end = clock.saturating_add(span.0.max(1)).min(Picoseconds::MAX_RUN.0);
-                After::Until(end.max(clock + 1), Event::Elapsed)
-            }
-            Op::WaitUntil(time) if time.0 > clock => After::Until(time.0, Event::Elapsed),
-            Op::WaitUntil(_) => After::Goes(Event::Elapsed),
-            Op::Done => After::Waits(Waiting::Ended),
-        }
-    }
-
-    /// Has the program stepped at `time` with `event`.
-    fn step_at<B: PortSet, O: Observer, const V: usize>(
-        &mut self,
-        net: &mut Network<B, O, V>,
-        slot: u32,
-        port: PortIndex,
-        time: u64,
-        event: Event,
+        (host, slot, port): (u32, u32, PortIndex),
+        told: &Told,
     ) {
-        self.ranks[LocalRank(slot)].waiting = Waiting::Step(event);
-        let time = time.max(net.now + 1);
-        net.schedule(time, port, Kind::Step, 0, 0);
-    }
-
-    /// A program posts a message.
-    fn post<M: Model, const V: usize>(
-        &mut self,
-        adapters: &mut Adapters<M, V>,
-        net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
-        post: Post,
-        tracked: bool,
-    ) -> Event {
-        let state = &mut self.ranks[LocalRank(slot)];
-        let handle = state.handle();
-        // The CPU is busy for the overhead, and the message ready after it.
-        state.clock = state.clock.max(post.born + self.send_overhead);
-        let post = Post { handle: tracked.then_some(handle), ..post };
-        let rank = adapters.rank(slot);
-        if post.destination != rank {
-            adapters.post(net, slot, port, post);
-            return Event::Posted(handle);
-        }
-        // By memory: it never enters the fabric.
-        if let Some(tag) = post.tag {
-            self.arrived(net, slot, port, rank, tag);
-        }
-        if let Some(handle) = post.handle {
-            self.finished(net, slot, port, handle, 0);
-        }
-        Event::Posted(handle)
-    }
-
-    fn receive(&mut self, slot: u32, source: u32, tag: u32) -> Handle {
-        let state = &mut self.ranks[LocalRank(slot)];
-        let (handle, clock) = (state.handle(), state.clock);
-        let matching = state.matching();
-        match matching.unexpected.iter().position(|known| *known == (source, tag)) {
-            Some(index) => {
-                matching.unexpected.remove(index);
-                matching.done.push((handle, clock));
-                matching.received.push(handle);
-            }
-            None => matching.receives.push((source, tag, handle)),
-        }
-        handle
-    }
-
-    /// When a completed operation has cost its rank what it costs, if it is complete.
-    fn completed(&mut self, slot: u32, handle: Handle) -> Option<u64> {
-        let overhead = self.receive_overhead;
-        let state = &mut self.ranks[LocalRank(slot)];
-        // This operation's own picosecond is not waited for.
-        let clock = state.clock - 1;
-        let done = &mut state.matching().done;
-        let index = done.iter().position(|known| known.0 == handle)?;
-        let (_, time) = done.swap_remove(index);
-        // A message is taken out of the adapter's hands by the CPU that waits for it.
-        let cost = if state.takes_received(handle) { overhead } else { 0 };
-        Some(time.max(clock) + cost)
-    }
-
-    /// Tells a program what its adapter, at `port`, had to tell.
-    pub(crate) fn tell<B: PortSet, O: Observer, const V: usize>(
-        &mut self,
-        net: &mut Network<B, O, V>,
-        port: PortIndex,
-        told: Told,
-    ) {
-        match told {
-            Told::Finished { slot, handle } => self.finished(net, slot, port, handle, 0),
-            Told::Arrived { slot, source, tag } => self.arrived(net, slot, port, source, tag),
-        }
-    }
-
-    /// A two-sided message is complete: it meets its receive or waits for it.
-    fn arrived<B: PortSet, O: Observer, const V: usize>(
-        &mut self,
-        net: &mut Network<B, O, V>,
-        slot: u32,
-        port: PortIndex,
-        source: u32,
-        tag: u32,
-    ) {
-        let matching = self.ranks[LocalRank(slot)].matching();
-        match matching.receives.iter().position(|known| (known.0, known.1) == (source, tag)) {
-            Some(index) => {
-                let (_, _, handle) = matching.receives.remove(index);
-                matching.received.push(handle);
-                let overhead = self.receive_overhead;
-                self.finished(net, slot, port, handle, overhead);
-            }
-            None => matching.unexpected.push((source, tag)),
-        }
-    }
-
-    /// An operation is complete; the program goes on if it waits for this one, after what that
-    /// costs.
-    fn finished<B: PortSet, O: Observer, const V: usize>(
-        &mut self,
-        net: &mut Network<B, O, V>,
-        slot: u32,
-        port: PortIndex,
-        handle: Handle,
-        cost: u64,
-    ) {
-        let now = net.now;
-        let state = &mut self.ranks[LocalRank(slot)];
-        if state.waiting == Waiting::Operation(handle) {
-            state.takes_received(handle);
-            let time = now.max(state.clock) + cost;
-            self.step_at(net, slot, port, time, Event::Completed(handle));
-        } else {
-            state.matching().done.push((handle, now));
-        }
-    }
-
-    /// Slots of the ranks whose programs have not ended.
-    pub(crate) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
-        let unfinished = |(slot, state): (usize, &RankState)| {
-            (state.waiting != Waiting::Ended).then_some(slot as u32)
+        let at = match told {
+            Told::Sent(waiter) => waiter.rank,
+            Told::Head(envelope) | Told::Arrived(envelope) => self.place(host, envelope.to),
+            Told::Read(reader) => self.place(host, reader.rank),
         };
-        self.ranks.iter().enumerate().filter_map(unfinished)
+        let number = self.number(at);
+        let (send_overhead, placement) = (self.send_overhead, &*self.placement);
+        let mut below = Below { adapters, net, slot, port, at, number, send_overhead, placement };
+        match told {
+            Told::Sent(waiter) => self.all.sent(&mut below, at, waiter.token),
+            Told::Head(envelope) => self.all.head(&mut below, at, envelope),
+            Told::Arrived(envelope) => self.all.arrived(&mut below, at, envelope),
+            Told::Read(reader) => self.all.read(&mut below, at, reader.token),
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! Observers: what is noted down about grants, deliveries and waiting. Statically dispatched, so a
 //! run without one pays nothing.
 
+mod saved;
+
 use crate::model::Observer;
 use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice, Recorded, Tapped};
 use crate::packet::Packet;
 use crate::port::{NEVER, PortIndex};
 use crate::records::Records;
+use crate::saved::{SavedRecorder, holds};
 use clearlane_ib::Picoseconds;
 // The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
 use clearlane_ib::wire::VCRC;
@@ -18,11 +21,80 @@ use std::ops::Range;
 pub struct Recording {
     /// Length of a slice of time; channels and groups are recorded per slice.
     pub slice: Picoseconds,
-    /// How many slices; what happens later is not recorded.
+    /// How many slices.
     pub slices: u32,
+    /// Whether slices double in length, two becoming one, as often as the run outlasts them: for
+    /// runs of unknown length. Without it, what happens after the last slice is not recorded.
+    pub grows: bool,
     /// Flows are recorded one by one as long as their slices take no more than this; what
     /// mechanisms did, flow by flow, likewise.
     pub flow_bytes_max: u64,
+}
+
+/// How time is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slices {
+    /// Length of each, ps.
+    pub(crate) length: u64,
+    pub(crate) count: usize,
+    grow: bool,
+}
+
+impl Slices {
+    /// As a recording begins.
+    pub(crate) fn of(what: &Recording) -> Self {
+        let grow = what.grows && what.slices > 0 && what.slice.0 > 0;
+        Slices { length: what.slice.0, count: what.slices as usize, grow }
+    }
+
+    /// How far they reach.
+    pub(crate) fn end(&self) -> u64 {
+        self.length.saturating_mul(self.count as u64)
+    }
+
+    /// Whether they are to double before they reach `time`.
+    pub(crate) fn outlasted_by(&self, time: u64) -> bool {
+        self.grow && self.end() < time
+    }
+
+    /// Slices that grow as far as they have come, 0 if they do not.
+    pub(crate) fn grown_to(&self) -> u64 {
+        if self.grow { self.end() } else { 0 }
+    }
+
+    /// The number from which on a slice is one too many; none is if they do not grow.
+    fn too_many(&self) -> u64 {
+        if self.grow { self.count as u64 } else { u64::MAX }
+    }
+
+    /// Has them as long as they were once. Nothing if they never are.
+    pub(crate) fn load(&mut self, length: u64) -> Option<()> {
+        while self.grow && self.length < length {
+            self.length = self.length.saturating_mul(2);
+        }
+        holds(self.length == length)
+    }
+
+    /// Doubles their length until they reach `time`. Returns how often.
+    pub(crate) fn reach(&mut self, time: u64) -> u32 {
+        let mut doublings = 0;
+        while self.outlasted_by(time) {
+            self.length = self.length.saturating_mul(2);
+            doublings += 1;
+        }
+        doublings
+    }
+}
+
+/// Makes one of each two slices, `both` of a pair; those at the end become `empty`.
+pub(crate) fn halve<T>(slices: &mut [T], empty: impl Fn() -> T, both: impl Fn(&mut T, T)) {
+    for index in 0..slices.len() {
+        let one = std::mem::replace(&mut slices[index], empty());
+        match index % 2 {
+            0 => slices[index / 2] = one,
+            _ => both(&mut slices[index / 2], one),
+        }
+    }
 }
 
 /// Records nothing.
@@ -34,7 +106,10 @@ impl Observer for NoObserver {
 
 /// Records counters per channel and slices of time per group, flow and channel.
 pub(crate) struct Recorder {
-    what: Recording,
+    slices: Slices,
+    /// Of [`Slices::too_many`].
+    too_many: u64,
+    flow_bytes_max: u64,
     groups: Vec<Vec<GroupSlice>>,
     flows: Vec<FlowRecord>,
     flow_of: FxHashMap<(u16, u32, u32), u32>,
@@ -72,8 +147,11 @@ impl Recorder {
         let mut counters: Records<PortIndex, Counters> = vec![blank; ports].into();
         taps.iter().for_each(|port| counters[*port].is_tapped = true);
         let slices = what.slices as usize;
+        let cut = Slices::of(&what);
         Recorder {
-            what,
+            slices: cut,
+            too_many: cut.too_many(),
+            flow_bytes_max: what.flow_bytes_max,
             groups: vec![vec![GroupSlice::empty(); slices]; groups],
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
@@ -94,15 +172,49 @@ impl Recorder {
         if begin <= time && time < end {
             return (number, end);
         }
-        let length = self.what.slice.0;
+        let mut length = self.slices.length;
+        if time / length >= self.too_many {
+            self.reach(time + 1);
+            length = self.slices.length;
+        }
         let number = time / length;
         self.slice = (number as usize, number * length, (number + 1).saturating_mul(length));
         (self.slice.0, self.slice.2)
     }
 
+    /// Slices that grow reach `time` from now on.
+    #[inline(never)]
+    fn reach(&mut self, time: u64) {
+        let doublings = self.slices.reach(time);
+        for _ in 0..doublings {
+            self.double();
+        }
+        if doublings > 0 {
+            self.slice = (0, 0, self.slices.length);
+        }
+    }
+
+    /// Each two slices become one.
+    fn double(&mut self) {
+        let sum = |sum: &mut u64, one| *sum += one;
+        for port in (0..self.counters.len() as u32).map(PortIndex) {
+            self.put_down_busy(port);
+            self.counters[port].slice /= 2;
+            let slices = self.slices(port);
+            halve(&mut self.busy_ps[slices.clone()], || 0, sum);
+            halve(&mut self.wait_ps[slices], || 0, sum);
+        }
+        for group in &mut self.groups {
+            halve(group, GroupSlice::empty, |sum, one| sum.add(&one));
+        }
+        for flow in &mut self.flows {
+            halve(&mut flow.delivered_payload_bytes, || 0, sum);
+        }
+    }
+
     /// The slices of a port in `busy_ps` and `wait_ps`.
     fn slices(&self, port: PortIndex) -> Range<usize> {
-        let (port, slices) = (port.0 as usize, self.what.slices as usize);
+        let (port, slices) = (port.0 as usize, self.slices.count);
         port * slices..(port + 1) * slices
     }
 
@@ -113,16 +225,21 @@ impl Recorder {
         let since = std::mem::replace(&mut counters.stalled_since, NEVER);
         counters.wait_ps += now - since;
         let slices = self.slices(port);
-        spread(&mut self.wait_ps[slices], self.what.slice.0, since, now);
+        spread(&mut self.wait_ps[slices], self.slices.length, since, now);
     }
 
     /// The link of `port` is busy during [now, now + busy), in another slice than last or in two.
     #[inline(never)]
     fn was_busy(&mut self, port: PortIndex, now: u64, busy: u64) {
+        if self.slices.outlasted_by(now + busy) {
+            self.reach(now + busy);
+        }
         self.put_down_busy(port);
         let slices = self.slices(port);
-        spread(&mut self.busy_ps[slices], self.what.slice.0, now, now + busy);
-        self.counters[port].slice = self.at(now + busy).0.min(self.what.slices as usize) as u32;
+        spread(&mut self.busy_ps[slices], self.slices.length, now, now + busy);
+        // Not `at`: a packet that ends where the slices do makes none of them double.
+        let next = (now + busy) / self.slices.length;
+        self.counters[port].slice = next.min(self.slices.count as u64) as u32;
     }
 
     /// The time a link was busy joins that of its slice.
@@ -137,7 +254,7 @@ impl Recorder {
 
     fn slice_of(&mut self, at: u64) -> Option<usize> {
         let (number, _) = self.at(at);
-        (number < self.what.slices as usize).then_some(number)
+        (number < self.slices.count).then_some(number)
     }
 
     fn flow(&mut self, packet: &Packet, to: Rank) -> Option<&mut FlowRecord> {
@@ -148,8 +265,8 @@ impl Recorder {
         if let Some(index) = self.flow_of.get(&key) {
             return Some(&mut self.flows[*index as usize]);
         }
-        let slices = self.what.slices as usize;
-        if flow_bytes(self.flows.len() + 1, self.what.slices) > self.what.flow_bytes_max {
+        let slices = self.slices.count;
+        if flow_bytes(self.flows.len() + 1, slices) > self.flow_bytes_max {
             (self.flows_dropped, self.flows) = (true, Vec::new());
             self.flow_of = FxHashMap::default();
             return None;
@@ -261,7 +378,30 @@ impl Observer for Recorder {
         }
     }
 
-    fn finish(mut self, end: u64) -> Recorded {
+    fn save(&self) -> Option<SavedRecorder> {
+        Some(self.save_all())
+    }
+
+    fn load(
+        &mut self,
+        saved: Option<&SavedRecorder>,
+        ports: (u32, u32),
+        is_first: bool,
+        is_here: &dyn Fn(u32) -> bool,
+    ) -> Option<()> {
+        self.load_all(saved?, ports, is_first, is_here)
+    }
+
+    fn grown_to(&self) -> u64 {
+        self.slices.grown_to()
+    }
+
+    fn grow(&mut self, reach: u64) {
+        self.reach(reach);
+    }
+
+    fn finish(mut self, end: u64, reach: u64) -> Recorded {
+        self.reach(reach);
         for port in (0..self.counters.len() as u32).map(PortIndex) {
             let since = self.counters[port].stalled_since;
             if since != NEVER {
@@ -269,7 +409,7 @@ impl Observer for Recorder {
             }
             self.put_down_busy(port);
         }
-        let full = self.busy_ps.iter().all(|busy| *busy <= self.what.slice.0);
+        let full = self.busy_ps.iter().all(|busy| *busy <= self.slices.length);
         assert!(full, "no link is busy for longer than the time that passes");
         let channel = |(port, counters): (usize, &Counters)| {
             let slices = self.slices(PortIndex(port as u32));
@@ -286,7 +426,7 @@ impl Observer for Recorder {
         let channels = self.counters.iter().enumerate().map(channel).collect();
         Recorded {
             groups: self.groups,
-            flow_bytes: flow_bytes(self.flows.len(), self.what.slices),
+            flow_bytes: flow_bytes(self.flows.len(), self.slices.count),
             flows: self.flows,
             flows_dropped: self.flows_dropped,
             channels,
@@ -349,12 +489,40 @@ impl Observer for Option<Recorder> {
         }
     }
 
-    fn finish(self, end: u64) -> Recorded {
-        self.map(|recorder| recorder.finish(end)).unwrap_or_default()
+    fn save(&self) -> Option<SavedRecorder> {
+        self.as_ref().map(Recorder::save_all)
+    }
+
+    fn load(
+        &mut self,
+        saved: Option<&SavedRecorder>,
+        ports: (u32, u32),
+        is_first: bool,
+        is_here: &dyn Fn(u32) -> bool,
+    ) -> Option<()> {
+        match (self, saved) {
+            (Some(recorder), Some(saved)) => recorder.load_all(saved, ports, is_first, is_here),
+            (None, None) => Some(()),
+            _ => None,
+        }
+    }
+
+    fn grown_to(&self) -> u64 {
+        self.as_ref().map_or(0, Recorder::grown_to)
+    }
+
+    fn grow(&mut self, reach: u64) {
+        if let Some(recorder) = self {
+            recorder.reach(reach);
+        }
+    }
+
+    fn finish(self, end: u64, reach: u64) -> Recorded {
+        self.map(|recorder| recorder.finish(end, reach)).unwrap_or_default()
     }
 }
 
 /// What so many flows take.
-fn flow_bytes(flows: usize, slices: u32) -> u64 {
-    (flows * slices as usize * size_of::<u64>()) as u64
+fn flow_bytes(flows: usize, slices: usize) -> u64 {
+    (flows * slices * size_of::<u64>()) as u64
 }

@@ -254,6 +254,14 @@ impl<I: RecordIndex + From<u32>, T> Slab<I, T> {
         self.records.len() - self.free.len()
     }
 
+    /// The numbers of the records that are in, in their order.
+    pub(crate) fn live(&self) -> impl Iterator<Item = I> + '_ {
+        let mut gone = vec![false; self.records.len()];
+        self.free.iter().for_each(|place| gone[*place as usize] = true);
+        let here = gone.into_iter().enumerate().filter(|(_, gone)| !gone);
+        here.map(|(place, _)| I::from(place as u32))
+    }
+
     /// All records, those let go of as they were last.
     pub(crate) fn all(&self) -> &Records<I, T> {
         &self.records

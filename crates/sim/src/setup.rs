@@ -2,13 +2,17 @@
 
 use crate::error::SetupError;
 use crate::forward::Forwarding;
+use crate::parameters::{Access, KEYS, Key};
+use crate::queue::Address;
+use crate::ranges::{self, ADAPTER_PORTS_MAX};
+use crate::ranks::SEATS_MAX;
 use crate::recorder::Recording;
 use crate::switch::Voq;
-use crate::{GroupSettings, Hosts, InputQueueing, Mechanisms, Parameters, ranges};
+use crate::{BufferPer, GroupSettings, Hosts, InputQueueing, Mechanisms, Parameters};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Bytes, Lid, PortNumber, wire};
+use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
-use clearlane_workload::RankProgram;
+use clearlane_workload::{Rank, RankProgram};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
@@ -54,8 +58,13 @@ pub struct Setup<'a> {
     pub parameters: Parameters,
     /// By the group index messages carry.
     pub groups: Vec<GroupSettings>,
-    /// One program per rank, in the order of [`Hosts::of`].
+    /// What each host does by itself, in the order of [`Hosts::of`]: open-loop traffic as a rule.
     pub programs: Vec<Box<dyn RankProgram>>,
+    /// Programs of several ranks each, beside that. Their flow groups are reliable connections.
+    pub jobs: Vec<Job>,
+    /// Whether the run ends when all of `jobs` have ended: then it lasts to the next multiple of
+    /// [`END_GRID`].
+    pub ends_with_jobs: bool,
     /// Congestion mechanisms; none costs nothing.
     pub control: Option<Mechanisms>,
     /// What to record; nothing costs nothing.
@@ -69,6 +78,24 @@ pub struct Setup<'a> {
     /// influence on any result; [`queue_width_log2`] gives one that is fast.
     pub queue_width_log2: u32,
 }
+
+/// A program of several ranks.
+pub struct Job {
+    /// Its ranks in their order.
+    pub ranks: Vec<Placed>,
+}
+
+/// A rank of a program, and where it is.
+pub struct Placed {
+    /// The host, by its number in [`Hosts::of`]. Ranks of one program are at different hosts.
+    pub host: u32,
+    /// What it does.
+    pub program: Box<dyn RankProgram>,
+}
+
+/// A run that ends with its programs lasts to a multiple of this (1.05 us), so that all of it has
+/// come to the same time.
+pub const END_GRID: Picoseconds = Picoseconds(1 << 20);
 
 /// A width of the event queue's slots at which a slot of a busy fabric holds some hundred events:
 /// 524 ns for a hundred hosts, 16 ns for four thousand. The lookahead may make slots narrower.
@@ -99,7 +126,9 @@ pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> 
         let (programs, ranks) = (setup.programs.len(), hosts.count());
         return Err(SetupError::Programs { programs, ranks });
     }
-    check_parameters(&setup.parameters)?;
+    check_ports(setup.fabric, hosts)?;
+    check_jobs(setup, hosts.count())?;
+    check_parameters(&setup.parameters, setup.forwarding.lanes())?;
     check_taps(setup)?;
     check_queues(setup)?;
     let switches = setup.fabric.ids(NodeKind::Switch).count();
@@ -107,12 +136,52 @@ pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> 
     within("queue_width_log2", setup.queue_width_log2, 6..=24)
 }
 
+/// Fails if a switch and the adapters whose first port is plugged into it have more ports than a
+/// home has places.
+fn check_ports(fabric: &Fabric, hosts: &Hosts) -> Result<(), SetupError> {
+    if !hosts.has_several_ports() {
+        return Ok(());
+    }
+    let mut ports = vec![0; fabric.nodes().len()];
+    for rank in 0..hosts.count() as u32 {
+        let Some(switch) = fabric.peer(hosts.end(Rank(rank))) else { continue };
+        ports[switch.node.index()] += hosts.ports(Rank(rank)).len();
+    }
+    for switch in fabric.ids(NodeKind::Switch) {
+        let places = ports[switch.index()] + usize::from(fabric.node(switch).port_count());
+        if places > Address::PLACES as usize {
+            let (switch, ports) = (fabric.node(switch).name.clone(), ports[switch.index()]);
+            return Err(SetupError::AdapterPorts { switch, ports });
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a rank of a program is nowhere, or not alone with its program where it is.
+fn check_jobs(setup: &Setup<'_>, hosts: usize) -> Result<(), SetupError> {
+    let mut all = vec![0u8; hosts];
+    for job in &setup.jobs {
+        let mut seen = BTreeSet::new();
+        for (rank, placed) in job.ranks.iter().enumerate() {
+            let host = placed.host as usize;
+            let why = match all.get(host) {
+                None => "there is no such host",
+                Some(_) if !seen.insert(host) => "another rank of its program is there",
+                Some(&SEATS_MAX) => "15 ranks of other programs are there",
+                Some(_) => {
+                    all[host] += 1;
+                    continue;
+                }
+            };
+            return Err(SetupError::Placement { rank, host: placed.host, why });
+        }
+    }
+    Ok(())
+}
+
 /// Fails if switches would keep more queues than there are numbers.
 fn check_queues(setup: &Setup<'_>) -> Result<(), SetupError> {
-    let lanes = match setup.forwarding {
-        Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
-        Forwarding::DimensionOrder(_) => 2,
-    };
+    let lanes = setup.forwarding.lanes();
     let queues = voq_bytes(setup.fabric, lanes, &setup.parameters) / size_of::<Voq>() as u64;
     match u32::try_from(queues) {
         Ok(_) => Ok(()),
@@ -152,39 +221,52 @@ fn check_taps(setup: &Setup<'_>) -> Result<(), SetupError> {
 }
 
 /// Fails if a value is outside its range or values do not fit each other.
-fn check_parameters(p: &Parameters) -> Result<(), SetupError> {
-    if !wire::MTUS.contains(&p.mtu) {
-        let range = wire::MTUS.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        return Err(SetupError::Parameter { name: "mtu", value: p.mtu.to_string(), range });
-    }
-    if let Some(header) = p.header {
-        within("header", Bytes(header.into()), ranges::HEADER)?;
-    }
-    for (name, rate) in
-        [("link_rate", p.link_rate), ("dma_rate", p.dma_rate), ("drain_rate", p.drain_rate)]
-    {
-        rate.map_or(Ok(()), |rate| within(name, rate, ranges::RATE))?;
-    }
-    for (name, value) in [
-        ("switch_delay", p.switch_delay),
-        ("credit_delay", p.credit_delay),
-        ("send_overhead", p.send_overhead),
-        ("receive_overhead", p.receive_overhead),
-    ] {
-        within(name, value, ranges::DELAY)?;
-    }
-    within("cable_delay", p.cable_delay, ranges::CABLE_DELAY)?;
-    within("outstanding", p.outstanding, ranges::OUTSTANDING)?;
+fn check_parameters(p: &Parameters, lanes: u8) -> Result<(), SetupError> {
+    KEYS.iter().try_for_each(|key| check_parameter(p, key))?;
     within("ack_coalescing", p.ack_coalescing, 1..=p.outstanding)?;
-    if let Some(engines) = p.injection_engines {
-        within("injection_engines", engines, ranges::INJECTION_ENGINES)?;
+    let packet = p.packet_bytes_max();
+    let stages = Picoseconds(p.va_delay.0 + p.sa_delay.0);
+    within("va_delay + sa_delay", stages, Picoseconds(0)..=p.switch_delay)?;
+    let full = Bytes((wire::credits(packet) * wire::CREDIT_UNIT).into());
+    if let Some(bytes) = p.output_buffer {
+        within("output_buffer", Bytes(bytes.into()), full..=*ranges::OUTPUT_BUFFER.end())?;
     }
-    within("crossbar_speedup", p.crossbar_speedup, ranges::CROSSBAR_SPEEDUP)?;
-    let packet = p.mtu + p.header.unwrap_or(wire::UD_DATA);
-    if u64::from(wire::credits(packet) * wire::CREDIT_UNIT) > p.buffer.0 {
-        return Err(SetupError::BufferTooSmall { buffer: p.buffer, packet });
+    let buffer = p.lane_buffer(lanes);
+    if full > buffer {
+        let lanes = (p.buffer_per == BufferPer::Port).then_some(lanes);
+        return Err(SetupError::BufferTooSmall { buffer, lanes, packet });
     }
-    within("buffer", p.buffer, ranges::BUFFER)
+    Ok(())
+}
+
+/// Fails if a value is outside its range.
+fn check_parameter(p: &Parameters, key: &Key) -> Result<(), SetupError> {
+    let name = key.name;
+    match &key.access {
+        Access::Time(range, at) => within(name, (at.get)(p), range.clone()),
+        Access::Size(range, at) => within(name, (at.get)(p), range.clone()),
+        Access::SizeOf(sizes, at) => match (at.get)(p) {
+            size if sizes.contains(&size) => Ok(()),
+            size => {
+                let range = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+                Err(SetupError::Parameter { name, value: size.to_string(), range })
+            }
+        },
+        Access::SizeOr(_, range, at) => {
+            let size = (at.get)(p).map(|size| Bytes(size.into()));
+            size.map_or(Ok(()), |size| within(name, size, range.clone()))
+        }
+        Access::RateOr(_, range, at) => {
+            (at.get)(p).map_or(Ok(()), |rate| within(name, rate, range.clone()))
+        }
+        Access::Count(range, at) | Access::Hundredths(range, at) => {
+            within(name, (at.get)(p), range.clone())
+        }
+        Access::CountOr(_, range, at) => {
+            (at.get)(p).map_or(Ok(()), |count| within(name, count, range.clone()))
+        }
+        Access::Word(..) => Ok(()),
+    }
 }
 
 fn within<T: PartialOrd + std::fmt::Display>(
@@ -231,10 +313,15 @@ pub(crate) fn check_tables(
     for (row, switch) in subnet.tables.switches().iter().enumerate() {
         rows[switch.index()] = row;
     }
-    let leaves = hosts.ends().iter().filter_map(|end| fabric.peer(*end));
-    let leaves: BTreeSet<NodeId> = leaves.map(|peer| peer.node).collect();
+    // Ports of one number send to each other: planes need no cable between them.
+    let mut leaves = vec![BTreeSet::new(); ADAPTER_PORTS_MAX as usize];
+    let ranks = (0..hosts.count() as u32).map(Rank);
+    let numbered = ranks.flat_map(|rank| hosts.ports(rank).iter().enumerate());
+    for (number, end) in numbered.clone() {
+        leaves[number].extend(fabric.peer(*end).map(|peer| peer.node));
+    }
     let mut walk = 0;
-    for end in hosts.ends() {
+    for (number, end) in numbered {
         let name = || fabric.node(end.node).name.clone();
         let (base, lmc) = subnet.lids.base(*end).ok_or_else(|| SetupError::NoLid(name()))?;
         let offsets = if all_paths { lmc.lids() } else { 1 };
@@ -242,10 +329,31 @@ pub(crate) fn check_tables(
             let lid = base.value().checked_add(offset).and_then(Lid::new);
             let lid = lid.ok_or_else(|| SetupError::NoLid(name()))?;
             walk += 1;
-            check_lid(fabric, subnet, *end, lid, &leaves, &rows, (&mut seen_for, walk))?;
+            let seen = (seen_for.as_mut_slice(), walk);
+            check_lid(fabric, subnet, *end, lid, &leaves[number], &rows, seen)?;
         }
     }
     Ok(())
+}
+
+/// Whether tables lead from these switches, by their place among all, to these LIDs: packets that
+/// come from outside may be where no packet comes to.
+pub(crate) fn lead(fabric: &Fabric, subnet: &Subnet, ways: BTreeSet<(u32, u32)>) -> bool {
+    let switches: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
+    let mut rows = vec![0; fabric.nodes().len()];
+    for (row, switch) in subnet.tables.switches().iter().enumerate() {
+        rows[switch.index()] = row;
+    }
+    let mut seen_for = vec![0u32; fabric.nodes().len()];
+    (1..).zip(ways).all(|(walk, (home, lid))| {
+        let lid = u16::try_from(lid).ok().and_then(Lid::new);
+        let owner = lid.and_then(|lid| Some((lid, subnet.lids.owner(lid)?.end)));
+        let (Some((lid, end)), Some(switch)) = (owner, switches.get(home as usize)) else {
+            return false;
+        };
+        let from = BTreeSet::from([*switch]);
+        check_lid(fabric, subnet, end, lid, &from, &rows, (&mut seen_for, walk)).is_ok()
+    })
 }
 
 /// Follows the packets to one LID from all leaves; `walk` tells where this walk has been.
@@ -311,7 +419,8 @@ pub fn voq_bytes(fabric: &Fabric, lanes: u8, parameters: &Parameters) -> u64 {
     }
     let ports = |id| u64::from(fabric.node(id).port_count());
     let ports = fabric.ids(NodeKind::Switch).map(ports).sum::<u64>();
-    let ports = ports + Hosts::of(fabric).count() as u64;
+    let hosts = Hosts::with_ports(fabric, parameters.adapter_ports);
+    let ports = ports + hosts.all_ports().len() as u64;
     let radix = radix(fabric);
     let lanes = if fits_few(usize::from(lanes), radix) { 8 } else { 16 };
     ports * lanes * u64::from(radix) * size_of::<Voq>() as u64

@@ -5,9 +5,8 @@ use crate::adapter::{AdapterSettings, Adapters};
 use crate::addressing::Addressing;
 use crate::arbiter::Arbitration;
 use crate::cabling::Cabling;
-use crate::control::{
-    AdapterReactors, MarkedPort, OutputMarkers, Record, SharedMechanisms, packet_max,
-};
+use crate::checkpoint::RunState;
+use crate::control::{AdapterReactors, MarkedPort, OutputMarkers, Record, SharedMechanisms};
 use crate::error::SetupError;
 use crate::forward::{AdaptiveForwarder, Forwarding, GridForwarder, TableForwarder};
 use crate::model::{Forwarder, Markers, Model, Observer, Reactors, Uncontrolled};
@@ -16,19 +15,25 @@ use crate::outcome::Tapped;
 use crate::partition::Partition;
 use crate::port::{LinkKind, PortIndex};
 use crate::port_set::PortSet;
-use crate::ranks::Ranks;
-use crate::recorder::{NoObserver, Recorder, Recording};
-use crate::setup::{self, Setup, Status, fits_few, radix};
-use crate::switch::Switches;
+use crate::ranks::{Placement, Ranks, Seat};
+use crate::recorder::{NoObserver, Recorder, Recording, Slices};
+use crate::setup::{self, Job, Placed, Setup, Status, fits_few, radix};
+use crate::switch::{CrossbarSettings, Switches};
 use crate::windows::{Limits, Run, Windows};
-use crate::{Hosts, InputQueueing, Outcome, Totals};
+use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals};
 use clearlane_congestion::Source;
-use clearlane_ib::{LinkRate, Picoseconds, wire};
+use clearlane_ib::{LinkRate, Picoseconds, Saved, StateError, wire};
+use clearlane_ranks::{Process, Settings};
 use clearlane_subnet::{Subnet, VlArbitration};
 use clearlane_workload::{Rank, RankProgram, Transport};
+use rustc_hash::FxHashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// Whose state it is, and the version of its layout.
+const STATE: &str = "simulation";
+const VERSION: u16 = 1;
 
 /// A simulation under way.
 pub struct Simulation {
@@ -38,9 +43,11 @@ pub struct Simulation {
 impl Simulation {
     /// Builds the network and starts the programs. Fails if a parameter is out of range or a table
     /// would send a packet nowhere.
-    pub fn new(setup: Setup<'_>) -> Result<Self, SetupError> {
-        let hosts = Hosts::of(setup.fabric);
+    pub fn new(mut setup: Setup<'_>) -> Result<Self, SetupError> {
+        let hosts = Hosts::with_ports(setup.fabric, setup.parameters.adapter_ports);
         setup::check(&setup, &hosts)?;
+        // From here on a buffer is that of a lane.
+        setup.parameters.buffer = setup.parameters.lane_buffer(setup.forwarding.lanes());
         let run = match setup.forwarding {
             Forwarding::Tables(subnet) => {
                 if let Some(groups) = &subnet.adaptive {
@@ -56,6 +63,30 @@ impl Simulation {
             }
         };
         Ok(Simulation { run })
+    }
+
+    /// A simulation that goes on from where one of the same set-up was [saved](Self::save), however
+    /// either is divided: it comes to the same outcome to the last byte. Fails if the set-up is
+    /// refused, or the state is of another set-up or version, or damaged.
+    pub fn resume(setup: Setup<'_>, saved: &Saved) -> Result<Self, SetupError> {
+        let state: RunState = saved.state(STATE, VERSION)?;
+        let (fabric, forwarding, groups) = (setup.fabric, setup.forwarding, setup.groups.len());
+        let mut simulation = Self::new(setup)?;
+        let ways = state.ways(&simulation.run.homes());
+        let leads = match forwarding {
+            // The rule leads from everywhere to everywhere.
+            Forwarding::DimensionOrder(_) => true,
+            Forwarding::Tables(subnet) => setup::lead(fabric, subnet, ways),
+        };
+        let loaded = simulation.run.load(state, groups as u16).filter(|()| leads);
+        loaded.ok_or(SetupError::State(StateError::Damaged(STATE)))?;
+        Ok(simulation)
+    }
+
+    /// Everything that moves in the run, so that [`Simulation::resume`] can go on from here, or end
+    /// as it has ended. Nothing if a program cannot be saved.
+    pub fn save(&mut self) -> Option<Saved> {
+        self.run.save().map(|state| Saved::new(STATE, VERSION, &state))
     }
 
     /// Advances simulated time to `until` or to the end, whichever comes first.
@@ -126,11 +157,13 @@ impl Simulation {
     }
 }
 
-/// An instance: how switches forward (`F`) and queue (`VOQ`), who watches (`O`), markers and
-/// reactors (`K`, `R`), the width of port sets (`B`).
-struct Instance<F, O, K, R, B, const VOQ: bool>(PhantomData<(F, O, K, R, B)>);
+/// An instance: how switches forward (`F`) and queue (`VOQ`), whether devices have limits of their
+/// own (`LIMITED`), who watches (`O`), markers and reactors (`K`, `R`), the width of port
+/// sets (`B`).
+struct Instance<F, O, K, R, B, const VOQ: bool, const LIMITED: bool>(PhantomData<(F, O, K, R, B)>);
 
-impl<F, O, K, R, B, const VOQ: bool> Model for Instance<F, O, K, R, B, VOQ>
+impl<F, O, K, R, B, const VOQ: bool, const LIMITED: bool> Model
+    for Instance<F, O, K, R, B, VOQ, LIMITED>
 where
     F: Forwarder,
     O: Observer + 'static,
@@ -144,6 +177,7 @@ where
     type Markers = K;
     type Reactors = R;
     const VOQ: bool = VOQ;
+    const LIMITED: bool = LIMITED;
 }
 
 /// Switches that forward by tables: by number of lanes and size of switches.
@@ -156,35 +190,36 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet) -> Box<dyn Run> 
         let forwarder = AdaptiveForwarder::new(tables, subnet, groups);
         return with_any_lanes(setup, hosts, lanes, forwarder);
     }
-    if voq {
+    if voq || is_limited(&setup.parameters, &hosts) {
         return with_any_lanes(setup, hosts, lanes, tables);
     }
     if setup.control.is_some() {
         return match (lanes, radix) {
-            (1, 0..=64) => controlled::<_, u64, 1, false>(setup, hosts, tables),
-            (2, 0..=16) => controlled::<_, u16, 2, false>(setup, hosts, tables),
-            (2, 17..=64) => controlled::<_, u64, 2, false>(setup, hosts, tables),
+            (1, 0..=64) => controlled::<_, u64, 1, false, false>(setup, hosts, tables),
+            (2, 0..=16) => controlled::<_, u16, 2, false, false>(setup, hosts, tables),
+            (2, 17..=64) => controlled::<_, u64, 2, false, false>(setup, hosts, tables),
             _ => with_any_lanes(setup, hosts, lanes, tables),
         };
     }
     match (lanes, radix) {
-        (1, 0..=64) => uncontrolled::<_, u64, 1, false>(setup, hosts, tables),
-        (2, 0..=16) => uncontrolled::<_, u16, 2, false>(setup, hosts, tables),
-        (2, 17..=64) => uncontrolled::<_, u64, 2, false>(setup, hosts, tables),
-        (3..=8, 0..=64) => uncontrolled::<_, u64, 8, false>(setup, hosts, tables),
-        _ => uncontrolled::<_, [u64; 4], 16, false>(setup, hosts, tables),
+        (1, 0..=64) => uncontrolled::<_, u64, 1>(setup, hosts, tables),
+        (2, 0..=16) => uncontrolled::<_, u16, 2>(setup, hosts, tables),
+        (2, 17..=64) => uncontrolled::<_, u64, 2>(setup, hosts, tables),
+        (3..=8, 0..=64) => uncontrolled::<_, u64, 8>(setup, hosts, tables),
+        _ => uncontrolled::<_, [u64; 4], 16>(setup, hosts, tables),
     }
 }
 
 /// Switches that forward by the rule of dimension order: they have two lanes.
 fn with_rule(setup: Setup<'_>, hosts: Hosts, rule: GridForwarder) -> Box<dyn Run> {
     let voq = setup.parameters.input_queueing == InputQueueing::Voq;
-    if voq || setup.control.is_some() || radix(setup.fabric) > 64 {
+    let limited = is_limited(&setup.parameters, &hosts);
+    if voq || limited || setup.control.is_some() || radix(setup.fabric) > 64 {
         return with_any_lanes(setup, hosts, 2, rule);
     }
     match radix(setup.fabric) {
-        0..=16 => uncontrolled::<_, u16, 2, false>(setup, hosts, rule),
-        _ => uncontrolled::<_, u64, 2, false>(setup, hosts, rule),
+        0..=16 => uncontrolled::<_, u16, 2>(setup, hosts, rule),
+        _ => uncontrolled::<_, u64, 2>(setup, hosts, rule),
     }
 }
 
@@ -197,20 +232,51 @@ fn with_any_lanes<F: Forwarder>(
 ) -> Box<dyn Run> {
     let few = fits_few(lanes, radix(setup.fabric));
     let voq = setup.parameters.input_queueing == InputQueueing::Voq;
+    if is_limited(&setup.parameters, &hosts) {
+        return match (voq, few) {
+            (false, true) => seldom::<F, u64, 8, false, true>(setup, hosts, forwarder),
+            (false, false) => seldom::<F, [u64; 4], 16, false, true>(setup, hosts, forwarder),
+            (true, _) => seldom::<F, [u64; 4], 16, true, true>(setup, hosts, forwarder),
+        };
+    }
     match (setup.control.is_some(), voq, few) {
-        (false, false, true) => uncontrolled::<F, u64, 8, false>(setup, hosts, forwarder),
-        (false, false, false) => uncontrolled::<F, [u64; 4], 16, false>(setup, hosts, forwarder),
-        (false, true, true) => uncontrolled::<F, u64, 8, true>(setup, hosts, forwarder),
-        (false, true, false) => uncontrolled::<F, [u64; 4], 16, true>(setup, hosts, forwarder),
-        (true, false, true) => controlled::<F, u64, 8, false>(setup, hosts, forwarder),
-        (true, false, false) => controlled::<F, [u64; 4], 16, false>(setup, hosts, forwarder),
-        (true, true, true) => controlled::<F, u64, 8, true>(setup, hosts, forwarder),
-        (true, true, false) => controlled::<F, [u64; 4], 16, true>(setup, hosts, forwarder),
+        (_, true, true) => seldom::<F, u64, 8, true, false>(setup, hosts, forwarder),
+        (_, true, false) => seldom::<F, [u64; 4], 16, true, false>(setup, hosts, forwarder),
+        (false, _, true) => uncontrolled::<F, u64, 8>(setup, hosts, forwarder),
+        (false, _, false) => uncontrolled::<F, [u64; 4], 16>(setup, hosts, forwarder),
+        (true, _, true) => controlled::<F, u64, 8, false, false>(setup, hosts, forwarder),
+        (true, _, false) => controlled::<F, [u64; 4], 16, false, false>(setup, hosts, forwarder),
     }
 }
 
+/// Whether crossbars or adapters have limits of their own.
+fn is_limited(parameters: &Parameters, hosts: &Hosts) -> bool {
+    CrossbarSettings::of(parameters).limits() || hosts.share_memory(parameters)
+}
+
+/// Virtual output queues, or devices that have limits of their own. One instance whether watched
+/// or not: there are many instances, each takes its time to compile, and few runs need these.
+fn seldom<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool, const LIMITED: bool>(
+    mut setup: Setup<'_>,
+    hosts: Hosts,
+    forwarder: F,
+) -> Box<dyn Run> {
+    if setup.control.is_some() {
+        return controlled::<F, B, V, VOQ, LIMITED>(setup, hosts, forwarder);
+    }
+    let (groups, recording) = (setup.groups.len(), setup.recording.take());
+    let limits = recording.unwrap_or(NOTHING).limits();
+    let builder = Builder::new(setup, hosts, forwarder, limits);
+    type Plain<F, B, const VOQ: bool, const LIMITED: bool> =
+        Instance<F, Option<Recorder>, Uncontrolled, Uncontrolled, B, VOQ, LIMITED>;
+    builder.build::<Plain<F, B, VOQ, LIMITED>, V>(
+        |ports, taps| recording.map(|what| Recorder::new(what, groups, ports, taps)),
+        |_, _| (Uncontrolled, Uncontrolled),
+    )
+}
+
 /// Without mechanisms, watched or not.
-fn uncontrolled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
+fn uncontrolled<F: Forwarder, B: PortSet, const V: usize>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
@@ -218,16 +284,17 @@ fn uncontrolled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
     let groups = setup.groups.len();
     match setup.recording.take() {
         None => {
-            let limits = Limits { slice: Picoseconds(0), flow_bytes_max: u64::MAX };
+            let limits = Limits { flow_bytes_max: u64::MAX, ..NOTHING.limits() };
             let builder = Builder::new(setup, hosts, forwarder, limits);
-            builder.build::<Instance<F, NoObserver, Uncontrolled, Uncontrolled, B, VOQ>, V>(
-                |_, _| NoObserver,
-                |_, _| (Uncontrolled, Uncontrolled),
-            )
+            builder
+                .build::<Instance<F, NoObserver, Uncontrolled, Uncontrolled, B, false, false>, V>(
+                    |_, _| NoObserver,
+                    |_, _| (Uncontrolled, Uncontrolled),
+                )
         }
         Some(recording) => {
             let builder = Builder::new(setup, hosts, forwarder, recording.limits());
-            builder.build::<Instance<F, Recorder, Uncontrolled, Uncontrolled, B, VOQ>, V>(
+            builder.build::<Instance<F, Recorder, Uncontrolled, Uncontrolled, B, false, false>, V>(
                 |ports, taps| Recorder::new(recording, groups, ports, taps),
                 |_, _| (Uncontrolled, Uncontrolled),
             )
@@ -236,15 +303,14 @@ fn uncontrolled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
 }
 
 /// With mechanisms: what they did is always recorded.
-fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
+fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool, const LIMITED: bool>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
 ) -> Box<dyn Run> {
     let mechanisms = SharedMechanisms::from(setup.control.take().unwrap_or_default());
-    let nothing = Recording { slice: Picoseconds::MAX_RUN, slices: 1, flow_bytes_max: 0 };
     let watched = setup.recording.take();
-    let recording = watched.unwrap_or(nothing);
+    let recording = watched.unwrap_or(NOTHING);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
         Forwarding::DimensionOrder(_) => 1,
@@ -252,26 +318,32 @@ fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool>(
     let (groups, parameters) = (setup.groups.len(), setup.parameters.clone());
     let rates = hosts.clone();
     let builder = Builder::new(setup, hosts, forwarder, recording.limits());
-    builder.build::<Instance<F, Option<Recorder>, OutputMarkers, AdapterReactors, B, VOQ>, V>(
+    type Controlled<F, B, const VOQ: bool, const LIMITED: bool> =
+        Instance<F, Option<Recorder>, OutputMarkers, AdapterReactors, B, VOQ, LIMITED>;
+    builder.build::<Controlled<F, B, VOQ, LIMITED>, V>(
         |ports, taps| watched.map(|what| Recorder::new(what, groups, ports, taps)),
-        |ports, ranks| {
+        |ports, slots| {
             let markers = OutputMarkers::new(&mechanisms, ports, V as u8, &parameters);
-            let source = |rank: &u32| Source {
-                link: rates.rate(Rank(*rank), &parameters),
-                packet_max: packet_max(&parameters),
+            let source = |(rank, number): &(u32, u8)| Source {
+                link: rates.rate_at(Rank(*rank), *number, &parameters),
+                packet_max: parameters.packet_bytes_max(),
                 paths,
             };
-            let sources = ranks.iter().map(source).collect();
-            let Recording { slice, slices, flow_bytes_max } = recording;
-            let record = Record::new(slice.0, slices, flow_bytes_max);
-            (markers, AdapterReactors::new(mechanisms.clone(), sources, record))
+            let sources = slots.iter().map(source).collect();
+            let record = Record::new(Slices::of(&recording), recording.flow_bytes_max);
+            let order = parameters.message_order;
+            (markers, AdapterReactors::new(mechanisms.clone(), sources, record, order))
         },
     )
 }
 
+/// What is recorded where nobody watches.
+const NOTHING: Recording =
+    Recording { slice: Picoseconds::MAX_RUN, slices: 1, grows: false, flow_bytes_max: 0 };
+
 impl Recording {
     fn limits(&self) -> Limits {
-        Limits { slice: self.slice, flow_bytes_max: self.flow_bytes_max }
+        Limits { slices: Slices::of(self), flow_bytes_max: self.flow_bytes_max }
     }
 }
 
@@ -286,8 +358,13 @@ struct Builder<'a, F> {
     settings: Arc<AdapterSettings>,
     /// By rank: its partition; empty if there is only one.
     partition_of: Arc<Vec<u32>>,
-    /// By rank, until its partition is built.
+    /// By host, until its partition is built.
     programs: Vec<Option<Box<dyn RankProgram>>>,
+    /// Ranks of programs, likewise, and at which host each is.
+    ranks: Vec<Option<Process>>,
+    placement: Arc<Placement>,
+    /// How many programs there are.
+    jobs: usize,
 }
 
 impl<'a, F: Forwarder> Builder<'a, F> {
@@ -295,19 +372,27 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         let parameters = &setup.parameters;
         let settings = AdapterSettings {
             groups: std::mem::take(&mut setup.groups),
-            mtu: parameters.mtu,
+            payload_max: [Transport::Rc, Transport::Ud].map(|t| parameters.payload_max(t)),
             headers: [Transport::Rc, Transport::Ud].map(|t| parameters.header_bytes(t)),
             dma: parameters.dma_rate.and_then(LinkRate::from_bits),
             drain: parameters.drain_rate.and_then(LinkRate::from_bits),
+            memory: parameters.memory_rate.and_then(LinkRate::from_bits),
+            share: hosts.share_memory(parameters),
             injection_engines: parameters.injection_engines,
             outstanding: parameters.outstanding,
+            read_depth: parameters.read_depth,
             ack_coalescing: parameters.ack_coalescing,
             queueing: parameters.queueing,
-            send_overhead: parameters.send_overhead.0,
         };
         let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
         let cabling = Cabling::new(setup.fabric, &hosts, setup.division.partitions);
+        let jobs = setup.jobs.len();
+        let (ranks, others) = ranks(hosts.count() as u32, std::mem::take(&mut setup.jobs));
+        let placement = Placement { hosts: hosts.count() as u32, others };
         Builder {
+            ranks,
+            placement: Arc::new(placement),
+            jobs,
             partition_of: Arc::new(partition_of(&cabling, hosts.count())),
             cabling,
             addressing: Arc::new(Addressing::new(setup.fabric, &hosts, setup.forwarding)),
@@ -321,20 +406,48 @@ impl<'a, F: Forwarder> Builder<'a, F> {
     }
 
     /// `observer` is made for so many ports and the taps among them, markers and reactors for
-    /// ports and for ranks.
+    /// ports and for adapters' ports.
     fn build<M: Model<Forwarder = F>, const V: usize>(
         mut self,
         observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
         control: impl Fn(
             &mut dyn Iterator<Item = Option<MarkedPort>>,
-            &[u32],
+            &[(u32, u8)],
         ) -> (M::Markers, M::Reactors),
     ) -> Box<dyn Run> {
         let count = self.cabling.partitions.len();
         let partitions = (0..count).map(|part| self.partition::<M, V>(part, &observer, &control));
         let partitions = partitions.collect();
         let (threads, width) = (self.setup.division.threads, self.setup.queue_width_log2);
-        Box::new(Windows::<M, V>::new(partitions, threads, width, self.limits))
+        let ends_with_jobs = self.setup.ends_with_jobs;
+        Box::new(Windows::<M, V>::new(partitions, threads, width, self.limits, ends_with_jobs))
+    }
+
+    /// The ranks at these ports of adapters.
+    fn ranks_at(&mut self, slots: &[(u32, u8)]) -> Ranks {
+        // Where its first port is.
+        let first = (0..).zip(slots).filter(|(_, (_, number))| *number == 0);
+        let slots: FxHashMap<u32, u32> =
+            first.clone().map(|(slot, (host, _))| (*host, slot)).collect();
+        let hosts: Vec<u32> = first.map(|(_, (host, _))| *host).collect();
+        let own = |host: &u32| {
+            let program = self.programs[*host as usize].take()?;
+            Some(Process { number: *host, base: 0, job: None, program })
+        };
+        let mut processes: Vec<Process> = hosts.iter().filter_map(own).collect();
+        let (mut seats, mut taken) = (Vec::new(), FxHashMap::<u32, u8>::default());
+        for (rank, host) in self.ranks.iter_mut().zip(&self.placement.others) {
+            let Some(slot) = slots.get(host).copied() else { continue };
+            let Some(process) = rank.take() else { continue };
+            let number = taken.entry(slot).or_default();
+            *number += 1;
+            seats.push((process.number, Seat { slot, number: *number }));
+            processes.push(process);
+        }
+        let parameters = &self.setup.parameters;
+        let all = clearlane_ranks::Ranks::new(processes, self.jobs, library(parameters));
+        let (overhead, placement) = (parameters.send_overhead, Arc::clone(&self.placement));
+        Ranks::new(all, overhead, hosts.len() as u32, seats, placement)
     }
 
     fn partition<M: Model<Forwarder = F>, const V: usize>(
@@ -343,7 +456,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         observer: impl Fn(usize, &[PortIndex]) -> M::Observer,
         control: impl Fn(
             &mut dyn Iterator<Item = Option<MarkedPort>>,
-            &[u32],
+            &[(u32, u8)],
         ) -> (M::Markers, M::Reactors),
     ) -> Partition<M, V> {
         let (fabric, parameters) = (self.setup.fabric, &self.setup.parameters);
@@ -354,7 +467,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             .map(PortIndex)
             .filter(|port| self.setup.taps.contains(&places.end(*port)))
             .collect();
-        let ranks = self.cabling.ranks(part);
+        let slots = self.cabling.slots(&self.hosts, part);
         let mut marked = (0..ports as u32).map(|port| {
             let (index, record) = (PortIndex(port), &parts.ports[port as usize]);
             let kind = parts.classes[usize::from(record.class.0)].kind;
@@ -363,7 +476,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             let switch = MarkedPort { node: end.node.0, port: end.port.value(), faces_adapter };
             (kind != LinkKind::Host).then_some(switch)
         });
-        let (markers, reactors) = control(&mut marked, &ranks);
+        let (markers, reactors) = control(&mut marked, &slots);
         let arbitration = match self.setup.forwarding {
             Forwarding::Tables(subnet) => subnet.vl_arbitration.clone(),
             Forwarding::DimensionOrder(_) => VlArbitration::equal(V as u8),
@@ -376,19 +489,17 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             Arc::clone(&self.forwarder),
             self.cabling.partitions[part].start as u32,
             markers,
-            parameters.arbitration,
+            (parameters.arbitration, CrossbarSettings::of(parameters)),
             (ports, V, radix(fabric).into()),
             wire::credits(parameters.mtu),
             mixed,
         );
-        let programs = ranks.iter().filter_map(|rank| self.programs[*rank as usize].take());
-        let overheads = (parameters.send_overhead, parameters.receive_overhead);
-        let programs = Ranks::new(programs.collect(), overheads.0, overheads.1);
+        let programs = self.ranks_at(&slots);
         let adapters = Adapters::new(
             Arc::clone(&self.settings),
             Arc::clone(&self.addressing),
             Arc::clone(&self.forwarder),
-            &ranks,
+            &slots,
             (part as u32, Arc::clone(&self.partition_of)),
             reactors,
         );
@@ -396,7 +507,34 @@ impl<'a, F: Forwarder> Builder<'a, F> {
     }
 }
 
-/// By rank: its partition; empty if there is only one.
+/// Ranks of programs in the order of their numbers, which begin after those of the hosts, and at
+/// which host each is.
+fn ranks(hosts: u32, jobs: Vec<Job>) -> (Vec<Option<Process>>, Vec<u32>) {
+    let (mut ranks, mut places) = (Vec::new(), Vec::new());
+    for (job, of) in jobs.into_iter().enumerate() {
+        let base = hosts + ranks.len() as u32;
+        for (rank, Placed { host, program }) in (base..).zip(of.ranks) {
+            ranks.push(Some(Process { number: rank, base, job: Some(job as u16), program }));
+            places.push(host);
+        }
+    }
+    (ranks, places)
+}
+
+/// What the message-passing library of all ranks goes by.
+fn library(parameters: &crate::Parameters) -> Settings {
+    Settings {
+        send_overhead: parameters.send_overhead.0,
+        receive_overhead: parameters.receive_overhead.0,
+        stripe_overhead: parameters.stripe_overhead.0,
+        poll_overhead: parameters.poll_overhead.0,
+        eager_max: parameters.eager_max.0,
+        control_bytes: parameters.control_bytes.0,
+        progress: parameters.progress,
+    }
+}
+
+/// By host: its partition; empty if there is only one.
 fn partition_of(cabling: &Cabling, ranks: usize) -> Vec<u32> {
     let parts = cabling.partitions.len();
     let mut partition_of = vec![0; if parts > 1 { ranks } else { 0 }];

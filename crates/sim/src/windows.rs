@@ -5,20 +5,22 @@
 //! window partitions exchange mail, and the next window is that of the earliest event anywhere.
 
 use crate::barrier::{Awaited, Barrier};
+use crate::checkpoint::{self, RunState};
 use crate::deadlock;
 use crate::invariants;
 use crate::mail::Mail;
 use crate::model::{Model, Observer, Reactors};
 use crate::outcome::{
-    ChannelRecord, ControlRecord, Deadlock, Ending, GroupSlice, Outcome, Recorded, Tapped, Totals,
+    ChannelRecord, ControlRecord, Deadlock, Ending, JobRecord, Outcome, Recorded, Tapped, Totals,
 };
 use crate::partition::Partition;
 use crate::port::NEVER;
 use crate::queue::Queue;
 use crate::received::received;
-use crate::setup::Status;
+use crate::recorder::Slices;
+use crate::setup::{END_GRID, Status};
 use clearlane_ib::Picoseconds;
-use clearlane_workload::Rank;
+use clearlane_ranks::{JobState, Stuck};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -41,13 +43,19 @@ pub(crate) trait Run: Send {
     fn measure(&mut self, clock: fn() -> u64);
     fn balance(&self) -> (u64, u64);
     fn take_tapped(&mut self) -> Vec<Tapped>;
+    /// Everything that moves, between two windows; nothing if a program cannot be saved.
+    fn save(&mut self) -> Option<RunState>;
+    /// Goes on from that, if it can be of this run; else it is not to be used.
+    fn load(&mut self, state: RunState, groups: u16) -> Option<()>;
+    /// The first port of each switch's home, in the order of switches.
+    fn homes(&self) -> Vec<u32>;
     fn finish(self: Box<Self>) -> Outcome;
 }
 
 /// What recorders were told to keep, as far as it holds for all partitions together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    pub(crate) slice: Picoseconds,
+    pub(crate) slices: Slices,
     pub(crate) flow_bytes_max: u64,
 }
 
@@ -59,6 +67,11 @@ pub(crate) struct Windows<M: Model, const V: usize> {
     next_look: u64,
     deadlock: Option<Deadlock>,
     drained: bool,
+    /// Whether the run is over when its programs are.
+    ends_with_jobs: bool,
+    /// Whether they are; or ranks that wait for what will never happen.
+    ended: bool,
+    stuck: Vec<Stuck>,
     /// What taps know of times to come.
     tapped_ahead: Vec<Tapped>,
     limits: Limits,
@@ -88,14 +101,31 @@ enum Next {
     Shorter,
 }
 
-/// What comes next, given a time no later than the next event, and one at which somebody wants to
-/// look.
-fn next(queue: &Queue, time: u64, limit: u64) -> Next {
+/// What comes next, given a time no later than the next event, one at which somebody wants to look,
+/// and how far programs are, if the run ends with them: then windows end at the grid of such ends.
+fn next(queue: &Queue, time: u64, limit: u64, jobs: Option<JobState>) -> Next {
+    let grid = |time: u64| (time / END_GRID.0 + 1) * END_GRID.0;
+    let limit = match jobs {
+        Some(JobState { unfinished: 0, ended_at, .. }) => limit.min(grid(ended_at.0)),
+        _ => limit,
+    };
     match time {
-        NEVER => Next::Nothing,
+        NEVER if jobs.is_none_or(|jobs| jobs.unfinished > 0) => Next::Nothing,
         time if time >= limit => Next::Limit(limit),
-        time => Next::Window(time, queue.window_end(time).min(limit)),
+        time => {
+            let end = queue.window_end(time).min(limit);
+            Next::Window(time, if jobs.is_some() { end.min(grid(time)) } else { end })
+        }
     }
+}
+
+/// How far all programs of several partitions are together.
+fn jobs<'a, M: Model, const V: usize>(
+    partitions: impl Iterator<Item = &'a Partition<M, V>>,
+) -> JobState {
+    let mut sum = JobState::default();
+    partitions.flat_map(|part| part.ranks.all.jobs()).for_each(|job| sum.add(job));
+    sum
 }
 
 /// What threads tell each other at a barrier, by the window's parity.
@@ -104,7 +134,24 @@ struct Notices {
     shortest: Vec<AtomicU64>,
     /// CPU time of the window.
     spent: Vec<AtomicU64>,
+    /// Ranks of programs that have not ended, and when the last of the others did.
+    unfinished: Vec<AtomicU64>,
+    ended_at: Vec<AtomicU64>,
     pause: AtomicBool,
+}
+
+impl Notices {
+    /// How far all programs are, as all threads know it.
+    fn jobs(&self) -> JobState {
+        let all = |numbers: &[AtomicU64]| -> Vec<u64> {
+            numbers.iter().map(|number| number.load(Ordering::Relaxed)).collect()
+        };
+        JobState {
+            unfinished: all(&self.unfinished).iter().sum::<u64>() as u32,
+            ended_at: Picoseconds(all(&self.ended_at).into_iter().max().unwrap_or(0)),
+            under_way: 0,
+        }
+    }
 }
 
 impl<M: Model, const V: usize> Windows<M, V> {
@@ -114,6 +161,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
         threads: usize,
         width_log2: u32,
         limits: Limits,
+        ends_with_jobs: bool,
     ) -> Self {
         let count = partitions.len();
         let boxes = (0..count * count).map(|_| Default::default()).collect();
@@ -124,6 +172,9 @@ impl<M: Model, const V: usize> Windows<M, V> {
             next_look: DEADLOCK_GRID_PS,
             deadlock: None,
             drained: false,
+            ends_with_jobs,
+            ended: false,
+            stuck: Vec::new(),
             tapped_ahead: Vec::new(),
             limits,
             width_log2,
@@ -150,7 +201,8 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// What comes after the windows so far, given a time no later than the next event.
     fn next(&self, time: u64, until: u64) -> Next {
-        next(&self.partitions[0].net.queue, time, self.next_look.min(until + 1))
+        let jobs = self.ends_with_jobs.then(|| jobs(self.partitions.iter()));
+        next(&self.partitions[0].net.queue, time, self.next_look.min(until + 1), jobs)
     }
 
     /// Windows up to `until` or until something else is to be done than serving.
@@ -188,10 +240,14 @@ impl<M: Model, const V: usize> Windows<M, V> {
             rest = others;
             (thread, first, share)
         });
+        let of_threads =
+            |number: u64| -> Vec<_> { (0..threads).map(|_| AtomicU64::new(number)).collect() };
         let notice = || Notices {
-            times: (0..threads).map(|_| AtomicU64::new(NEVER)).collect(),
-            shortest: (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect(),
-            spent: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            times: of_threads(NEVER),
+            shortest: of_threads(u64::MAX),
+            spent: of_threads(0),
+            unfinished: of_threads(0),
+            ended_at: of_threads(0),
             pause: AtomicBool::new(false),
         };
         let team = Team {
@@ -201,6 +257,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
             count: self.count(),
             shortest: self.shortest,
             limit: self.next_look.min(until + 1),
+            ends_with_jobs: self.ends_with_jobs,
             pause,
             clock: self.clock,
         };
@@ -235,6 +292,50 @@ impl<M: Model, const V: usize> Windows<M, V> {
             self.now = now;
         }
         self.deadlock.is_some()
+    }
+
+    /// Looks for programs of which ranks wait and nothing is under way.
+    fn look_at_ranks(&mut self, now: u64) -> bool {
+        let count = self.partitions[0].ranks.all.jobs().len();
+        let states = (0..count).map(|job| {
+            let mut sum = JobState::default();
+            self.partitions.iter().for_each(|part| sum.add(&part.ranks.all.jobs()[job]));
+            sum
+        });
+        let waits: Vec<bool> =
+            states.map(|state| state.unfinished > 0 && state.under_way == 0).collect();
+        if waits.contains(&true) {
+            let mut stuck = stuck(&self.partitions);
+            stuck.retain(|one| one.job.is_some_and(|job| waits[usize::from(job)]));
+            (self.stuck, self.now) = (stuck, now);
+        }
+        !self.stuck.is_empty()
+    }
+
+    /// Slices that grow with the run come to the same length in all partitions.
+    fn grow_alike(&mut self) {
+        let parts = self.partitions.iter();
+        let grown =
+            parts.map(|part| part.net.observer.grown_to().max(part.adapters.reactors.grown_to()));
+        let reach = grown.max().unwrap_or(0);
+        for part in &mut self.partitions {
+            part.net.observer.grow(reach);
+            part.adapters.reactors.grow(reach);
+        }
+    }
+
+    /// What taps have seen and nobody has asked for, by time, port, lane and kind.
+    fn gather_tapped(&mut self) -> Vec<Tapped> {
+        let mut all = std::mem::take(&mut self.tapped_ahead);
+        for Partition { net, places, .. } in &mut self.partitions {
+            all.extend(net.observer.take_tapped().into_iter().map(|(port, tapped)| {
+                let end = places.end(port);
+                Tapped { node: end.node.0, port: end.port.value(), ..tapped }
+            }));
+        }
+        // The total key: time, port, lane, kind. No two records share it.
+        all.sort_unstable();
+        all
     }
 
     fn last_effect(&self) -> u64 {
@@ -273,10 +374,15 @@ impl<M: Model, const V: usize> Windows<M, V> {
         Status::Drained
     }
 
-    /// Time has come to a limit: a look for a deadlock is due, or `until` is reached.
+    /// Time has come to a limit: programs have ended, a look for a deadlock is due, or `until` is
+    /// reached.
     fn at_limit(&mut self, limit: u64, until: u64) -> Option<Status> {
+        if self.ends_with_jobs && limit <= until && jobs(self.partitions.iter()).unfinished == 0 {
+            (self.now, self.ended) = (limit, true);
+            return Some(Status::Drained);
+        }
         if limit == self.next_look {
-            if self.look(limit, limit) {
+            if self.look(limit, limit) || self.look_at_ranks(limit) {
                 return Some(Status::Deadlocked);
             }
             self.next_look = self.look_after(limit);
@@ -299,6 +405,7 @@ struct Team<'a> {
     shortest: u32,
     /// The first time at which something else is to be done than serving.
     limit: u64,
+    ends_with_jobs: bool,
     pause: &'a AtomicBool,
     clock: Option<fn() -> u64>,
 }
@@ -348,7 +455,8 @@ impl Team<'_> {
         if notices.pause.load(Ordering::Relaxed) {
             return Next::Pause;
         }
-        next(&share[0].net.queue, least(&notices.times), self.limit)
+        let jobs = self.ends_with_jobs.then(|| notices.jobs());
+        next(&share[0].net.queue, least(&notices.times), self.limit, jobs)
     }
 
     /// Tells the others what this thread knows: its next time, or that of mail it has `sent`.
@@ -367,6 +475,11 @@ impl Team<'_> {
         let shortest = share.iter().map(|part| part.net.shortest).min().unwrap_or(u32::MAX);
         notices.shortest[thread].store(shortest.into(), Ordering::Relaxed);
         notices.spent[thread].store(took, Ordering::Relaxed);
+        if self.ends_with_jobs {
+            let jobs = jobs(share.iter());
+            notices.unfinished[thread].store(jobs.unfinished.into(), Ordering::Relaxed);
+            notices.ended_at[thread].store(jobs.ended_at.0, Ordering::Relaxed);
+        }
         if thread == 0 {
             notices.pause.store(self.pause.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -414,8 +527,11 @@ fn lock<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl<M: Model, const V: usize> Run for Windows<M, V> {
     fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status {
-        if self.deadlock.is_some() {
+        if self.deadlock.is_some() || !self.stuck.is_empty() {
             return Status::Deadlocked;
+        }
+        if self.ended {
+            return Status::Drained;
         }
         loop {
             match self.serve(until, pause) {
@@ -470,38 +586,63 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         self.spent
     }
 
-    fn take_tapped(&mut self) -> Vec<Tapped> {
-        let mut all = std::mem::take(&mut self.tapped_ahead);
-        for Partition { net, places, .. } in &mut self.partitions {
-            all.extend(net.observer.take_tapped().into_iter().map(|(port, tapped)| {
-                let end = places.end(port);
-                Tapped { node: end.node.0, port: end.port.value(), ..tapped }
-            }));
+    fn save(&mut self) -> Option<RunState> {
+        // That a run has ended is found again from where it ended.
+        self.grow_alike();
+        self.tapped_ahead = self.gather_tapped();
+        let times = (self.now, self.next_look);
+        checkpoint::save(&self.partitions, times, self.tapped_ahead.clone())
+    }
+
+    fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
+        checkpoint::load(&mut self.partitions, &state, groups)?;
+        (self.now, self.next_look) = (state.now, state.next_look);
+        self.tapped_ahead = std::mem::take(&mut state.tapped);
+        self.reshape();
+        Some(())
+    }
+
+    fn homes(&self) -> Vec<u32> {
+        let mut before = 0;
+        let mut homes = Vec::new();
+        for Partition { net, .. } in &self.partitions {
+            homes.extend(net.homes.iter().map(|home| before + home.first.0));
+            before += net.ports.len() as u32;
         }
-        // The total key: time, port, lane, kind. No two records share it.
-        all.sort_unstable();
+        homes
+    }
+
+    fn take_tapped(&mut self) -> Vec<Tapped> {
+        let mut all = self.gather_tapped();
         let now = Picoseconds(self.now);
         self.tapped_ahead = all.split_off(all.partition_point(|tapped| tapped.time <= now));
         all
     }
 
-    fn finish(self: Box<Self>) -> Outcome {
+    fn finish(mut self: Box<Self>) -> Outcome {
         let totals = self.totals();
         invariants::audit(&self.partitions, &totals);
         let ending = match self.deadlock {
             Some(deadlock) => Ending::Deadlock(deadlock),
-            None if self.drained => match unfinished(&self.partitions) {
+            None if !self.stuck.is_empty() => Ending::RanksWait(self.stuck),
+            None if self.ended => Ending::ProgramsEnded,
+            None if self.drained => match stuck(&self.partitions) {
                 ranks if ranks.is_empty() => Ending::Drained,
-                ranks => Ending::ProgramsWait(ranks),
+                ranks => Ending::RanksWait(ranks),
             },
             None => Ending::TimeReached,
         };
+        let jobs = job_records(&self.partitions);
+        // Slices of all partitions reach as far as those of the one that has come farthest.
+        let grown = self.partitions.iter().map(|part| part.net.observer.grown_to()).max();
+        let reach = self.now.max(grown.unwrap_or(0));
+        self.limits.slices.reach(reach);
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
         let numbers = 0..self.partitions.len();
         let received: Vec<_> = numbers.map(|number| received(&self.partitions, number)).collect();
         for (number, partition) in self.partitions.into_iter().enumerate() {
             let Partition { net, adapters, places, .. } = partition;
-            let mut recorded = net.observer.finish(self.now);
+            let mut recorded = net.observer.finish(self.now, reach);
             for (port, channel) in recorded.channels.iter_mut().enumerate() {
                 let end = places.end(crate::port::PortIndex(port as u32));
                 (channel.node, channel.port) = (end.node.0, end.port.value());
@@ -510,32 +651,41 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
                 (channel.port_rcv_data, channel.port_rcv_pkts) = (octets / 4, packets);
             }
             merge(&mut merged, recorded);
-            merge_control(&mut control, adapters.reactors.finish());
+            merge_control(&mut control, adapters.reactors.finish(reach));
         }
         sort(&mut merged, &mut control, self.limits.flow_bytes_max);
         Outcome {
             ending,
             duration: Picoseconds(self.now),
-            slice: self.limits.slice,
+            slice: Picoseconds(self.limits.slices.length),
             totals,
             groups: merged.groups,
             flows: merged.flows,
             flows_dropped: merged.flows_dropped,
             channels: merged.channels,
             control,
+            jobs,
         }
     }
 }
 
-/// The ranks whose programs have not ended.
-fn unfinished<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<Rank> {
-    let of = |partition: &'_ Partition<M, V>| -> Vec<Rank> {
-        let slots = partition.ranks.unfinished();
-        slots.map(|slot| Rank(partition.adapters.rank(slot))).collect()
+/// The ranks that have not ended, by their number.
+fn stuck<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<Stuck> {
+    let mut all: Vec<Stuck> =
+        partitions.iter().flat_map(|partition| partition.ranks.all.stuck()).collect();
+    all.sort_unstable_by_key(|stuck| stuck.process);
+    all
+}
+
+/// How each program has ended.
+fn job_records<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<JobRecord> {
+    let count = partitions.first().map_or(0, |part| part.ranks.all.jobs().len());
+    let record = |job: usize| {
+        let mut sum = JobState::default();
+        partitions.iter().for_each(|part| sum.add(&part.ranks.all.jobs()[job]));
+        JobRecord { unfinished: sum.unfinished, ended_at: sum.ended_at }
     };
-    let mut ranks: Vec<Rank> = partitions.iter().flat_map(of).collect();
-    ranks.sort_unstable();
-    ranks
+    (0..count).map(record).collect()
 }
 
 /// Adds what the recorder of another partition has.
@@ -544,22 +694,12 @@ fn merge(all: &mut Recorded, part: Recorded) {
         all.groups = part.groups;
     } else {
         let slices = all.groups.iter_mut().flatten().zip(part.groups.into_iter().flatten());
-        slices.for_each(|(sum, slice)| add_slice(sum, &slice));
+        slices.for_each(|(sum, slice)| sum.add(&slice));
     }
     all.flows.extend(part.flows);
     all.flow_bytes += part.flow_bytes;
     all.flows_dropped |= part.flows_dropped;
     all.channels.extend(part.channels);
-}
-
-fn add_slice(sum: &mut GroupSlice, part: &GroupSlice) {
-    sum.offered_wire_bytes += part.offered_wire_bytes;
-    sum.delivered_wire_bytes += part.delivered_wire_bytes;
-    sum.delivered_payload_bytes += part.delivered_payload_bytes;
-    sum.messages += part.messages;
-    sum.latency_sum_ps += part.latency_sum_ps;
-    let added = sum.latency_ns.add(&part.latency_ns);
-    added.expect("a histogram that resizes itself takes all that another holds");
 }
 
 fn merge_control(all: &mut ControlRecord, part: ControlRecord) {

@@ -339,6 +339,8 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
     assert_eq!(error, "buffer = 2 KiB does not hold a packet of 2082 B; raise buffer or lower mtu");
@@ -366,6 +368,8 @@ fn a_dead_end_is_refused_only_where_packets_come() {
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,
             taps: Vec::new(),
+            jobs: Vec::new(),
+            ends_with_jobs: false,
         };
         clearlane_sim::Simulation::new(setup).err().map(|error| error.to_string())
     };
@@ -410,6 +414,8 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     };
     let error = clearlane_sim::Simulation::new(setup).err().unwrap().to_string();
     assert!(error.contains("needs every cable of the grid and sw-0-0[1] is empty"), "{error}");

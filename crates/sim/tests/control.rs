@@ -11,7 +11,7 @@ use clearlane_sim::{
 };
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
-use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
+use clearlane_workload::{Event, Hints, Op, Rank, RankProgram, Transport};
 use support::{
     Case, Greedy, Then, build, delivered, greedy, group, idle, near, parking_lot, tables,
 };
@@ -156,7 +156,13 @@ impl RankProgram for Round {
         let group = (self.posted % u64::from(self.groups)) as u16;
         let to = self.posted / u64::from(self.groups) % u64::from(self.destinations);
         self.posted += 1;
-        Op::Put { dst: Rank(1 + to as u32), bytes: 2048, group, tracked: false }
+        Op::Put {
+            dst: Rank(1 + to as u32),
+            bytes: 2048,
+            group,
+            tracked: false,
+            hints: Hints::default(),
+        }
     }
 }
 
@@ -412,6 +418,8 @@ fn every_stripe_that_waits_is_counted() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     };
     let mut simulation = Simulation::new(setup).unwrap();
     simulation.run_until(Picoseconds(10_000_000_000));

@@ -33,6 +33,8 @@ fn setup<'a>(
         queue_width_log2: 13,
         division: Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     }
 }
 

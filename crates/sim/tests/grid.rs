@@ -24,12 +24,15 @@ fn one_packet_each(fabric: &Fabric, to: impl Fn(u32) -> u32) -> Outcome {
         recording: Some(Recording {
             slice: Picoseconds(100_000_000),
             slices: 10,
+            grows: false,
             flow_bytes_max: 0,
         }),
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     };
     let mut simulation = Simulation::new(setup).unwrap();
     simulation.run_until(Picoseconds(1_000_000_000));

@@ -27,6 +27,8 @@ fn allocated(fabric: &Fabric, subnet: &Subnet, hosts: usize, parameters: Paramet
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     };
     let simulation = Simulation::new(setup).unwrap();
     let after = ALLOCATED.current_usage();

@@ -1,7 +1,11 @@
 //! However a run is divided, its outcome is the same to the last byte: random fabrics, transports,
-//! mechanisms, adaptive routing, virtual output queues, ways to arbitrate, crossbar speed-up and
-//! delays, in 1, 2, 3 and 8 partitions, on 1 and 2 threads.
+//! mechanisms, adaptive routing, virtual output queues, ways to arbitrate, crossbars and delays, in
+//! 1, 2, 3 and 8 partitions, on 1 and 2 threads. So is what ranks are told of messages that they
+//! take from anybody, test and probe for.
 
+#[allow(dead_code, reason = "each test file uses its part")]
+#[path = "../../ranks/tests/support/mod.rs"]
+mod ranks;
 mod support;
 
 use clearlane_congestion::{Mechanism, Values, mechanisms};
@@ -11,17 +15,22 @@ use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Lmc, Picoseconds, ServiceLevel};
 use clearlane_sim::{
-    AdapterQueueing, Division, Forwarding, GroupSettings, Hosts, InputArbitration, InputQueueing,
-    Mechanisms, Outcome, Parameters, Recording, Setup, Simulation, preset,
+    AdapterQueueing, BufferPer, CrossbarReads, Division, Forwarding, GroupSettings, Hosts,
+    InputArbitration, InputQueueing, Job, Mechanisms, MessageOrder, Outcome, Parameters, Placed,
+    Recording, Setup, Simulation, preset,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
+use clearlane_workload::programs::Group;
 use clearlane_workload::{
-    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, PingPong, Rank, RankProgram,
-    SizeDistribution, Transport,
+    Arrivals, Class, Demand, Event, FlowGroup, Offered, OpenLoop, PatternSpec, PingPong,
+    ProgramSpec, Rank, RankProgram, SizeDistribution, Transport,
 };
 use proptest::prelude::*;
-use support::{build, tables};
+use ranks::random::random;
+use ranks::{Log, script};
+use std::sync::Arc;
+use support::{build, dual_homed, tables};
 
 const DIVISIONS: [Division; 5] = [
     Division { partitions: 2, threads: 1 },
@@ -69,6 +78,9 @@ struct Case {
     when: Option<&'static str>,
     balances: bool,
     answering: bool,
+    /// A program of all hosts beside that, or a random script of each; whether the run ends then.
+    job: Option<&'static str>,
+    ends_with_job: bool,
     recorded: bool,
     until: u64,
     width: u32,
@@ -98,6 +110,9 @@ fn parameters(s: &mut Stream) -> Parameters {
         injection_engines: pick(s, &[None, Some(1), Some(3)]),
         outstanding,
         ack_coalescing: 1 + s.below(outstanding.into()) as u32,
+        adapter_ports: pick(s, &[None, Some(1)]),
+        memory_rate: pick(s, &[None, None, Some(BitsPerSecond(20_000_000_000))]),
+        message_order: pick(s, &[MessageOrder::Posted, MessageOrder::Relaxed]),
         drain_rate: pick(s, &slow),
         dma_rate: pick(s, &slow),
         input_queueing: pick(s, &[InputQueueing::Fifo, InputQueueing::Voq]),
@@ -106,8 +121,32 @@ fn parameters(s: &mut Stream) -> Parameters {
         credit_delay: Picoseconds(pick(s, &[0u64, 7_000, 300_000])),
         switch_delay: Picoseconds(pick(s, &[0u64, 100_000])),
         link_rate: pick(s, &[None, Some(BitsPerSecond(8_000_000_000))]),
+        va_delay: Picoseconds(0),
+        sa_delay: Picoseconds(0),
         ..base
     }
+}
+
+/// Crossbars with limits of their own, each about as often as not, in half of all cases.
+fn crossbars(s: &mut Stream, plain: Parameters) -> Parameters {
+    let stage = Picoseconds(plain.switch_delay.0 / 3);
+    let idle = Picoseconds(0);
+    let packet = plain.mtu + 400;
+    let shared = pick(s, &[BufferPer::Lane, BufferPer::Port]);
+    let limited = Parameters {
+        va_delay: pick(s, &[idle, stage]),
+        sa_delay: pick(s, &[idle, stage]),
+        crossbar_reads: pick(s, &[CrossbarReads::Lane, CrossbarReads::Port]),
+        output_buffer: pick(s, &[None, Some(packet), Some(4 * packet), Some(1 << 20)]),
+        buffer_per: shared,
+        // Enough for 15 lanes.
+        buffer: match shared {
+            BufferPer::Lane => plain.buffer,
+            BufferPer::Port => Bytes(plain.buffer.0 * 15),
+        },
+        ..plain.clone()
+    };
+    pick(s, &[plain, limited])
 }
 
 fn case(seed: u64) -> Case {
@@ -115,7 +154,7 @@ fn case(seed: u64) -> Case {
     let ways = pick(s, &[Ways::Rule, Ways::Tables, Ways::Tables, Ways::Adaptive, Ways::Multipath]);
     let spec = match ways {
         Ways::Rule => pick(s, &["torus:4x4", "torus:3x3x2", "mesh:4x3", "torus:4,hosts=3"]),
-        _ => pick(
+        Ways::Tables | Ways::Adaptive | Ways::Multipath => pick(
             s,
             &[
                 "chain:3x2",
@@ -123,6 +162,7 @@ fn case(seed: u64) -> Case {
                 "mesh:3x3",
                 "ring:6x2",
                 "star:5",
+                "dual-homed",
             ],
         ),
     };
@@ -132,13 +172,19 @@ fn case(seed: u64) -> Case {
         spec,
         lanes: pick(s, &[1u8, 2, 8, 15]),
         slow: pick(s, &[Slow::None, Slow::None, Slow::Trunks, Slow::Hosts, Slow::Some]),
-        parameters: parameters(s),
+        parameters: {
+            let plain = parameters(s);
+            crossbars(&mut Stream::new(seed, "crossbars", 0), plain)
+        },
         load: 0.05 + s.unit() * 1.5,
         largest: pick(s, &[64u64, 3000, 20_000]),
         when: pick(s, &[None, None, Some("iba-cc"), Some("dcqcn"), Some("timely")]),
         balances: s.below(3) == 0,
         answering: s.below(5) == 0,
         recorded: s.below(4) > 0,
+        job: pick(s, &[None, Some("ring-allreduce"), Some("pairwise-alltoall")])
+            .or_else(|| pick(&mut Stream::new(seed, "scripts", 1), &[None, Some(SCRIPTS)])),
+        ends_with_job: s.below(2) == 0,
         until: pick(s, &[60_000_000u64, 20_000_000_000]),
         width: pick(s, &[6, 13, 16, 24]),
     }
@@ -173,20 +219,25 @@ fn groups(case: &Case, hosts: &Hosts) -> Vec<FlowGroup> {
         name: name.into(),
         class: Class::Background,
         senders: (0..hosts.count() as u32 / share).map(Rank).collect(),
-        destinations: pattern.build(&hosts.ranks(), None).unwrap(),
-        sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(case.largest) },
-        load: case.load / 2.0,
-        arrivals: Arrivals::Poisson,
-        start: Picoseconds(0),
-        stop: Picoseconds(50_000_000),
         transport,
+        demand: Demand::OpenLoop(Arc::new(Offered {
+            destinations: pattern.build(&hosts.ranks(), None).unwrap(),
+            sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(case.largest) },
+            load: case.load / 2.0,
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop: Picoseconds(50_000_000),
+        })),
         sl: ServiceLevel::new(if case.lanes > 1 { share as u8 - 1 } else { 0 }),
     };
     vec![group(Transport::Rc, "connections", 1), group(Transport::Ud, "datagrams", 2)]
 }
 
 fn fabric(case: &Case) -> Fabric {
-    let mut fabric = build(case.spec);
+    let mut fabric = match case.spec {
+        "dual-homed" => dual_homed(4, 2),
+        spec => build(spec),
+    };
     let mut cables = Vec::new();
     for switch in fabric.ids(NodeKind::Switch) {
         for (_, cable, peer) in fabric.neighbours(switch) {
@@ -206,7 +257,35 @@ fn fabric(case: &Case) -> Fabric {
     fabric
 }
 
-fn run(case: &Case, division: Division) -> Outcome {
+/// Each host has a script of its own, which takes messages from anybody, tests and probes.
+const SCRIPTS: &str = "scripts";
+
+/// The program of all hosts: short and long messages, as `largest` has it.
+fn jobs(case: &Case, hosts: u32, log: &Log) -> Vec<Job> {
+    let programs = match case.job {
+        None => return Vec::new(),
+        Some(SCRIPTS) => {
+            let scripts = random(case.seed, hosts, 6 * hosts);
+            (0..).zip(scripts).map(|(rank, todo)| script(rank, todo, log)).collect()
+        }
+        Some(kind) => {
+            let size = case.largest * 3;
+            let spec = format!("kind = \"{kind}\"\nsize = \"{size} B\"\nrounds = 2");
+            let spec: ProgramSpec = toml::from_str(&spec).unwrap();
+            spec.build(&Group { ranks: hosts, group: 0 }).unwrap()
+        }
+    };
+    let placed = |(host, program)| Placed { host, program };
+    vec![Job { ranks: (0..hosts).zip(programs).map(placed).collect() }]
+}
+
+fn run(case: &Case, division: Division) -> Ran {
+    run_through(case, &[division], 3)
+}
+
+/// In so many steps, after each of which the run is saved and goes on in the next division.
+fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
+    let log = Log::default();
     let fabric = fabric(case);
     let (subnet, grid) = (subnet(case, &fabric), grid(&fabric).ok());
     let hosts = Hosts::of(&fabric);
@@ -218,14 +297,20 @@ fn run(case: &Case, division: Division) -> Outcome {
             return Box::new(PingPong::new(Rank(rank), Rank(peer), case.largest, 0, rounds));
         }
         let rate = hosts.rate(Rank(rank), p);
-        let header = |group: &FlowGroup| p.header_bytes(group.transport);
-        Box::new(OpenLoop::new(Rank(rank), &groups, rate, p.mtu, header, case.seed))
+        let packet = |group: &FlowGroup| p.packet(group.transport);
+        Box::new(OpenLoop::new(Rank(rank), &groups, rate, packet, case.seed))
     };
-    let which = (case.balances && case.ways == Ways::Multipath).then(|| mechanism("drb"));
-    let control = Mechanisms { when: case.when.map(mechanism), which, seed: case.seed };
-    let any = control.when.is_some() || control.which.is_some();
-    let slice = Picoseconds(case.until / 7);
-    let setup = Setup {
+    let balances = case.balances && case.ways == Ways::Multipath;
+    let control = || Mechanisms {
+        when: case.when.map(mechanism),
+        which: balances.then(|| mechanism("drb")),
+        seed: case.seed,
+    };
+    let any = case.when.is_some() || balances;
+    // Slices that grow begin at a hundredth of those that do not.
+    let grows = case.seed.is_multiple_of(2);
+    let slice = Picoseconds(case.until / if grows { 700 } else { 7 });
+    let setup = |division| Setup {
         fabric: &fabric,
         forwarding: match (&subnet, &grid) {
             (Some(subnet), _) => Forwarding::Tables(subnet),
@@ -234,25 +319,57 @@ fn run(case: &Case, division: Division) -> Outcome {
         parameters: p.clone(),
         groups: groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect(),
         programs: (0..count).map(program).collect(),
-        control: any.then_some(control),
-        recording: case.recorded.then_some(Recording { slice, slices: 7, flow_bytes_max: 4000 }),
+        control: any.then(control),
+        recording: case.recorded.then_some(Recording {
+            slice,
+            slices: 7,
+            grows,
+            flow_bytes_max: 4000,
+        }),
         queue_width_log2: case.width,
         division,
         taps: Vec::new(),
+        jobs: jobs(case, count, &log),
+        ends_with_jobs: case.ends_with_job && case.job.is_some(),
     };
-    let mut simulation = Simulation::new(setup).unwrap();
-    let parts = division.partitions.min(fabric.ids(NodeKind::Switch).count());
-    let threads = division.threads.min(parts);
-    assert_eq!((simulation.partitions(), simulation.threads()), (parts, threads));
-    for step in 1..=3 {
-        simulation.run_until(Picoseconds(case.until * step / 3));
+    let mut simulation = Simulation::new(setup(divisions[0])).unwrap();
+    for step in 1..=steps {
+        let division = divisions[(step - 1) as usize % divisions.len()];
+        let parts = division.partitions.min(fabric.ids(NodeKind::Switch).count());
+        let threads = division.threads.min(parts);
+        assert_eq!((simulation.partitions(), simulation.threads()), (parts, threads));
+        simulation.run_until(Picoseconds(case.until * step / steps));
+        if divisions.len() > 1
+            && let Some(saved) = simulation.save()
+        {
+            let next = divisions[step as usize % divisions.len()];
+            simulation = Simulation::resume(setup(next), &saved).unwrap();
+        }
     }
-    simulation.finish()
+    // How a run has ended is found again.
+    simulation.run_until(Picoseconds(case.until));
+    Ran::of(simulation.finish(), &log)
+}
+
+/// How a run ended, and what scripts were told, rank by rank.
+struct Ran {
+    outcome: Outcome,
+    told: Vec<(u32, u64, Event)>,
+}
+
+impl Ran {
+    fn of(outcome: Outcome, log: &Log) -> Self {
+        let mut told = log.lock().unwrap().clone();
+        // Ranks of several threads are told side by side.
+        told.sort_by_key(|(rank, ..)| *rank);
+        Ran { outcome, told }
+    }
 }
 
 /// All that an outcome tells. How a histogram keeps its largest value within its bucket, it does
 /// not tell.
-fn told(mut outcome: Outcome) -> String {
+fn told(ran: Ran) -> String {
+    let Ran { mut outcome, told } = ran;
     let mut text = String::new();
     for slice in std::mem::take(&mut outcome.groups).into_iter().flatten() {
         let latency = &slice.latency_ns;
@@ -269,7 +386,7 @@ fn told(mut outcome: Outcome) -> String {
         let (least, most) = (latency.min(), latency.max());
         text.push_str(&format!("{sums:?} {} {least} {most} {counts:?}", slice.latency_sum_ps));
     }
-    text + &format!("{outcome:?}")
+    text + &format!("{outcome:?} {told:?}")
 }
 
 proptest! {
@@ -285,10 +402,26 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Saved and taken up again in other divisions, at times that depend on nothing.
+    #[test]
+    fn an_outcome_does_not_tell_that_its_run_was_saved(seed in 0u64..1_000_000_000) {
+        let case = case(seed);
+        let whole = told(run(&case, Division::WHOLE));
+        let of = |partitions, threads| Division { partitions, threads };
+        let once = [Division::WHOLE, Division::WHOLE];
+        let often = [of(3, 2), Division::WHOLE, of(2, 2), of(8, 1)];
+        prop_assert_eq!(&whole, &told(run_through(&case, &once, 2)), "once {:?}", &case);
+        prop_assert_eq!(&whole, &told(run_through(&case, &often, 17)), "often {:?}", &case);
+    }
+}
+
 /// A run of more packet-hops than that, whole and in so many partitions on two threads.
 fn agrees(case: &Case, packet_hops: u64, partitions: usize) {
     let whole = run(case, Division::WHOLE);
-    let totals = &whole.totals;
+    let totals = &whole.outcome.totals;
     assert!(totals.packet_hops > packet_hops, "{totals:?}");
     let divided = run(case, Division { partitions, threads: 2 });
     assert_eq!(told(whole), told(divided));
@@ -307,6 +440,8 @@ fn plain(spec: &'static str) -> Case {
         when: None,
         balances: false,
         answering: false,
+        job: None,
+        ends_with_job: false,
         recorded: true,
         until: 60_000_000,
         width: 24,

@@ -5,7 +5,7 @@ mod support;
 
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_sim::{Ending, Parameters, preset};
-use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
+use clearlane_workload::{Event, Filter, Hints, Op, Rank, RankProgram, Transport};
 use support::{Case, build, group, idle, tables};
 
 const OVERHEAD: u64 = 700_000;
@@ -27,11 +27,13 @@ impl RankProgram for Script {
 }
 
 fn send() -> Op {
-    Op::Send { dst: Rank(1), bytes: 64, tag: 3, group: 0, tracked: false }
+    let hints = Hints::default();
+    Op::Send { dst: Rank(1), bytes: 64, tag: 3, context: 0, group: 0, tracked: false, hints }
 }
 
 fn receive() -> [Op; 2] {
-    [Op::Recv { src: Rank(0), tag: 3 }, Op::Wait(clearlane_workload::Handle(0))]
+    let filter = Filter { source: Some(Rank(0)), tag: Some(3), context: 0 };
+    [Op::Recv { filter, stream: 0 }, Op::Wait(clearlane_workload::Handle(0))]
 }
 
 /// When the last program has ended.

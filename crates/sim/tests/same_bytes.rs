@@ -10,10 +10,11 @@ use clearlane_sim::{
 };
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{
-    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
-    Transport,
+    Arrivals, Class, Demand, FlowGroup, Offered, OpenLoop, PatternSpec, Rank, RankProgram,
+    SizeDistribution, Transport,
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 use support::{Case, build, tables};
 
 #[derive(Clone, Debug)]
@@ -59,20 +60,22 @@ fn run(traffic: &Traffic, width: u32, steps: u64) -> Outcome {
         name: "uniform".into(),
         class: Class::Background,
         senders: (0..hosts.count() as u32).map(Rank).collect(),
-        destinations: pattern.build(&hosts.ranks(), None).unwrap(),
-        sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(traffic.largest) },
-        load: traffic.load,
-        arrivals: Arrivals::Poisson,
-        start: Picoseconds(0),
-        stop: Picoseconds(100_000_000),
         transport: traffic.transport,
+        demand: Demand::OpenLoop(Arc::new(Offered {
+            destinations: pattern.build(&hosts.ranks(), None).unwrap(),
+            sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(traffic.largest) },
+            load: traffic.load,
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop: Picoseconds(100_000_000),
+        })),
         sl: None,
     };
     let groups = [flows];
     let p = &traffic.parameters;
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = hosts.rate(Rank(rank), p);
-        Box::new(OpenLoop::new(Rank(rank), &groups, rate, p.mtu, |_| 26, traffic.seed))
+        Box::new(OpenLoop::new(Rank(rank), &groups, rate, |_| (p.mtu, 26), traffic.seed))
     };
     Case {
         fabric: &fabric,

@@ -8,9 +8,10 @@ use clearlane_subnet::Subnet;
 use clearlane_subnet::check::credit_loop;
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{
-    Arrivals, Class, FlowGroup, OpenLoop, PatternSpec, Rank, RankProgram, SizeDistribution,
-    Transport,
+    Arrivals, Class, Demand, FlowGroup, Offered, OpenLoop, PatternSpec, Rank, RankProgram,
+    SizeDistribution, Transport,
 };
+use std::sync::Arc;
 use support::{Case, Greedy, Then, build, delivered, greedy, group, idle, near, tables};
 
 const UNTIL: Picoseconds = Picoseconds(2_000_000_000);
@@ -29,18 +30,22 @@ fn uniform_throughput(parameters: &Parameters, ranks: u32) -> f64 {
         name: "uniform".into(),
         class: Class::Background,
         senders: (0..ranks).map(Rank).collect(),
-        destinations: PatternSpec::Uniform(Default::default()).build(&hosts.ranks(), None).unwrap(),
-        sizes: SizeDistribution::Fixed(Bytes(2048)),
-        load: 1.2,
-        arrivals: Arrivals::Poisson,
-        start: Picoseconds(0),
-        stop: UNTIL,
         transport: Transport::Ud,
+        demand: Demand::OpenLoop(Arc::new(Offered {
+            destinations: PatternSpec::Uniform(Default::default())
+                .build(&hosts.ranks(), None)
+                .unwrap(),
+            sizes: SizeDistribution::Fixed(Bytes(2048)),
+            load: 1.2,
+            arrivals: Arrivals::Poisson,
+            start: Picoseconds(0),
+            stop: UNTIL,
+        })),
         sl: None,
     };
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = hosts.rate(Rank(rank), parameters);
-        Box::new(OpenLoop::new(Rank(rank), std::slice::from_ref(&flows), rate, 2048, |_| 34, 1))
+        Box::new(OpenLoop::new(Rank(rank), std::slice::from_ref(&flows), rate, |_| (2048, 34), 1))
     };
     // One queue an adapter: what the source puts in order, the switch has to take in that order.
     let parameters =

@@ -16,7 +16,8 @@ fn tapped(division: Division) -> Vec<Tapped> {
     let fabric = build("chain:4x2");
     let hosts = Hosts::of(&fabric);
     let taps = vec![hosts.end(Rank(0)), hosts.end(Rank(7))];
-    let recording = Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 };
+    let recording =
+        Recording { slice: Picoseconds(1_000_000), slices: 1, grows: false, flow_bytes_max: 0 };
     let mut simulation = start(&fabric, division, Some(recording), taps).unwrap();
     simulation.run_until(Picoseconds(1_000_000_000));
     let all = simulation.take_tapped();
@@ -45,6 +46,8 @@ fn start(
         queue_width_log2: 13,
         division,
         taps,
+        jobs: Vec::new(),
+        ends_with_jobs: false,
     })
 }
 
@@ -57,7 +60,8 @@ fn a_tap_that_would_see_nothing_is_refused() {
         started.map(|_| ()).unwrap_err().to_string()
     };
     assert!(refused(None, taps.clone()).contains("give a recording"));
-    let recording = Recording { slice: Picoseconds(1_000_000), slices: 1, flow_bytes_max: 0 };
+    let recording =
+        Recording { slice: Picoseconds(1_000_000), slices: 1, grows: false, flow_bytes_max: 0 };
     let bare = vec![Endpoint { port: PortNumber::new(9).unwrap(), ..taps[0] }];
     assert!(refused(Some(recording), bare).contains("no cable"));
 }
@@ -71,8 +75,12 @@ fn received_counters_are_what_taps_see_arrive() {
     let mut on_their_way = 0;
     for partitions in [1, 3] {
         for stop in (0..6_000_000).step_by(150_000) {
-            let recording =
-                Recording { slice: Picoseconds(1_000_000), slices: 6, flow_bytes_max: 0 };
+            let recording = Recording {
+                slice: Picoseconds(1_000_000),
+                slices: 6,
+                grows: false,
+                flow_bytes_max: 0,
+            };
             let division = Division { partitions, threads: 1 };
             let started = start(&fabric, division, Some(recording), ends.clone());
             let mut simulation = started.unwrap();

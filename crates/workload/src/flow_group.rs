@@ -1,7 +1,8 @@
 //! Traffic of one pattern, load and class: the unit experiments are written and reported in.
 
-use crate::{Destinations, Rank, SizeDistribution};
+use crate::{Destinations, ProgramSpec, Rank, SizeDistribution};
 use clearlane_ib::{Picoseconds, ServiceLevel};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The part a flow group plays in the question an experiment asks.
@@ -47,15 +48,35 @@ pub enum Arrivals {
     Periodic,
 }
 
-/// One group of flows.
+/// One group of flows: what its senders want and how it travels.
 #[derive(Clone, Debug)]
 pub struct FlowGroup {
     /// Its name in tables and the report.
     pub name: String,
     /// Its part in the question.
     pub class: Class,
-    /// Who sends, in rank order.
+    /// Who sends, in rank order; of a program where its ranks are, in their order.
     pub senders: Vec<Rank>,
+    /// What they send.
+    pub demand: Demand,
+    /// RC or UD.
+    pub transport: Transport,
+    /// A service level that overrides the subnet manager's answer.
+    pub sl: Option<ServiceLevel>,
+}
+
+/// What the senders of a group send.
+#[derive(Clone, Debug)]
+pub enum Demand {
+    /// Messages at times that do not depend on what becomes of them.
+    OpenLoop(Arc<Offered>),
+    /// What a program does, a rank at each sender.
+    Program(ProgramSpec),
+}
+
+/// Open-loop traffic.
+#[derive(Clone, Debug)]
+pub struct Offered {
     /// Whom a sender sends to.
     pub destinations: Arc<dyn Destinations>,
     /// How long messages are.
@@ -68,8 +89,34 @@ pub struct FlowGroup {
     pub start: Picoseconds,
     /// No message is posted from here on.
     pub stop: Picoseconds,
-    /// RC or UD.
-    pub transport: Transport,
-    /// A service level that overrides the subnet manager's answer.
-    pub sl: Option<ServiceLevel>,
+}
+
+impl FlowGroup {
+    /// Its open-loop traffic, if it is that.
+    pub fn offered(&self) -> Option<&Arc<Offered>> {
+        match &self.demand {
+            Demand::OpenLoop(offered) => Some(offered),
+            Demand::Program(_) => None,
+        }
+    }
+
+    /// Its program, if it is one.
+    pub const fn program(&self) -> Option<&ProgramSpec> {
+        match &self.demand {
+            Demand::OpenLoop(_) => None,
+            Demand::Program(program) => Some(program),
+        }
+    }
+
+    /// From when on and until when it may post messages: a program whenever it likes.
+    pub fn span(&self) -> Range<Picoseconds> {
+        self.offered()
+            .map_or(Picoseconds(0)..Picoseconds::MAX_RUN, |offered| offered.start..offered.stop)
+    }
+
+    /// The share of the group's demand that comes from one of its hosts: 0 for one that sends
+    /// nothing, 1 as a rule.
+    pub fn weight(&self, sender: Rank) -> f64 {
+        self.offered().map_or(1.0, |offered| offered.destinations.weight(sender))
+    }
 }

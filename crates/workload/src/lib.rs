@@ -6,17 +6,17 @@
 mod flow_group;
 mod open_loop;
 pub mod patterns;
-mod ping_pong;
 mod program;
+pub mod programs;
 mod ranks;
 mod routes;
 mod sizes;
 
-pub use flow_group::{Arrivals, Class, FlowGroup, Transport};
+pub use flow_group::{Arrivals, Class, Demand, FlowGroup, Offered, Transport};
 pub use open_loop::OpenLoop;
 pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
-pub use ping_pong::PingPong;
-pub use program::{Event, Handle, Op, Rank, RankProgram};
+pub use program::{Completion, Event, Filter, Gap, Handle, Hints, Message, Op, Rank, RankProgram};
+pub use programs::{PingPong, ProgramError, ProgramSpec};
 pub use ranks::{HostRef, Ranks};
 pub use routes::{Channel, Routes};
 pub use sizes::{SizeDistribution, SizeError};

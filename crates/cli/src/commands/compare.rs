@@ -15,7 +15,7 @@ use clearlane_lab::RunResult;
     clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5")]
 pub struct Arguments {
     #[command(flatten)]
-    shared: Shared,
+    pub shared: Shared,
     /// These variants, in this order; without it, all of the experiment
     #[arg(long, value_name = "NAMES")]
     variants: Vec<String>,
@@ -32,5 +32,6 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
     let marks = experiment::marks(&table, &experiment::ended(result));
-    format!("{}\n{table}{marks}{}", experiment::title(result), experiment::control(result))
+    let (programs, control) = (experiment::programs(result), experiment::control(result));
+    format!("{}\n{table}{marks}{programs}{control}", experiment::title(result))
 }

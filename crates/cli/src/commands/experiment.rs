@@ -1,5 +1,6 @@
 //! What `run`, `compare` and `sweep` share: reading an experiment, running it, writing its folder.
 
+use super::resume::{Call, wall_time};
 use crate::answer::{self, Answer, Verdict};
 use crate::arguments::between;
 use crate::division::Asked;
@@ -14,12 +15,14 @@ use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    Experiment, Jobs, RunFolder, RunOptions, RunResult, Status, Theme, picture, run,
+    Checkpoints, Ends, Experiment, Jobs, Plan, RunFolder, RunOptions, RunResult, Status, Theme,
+    picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Flags of all three commands.
 #[derive(Args, Debug)]
@@ -45,23 +48,30 @@ pub struct Shared {
     /// Runs at a time, without influence on results [default: the machine's cores over the threads
     /// of a run]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
-    jobs: Option<u32>,
+    pub jobs: Option<u32>,
     /// Threads each run is simulated on, 1 to 1024, without influence on results: for large fabrics
     /// on idle cores. Beside other work a run on several threads is slower than on one. Fewer are
     /// taken where there are fewer cores, or the fabric has no work for them
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = between(1u32, 1024))]
-    threads: u32,
+    pub threads: u32,
     /// Parts the fabric is cut into, 1 to 1024, even where it is too small to gain; without
     /// influence on results [default: one for each thread the fabric has work for]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
-    partitions: Option<u32>,
+    pub partitions: Option<u32>,
     /// Replace the run that is in the folder
     #[arg(long)]
     pub force: bool,
+    /// Keep runs under way so often, 1 s to 24 h, for `clearlane resume`; without it they are kept
+    /// when the command is interrupted
+    #[arg(long, value_name = "TIME", value_parser = wall_time)]
+    pub checkpoint_every: Option<Duration>,
     /// Print the experiment with every default spelt out and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// How the command was called
+    #[arg(skip)]
+    pub call: Call,
 }
 
 /// The flag of `run` and `compare` for a drawing.
@@ -132,12 +142,16 @@ pub fn answer(
     let out = shared.out.clone().unwrap_or_else(default);
     drawing.check(shared, &out)?;
     let made = !out.exists();
-    let folder = RunFolder::claim(&out, shared.force).map_err(Failure::lab)?;
+    let checkpoints = shared.checkpoints(&out)?;
+    let force = shared.force || shared.call.resumes;
+    let folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
-    let result = run_watched(command, shared, &experiment, &halt)?;
+    shared.call.begin(&checkpoints, shared.checkpoint_every)?;
+    let result = run_watched(command, shared, &experiment, &halt, &checkpoints)?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
+    shared.call.end(&checkpoints, &out, result.status() == Status::Partial)?;
     drawing.draw(&result)?;
     let verdict = verdict(result.status());
     let report = format!("report: {}", report.display());
@@ -155,9 +169,10 @@ fn run_watched(
     shared: &Shared,
     experiment: &Experiment,
     halt: &Arc<AtomicBool>,
+    checkpoints: &Checkpoints,
 ) -> Result<RunResult, Failure> {
     let guard = Guard::start(halt);
-    let options = shared.options(command, &guard);
+    let options = shared.options(command, &guard, checkpoints);
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
     run(experiment, &options, &progress, halt).map_err(Failure::lab)
@@ -166,7 +181,7 @@ fn run_watched(
 /// The exit code's reason.
 pub fn verdict(status: Status) -> Verdict {
     match status {
-        Status::Complete | Status::NotConverged => Verdict::Done,
+        Status::Complete | Status::NotConverged | Status::NotEnded => Verdict::Done,
         Status::Partial => Verdict::Interrupted,
         Status::Deadlock => Verdict::Deadlock,
     }
@@ -180,12 +195,32 @@ impl Shared {
     }
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
-    pub fn options(&self, command: String, guard: &Guard) -> RunOptions {
+    pub fn options(&self, command: String, guard: &Guard, checkpoints: &Checkpoints) -> RunOptions {
         let (asked, cores) = (self.asked(), terminal::cores());
         let (threads, partitions) = (asked.threads_on(cores), asked.partitions);
         let jobs = self.jobs.map_or(Jobs::Filling(cores), |jobs| Jobs::Exactly(jobs as usize));
         let (memory_bytes, memory_short) = (memory::free_bytes(), guard.short());
-        RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short }
+        let checkpoints = Some(checkpoints.clone());
+        RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short, checkpoints }
+    }
+
+    /// Where runs under way are kept. Fails if those of an interrupted command are there, unless
+    /// this one goes on with them or replaces them.
+    pub fn checkpoints(&self, out: &Path) -> Result<Checkpoints, Failure> {
+        let checkpoints = Checkpoints::of(out, self.checkpoint_every);
+        match (self.call.resumes, self.force) {
+            (true, _) => return Ok(checkpoints.resumed()),
+            (false, true) => checkpoints.clear().map_err(Failure::lab)?,
+            (false, false) if checkpoints.is_there() => {
+                let (kept, out) = (checkpoints.folder().display(), quoted(&out.to_string_lossy()));
+                return Err(Failure::Input(format!(
+                    "{kept}: holds an interrupted command; go on with `clearlane resume {out}`, or \
+                     add --force to drop it"
+                )));
+            }
+            (false, false) => {}
+        }
+        Ok(checkpoints)
     }
 
     /// How runs are to be divided.
@@ -216,16 +251,23 @@ pub fn title(result: &RunResult) -> String {
         Status::Complete => String::new(),
         // Where the rest is steady, the table says so figure by figure.
         Status::NotConverged => format!("  [not converged: {}]", moving(result)),
+        Status::NotEnded => "  [programs not ended: raise duration]".into(),
         status => format!("  [{status}]"),
     };
     let summary = match experiment.summary.as_str() {
         "" => String::new(),
         summary => format!(": {}", visible(summary)),
     };
-    format!(
-        "{}{summary}{status}\n{} per variant, {seeds}{interval}\n",
-        experiment.name, plan.duration
-    )
+    let length = length(plan);
+    format!("{}{summary}{status}\n{length} per variant, {seeds}{interval}\n", experiment.name)
+}
+
+/// How long a run is.
+pub fn length(plan: &Plan) -> String {
+    match plan.ends {
+        Ends::Duration => plan.duration.to_string(),
+        Ends::Programs => format!("until programs end (at most {})", plan.duration),
+    }
 }
 
 /// What had not converged, in few words.
@@ -256,6 +298,11 @@ pub fn marks(table: &str, ended: &[Status]) -> String {
         why.push("still changing when a run ended");
     }
     format!("* not converged: {}\n", why.join(", or "))
+}
+
+/// When each of several programs was complete, below the headline; nothing without several.
+pub fn programs(result: &RunResult) -> String {
+    result.programs_table().map_or(String::new(), |table| format!("\n{table}"))
 }
 
 /// What congestion mechanisms did, below the headline; nothing without any.

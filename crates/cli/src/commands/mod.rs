@@ -10,6 +10,7 @@ mod explain;
 mod fabric;
 mod list;
 mod narrow;
+mod resume;
 mod route;
 mod run;
 mod sweep;
@@ -18,6 +19,7 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use clap::Subcommand;
+use std::ffi::OsString;
 
 /// The commands.
 #[derive(Subcommand, Debug)]
@@ -28,6 +30,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Run an experiment at every point of a grid of values, such as loads
     Sweep(sweep::Arguments),
+    /// Go on with a run, comparison or sweep that was interrupted or killed
+    Resume(resume::Arguments),
     /// Prove forwarding tables sane, or show the loop or dead end; measure their balance
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
@@ -49,10 +53,30 @@ pub enum Command {
     Man(docs::Arguments),
 }
 
-/// Runs a command.
-pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
+impl Command {
+    /// The flags of a command that runs experiments.
+    fn shared(&mut self) -> Option<&mut experiment::Shared> {
+        match self {
+            Command::Run(arguments) => Some(&mut arguments.shared),
+            Command::Compare(arguments) => Some(&mut arguments.shared),
+            Command::Sweep(arguments) => Some(&mut arguments.shared),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a command that was called with these words.
+pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Answer, Failure> {
+    let mut json = json;
+    if let Command::Resume(arguments) = &command {
+        (command, json) = resume::command(arguments, json)?;
+    } else if let Some(shared) = command.shared() {
+        shared.call = resume::Call::of(words);
+    }
     let interrupts = Interrupts::caught()?;
-    match command {
+    match &command {
+        // One that was resumed is none of these.
+        Command::Resume(_) => Err(Failure::Internal("a resumed command is resumed".into())),
         Command::Run(arguments) => run::run(arguments, json, &interrupts),
         Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),

@@ -12,7 +12,7 @@ use crate::terminal;
 use crate::writing;
 use clap::Args;
 use clearlane_ib::visible;
-use clearlane_lab::{Status, Sweep, SweepFolder, SweepResult, run_sweep};
+use clearlane_lab::{Checkpoints, Status, Sweep, SweepFolder, SweepResult, run_sweep};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    shared: Shared,
+    pub shared: Shared,
     /// A key and its values, or COUNT values FROM..TO; several make a grid. A value with a comma
     /// stands in quotes of its own within those of the shell, as in --over
     /// 'fabric.build="leaf-spine:leaves=4,hosts=6,spines=2","fat-tree:648"'. Without it, what the
@@ -58,11 +58,14 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
     let out: PathBuf = shared.out.clone().unwrap_or_else(default);
     let (keep, made) = (arguments.keep_runs, !out.exists());
+    let checkpoints = shared.checkpoints(&out)?;
     let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let halt = interrupts.stop_in_good_order(&out, made);
-    let result = run_watched(arguments, &sweep, &folder, &halt)?;
+    shared.call.begin(&checkpoints, shared.checkpoint_every)?;
+    let result = run_watched(arguments, &sweep, &folder, &halt, &checkpoints)?;
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
+    shared.call.end(&checkpoints, &out, result.status() == Status::Partial)?;
     let verdict = experiment::verdict(result.status());
     if json {
         terminal::remark(&report);
@@ -77,9 +80,10 @@ fn run_watched(
     sweep: &Sweep,
     folder: &SweepFolder,
     halt: &Arc<AtomicBool>,
+    checkpoints: &Checkpoints,
 ) -> Result<SweepResult, Failure> {
     let guard = Guard::start(halt);
-    let options = arguments.shared.options(again(arguments), &guard);
+    let options = arguments.shared.options(again(arguments), &guard, checkpoints);
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::of_runs(&format!("sweeping {names}"), arguments.shared.asked());
     run_sweep(sweep, &options, folder, &progress, halt).map_err(Failure::lab)
@@ -119,9 +123,10 @@ fn text(result: &SweepResult) -> String {
     let table = narrow::headline(&table, names);
     let marks = experiment::marks(&table, &ended);
     let name = &experiment.name;
+    let length = experiment::length(plan);
     let mut text = format!(
-        "{name}{summary}{status}\n{points}{known}, {} per run, {seeds}{interval}\n\n{table}{marks}",
-        plan.duration
+        "{name}{summary}{status}\n{points}{known}, {length} per run, {seeds}{interval}\n\n\
+         {table}{marks}"
     );
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));

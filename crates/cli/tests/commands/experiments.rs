@@ -183,7 +183,7 @@ fn an_interrupted_run_leaves_a_partial_result() {
     assert!(called.stdout.contains("[partial]"), "{called:?}");
     assert!(!called.stdout.contains("still changing"), "{called:?}");
     assert!(scratch.read("out/summary.json").contains("\"partial\""));
-    assert_eq!(scratch.names(), ["out", "pair.toml"]);
+    assert_eq!(scratch.names(), ["out", "out.checkpoint", "pair.toml"]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
     // Alone on a machine, it takes a tenth of a second; the run would take hours.
     assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
     assert!(scratch.read("out/summary.json").contains("\"partial\""));
-    assert_eq!(scratch.names(), ["long.toml", "out"]);
+    assert_eq!(scratch.names(), ["long.toml", "out", "out.checkpoint"]);
 }
 
 #[test]

@@ -15,8 +15,7 @@ use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source}
 use crate::notifier::{Arrived, Notification, Notifier};
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, Pair, Probe, Reactor, Sent};
-use crate::state::{Saved, StateError};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
 const US: u64 = 1_000_000;

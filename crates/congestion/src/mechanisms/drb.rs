@@ -17,8 +17,7 @@ use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source}
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Stripes};
-use crate::state::{Saved, StateError};
-use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
 /// How many paths.

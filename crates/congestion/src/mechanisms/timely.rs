@@ -12,8 +12,7 @@ use super::injection_rate::{self, RATE_MIN};
 use crate::mechanism::{Decides, Entry, Mechanism, Preset, Scope, Source};
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, Pair, Probe, Reactor, Sent};
-use crate::state::{Saved, StateError};
-use clearlane_ib::{BitsPerSecond, Bytes, LinkRate, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkRate, Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
 const US: u64 = 1_000_000;

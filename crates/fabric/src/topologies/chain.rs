@@ -19,5 +19,5 @@ fn build(text: &str) -> Result<Fabric, TopologyError> {
     let arguments = Arguments::parse(ENTRY.name, text, &[])?;
     let (switches, hosts) = arguments.pair(("switches", "hosts"), (2..=65536, 1..=252))?;
     let (topology, rate) = (ENTRY.name, arguments.rate()?);
-    Lattice { topology, sizes: vec![switches], wraps: vec![false], hosts, rate }.build()
+    Lattice { topology, sizes: vec![switches], wraps: vec![false], hosts, links: 1, rate }.build()
 }

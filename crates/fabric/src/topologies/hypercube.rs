@@ -34,6 +34,7 @@ fn build(text: &str) -> Result<Fabric, TopologyError> {
         sizes: vec![2; dimensions],
         wraps: vec![false; dimensions],
         hosts,
+        links: 1,
         rate: arguments.rate()?,
     };
     lattice.build()

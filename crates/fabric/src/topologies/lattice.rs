@@ -4,6 +4,10 @@ use super::TopologyError;
 use super::arguments::{Arguments, Rate};
 use super::plan::{Plan, numbered, radix};
 use crate::{Fabric, NodeId};
+use std::ops::RangeInclusive;
+
+/// Cables that a host may have.
+pub(super) const LINKS: RangeInclusive<u32> = 1..=8;
 
 /// The dimensions of a grid and what hangs on it.
 pub(super) struct Lattice {
@@ -12,17 +16,19 @@ pub(super) struct Lattice {
     /// Per dimension, whether its ends are joined.
     pub(super) wraps: Vec<bool>,
     pub(super) hosts: u32,
+    /// Cables of each host to its switch, one a port.
+    pub(super) links: u32,
     pub(super) rate: Rate,
 }
 
 impl Lattice {
-    /// Reads `4x4x4,hosts=2`.
+    /// Reads `4x4x4,hosts=2,links=4`.
     pub(super) fn parse(
         topology: &'static str,
         text: &str,
         wrapped: bool,
     ) -> Result<Self, TopologyError> {
-        let arguments = Arguments::parse(topology, text, &["hosts"])?;
+        let arguments = Arguments::parse(topology, text, &["hosts", "links"])?;
         let texts: Vec<&str> = arguments.values.split('x').take(7).collect();
         if texts.len() > 6 {
             return Err(arguments.wrong("shape", &arguments.values, "1 to 6 sizes, such as 4x4x4"));
@@ -30,8 +36,9 @@ impl Lattice {
         let sizes: Result<Vec<u32>, TopologyError> =
             texts.iter().map(|text| arguments.number("size", text, 2..=65536)).collect();
         let hosts = arguments.option_number("hosts", 1, 1..=252)?;
+        let links = arguments.option_number("links", 1, LINKS)?;
         let (sizes, rate) = (sizes?, arguments.rate()?);
-        Ok(Lattice { topology, wraps: vec![wrapped; sizes.len()], sizes, hosts, rate })
+        Ok(Lattice { topology, wraps: vec![wrapped; sizes.len()], sizes, hosts, links, rate })
     }
 
     /// Builds it. Port 2d + 1 leads towards + in dimension d and 2d + 2 towards -; hosts follow.
@@ -42,7 +49,8 @@ impl Lattice {
         let nodes = switches.saturating_mul(1 + u64::from(self.hosts));
         let mut plan = Plan::new(self.topology, nodes)?;
         let first_host_port = 2 * self.sizes.len() as u32 + 1;
-        let ports = radix(self.topology, "grid", u64::from(first_host_port - 1 + self.hosts))?;
+        let host_ports = self.hosts * self.links;
+        let ports = radix(self.topology, "grid", u64::from(first_host_port - 1 + host_ports))?;
         for index in 0..switches {
             plan.switch(place_name(&digits(index as u32, &self.sizes)), ports)?;
         }
@@ -62,10 +70,12 @@ impl Lattice {
         }
         let hosts = switches * u64::from(self.hosts);
         for rank in 0..hosts {
-            let host = plan.host(numbered("host", rank, hosts, 4), 1)?;
+            let host = plan.host(numbered("host", rank, hosts, 4), self.links as u8)?;
             let switch = NodeId((rank / u64::from(self.hosts)) as u32);
-            let port = first_host_port + (rank % u64::from(self.hosts)) as u32;
-            plan.cable((host, 1), (switch, port));
+            let port = first_host_port + (rank % u64::from(self.hosts)) as u32 * self.links;
+            for link in 0..self.links {
+                plan.cable((host, 1 + link), (switch, port + link));
+            }
         }
         plan.finish(self.rate)
     }

@@ -11,7 +11,7 @@
 //! 13 on. X varies fastest in the order of the switches.
 
 use super::arguments::Arguments;
-use super::lattice::Lattice;
+use super::lattice::{LINKS, Lattice};
 use super::{Entry, TopologyError};
 use crate::Fabric;
 
@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "tofu",
     summary: "6-D mesh/torus: units of 2 × 3 × 2 switches at the points of a 3-D torus",
     parameters: "tofu:XxYxZ, units in X, Y and Z, 1 to 65536; hosts=1 on each switch, 1 to 242; \
+                 links=1 cables of a host, 1 to 8; \
                  mesh=xyz leaves the named ones of these three open, size 2 joined has two \
                  parallel cables; ports: X 1 2, Y 3 4, Z 5 6, A 7 8, B 9 10, C 11 12, then hosts; \
                  speed=4xQDR",
@@ -33,7 +34,7 @@ pub(super) const ENTRY: Entry = Entry {
 const UNIT: [(u32, bool); 3] = [(2, false), (3, true), (2, false)];
 
 fn build(text: &str) -> Result<Fabric, TopologyError> {
-    let arguments = Arguments::parse(ENTRY.name, text, &["hosts", "mesh"])?;
+    let arguments = Arguments::parse(ENTRY.name, text, &["hosts", "links", "mesh"])?;
     let texts: Vec<&str> = arguments.values.split('x').take(4).collect();
     if texts.len() != 3 {
         return Err(arguments.wrong("shape", &arguments.values, "3 sizes, such as 3x2x2"));
@@ -46,11 +47,13 @@ fn build(text: &str) -> Result<Fabric, TopologyError> {
         return Err(arguments.wrong("mesh", open, "some of the letters x, y and z, once each"));
     }
     let hosts = arguments.option_number("hosts", 1, 1..=242)?;
+    let links = arguments.option_number("links", 1, LINKS)?;
     let lattice = Lattice {
         topology: ENTRY.name,
         sizes: sizes?.into_iter().chain(UNIT.map(|(size, _)| size)).collect(),
         wraps: "xyz".chars().map(|c| !open.contains(c)).chain(UNIT.map(|(_, ring)| ring)).collect(),
         hosts,
+        links,
         rate: arguments.rate()?,
     };
     lattice.build()

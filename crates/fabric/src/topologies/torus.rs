@@ -9,7 +9,8 @@ pub(super) const ENTRY: Entry = Entry {
     name: "torus",
     summary: "a grid of switches, 1-D to 6-D, ends joined; size 2 has two parallel cables",
     parameters: "torus:AxBx…, 1 to 6 sizes of 2 to 65536; \
-                 hosts=1 on each switch, 1 to 252; speed=4xQDR",
+                 hosts=1 on each switch, 1 to 252; links=1 cables of a host, 1 to 8; \
+                 speed=4xQDR",
     example: "torus:4x4x4",
     reference: "Dally, Towles, \"Principles and practices of interconnection networks\", 2004, \
                 chapter 5",

@@ -1,11 +1,10 @@
 //! `[sim]`: a preset of delays, buffers and rates, and what differs from it.
 
-use super::keys::{Field, Keys, nearest, word};
+use super::keys::{Field, Keys, nearest};
 use crate::LabError;
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, wire};
-use clearlane_sim::{
-    AdapterQueueing, InputArbitration, InputQueueing, Parameters, Preset, preset, ranges,
-};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_sim::parameters::{Access, KEYS, Key};
+use clearlane_sim::{Parameters, Preset, preset};
 
 /// Switches and adapters of a variant.
 #[derive(Clone, Debug)]
@@ -16,76 +15,118 @@ pub struct DevicesSpec {
     pub parameters: Parameters,
 }
 
-const QUEUEING: &[(&str, AdapterQueueing)] = &[
-    ("per-destination", AdapterQueueing::PerDestination),
-    ("single-fifo", AdapterQueueing::SingleFifo),
-];
-const ARBITRATION: &[(&str, InputArbitration)] = &[
-    ("round-robin", InputArbitration::RoundRobin),
-    ("oldest-first", InputArbitration::OldestFirst),
-    ("flow-fair", InputArbitration::FlowFair),
-];
-const INPUT_QUEUEING: &[(&str, InputQueueing)] =
-    &[("fifo", InputQueueing::Fifo), ("voq", InputQueueing::Voq)];
-pub(crate) const KEYS: &[&str] = &[
-    "preset",
-    "mtu",
-    "header",
-    "link_rate",
-    "switch_delay",
-    "cable_delay",
-    "credit_delay",
-    "buffer",
-    "send_overhead",
-    "receive_overhead",
-    "dma_rate",
-    "drain_rate",
-    "injection_engines",
-    "outstanding",
-    "ack_coalescing",
-    "queueing",
-    "arbitration",
-    "input_queueing",
-    "crossbar_speedup",
-];
-/// Words for "no limit" or "as the fabric or transport has it".
-const TRANSPORT: &str = "transport";
-const CABLE: &str = "cable";
-const UNLIMITED: &str = "unlimited";
-const ALL: &str = "all";
-
-/// How adapters and switches queue, and which packet is next.
-fn queues(keys: &Keys<'_>, p: &mut Parameters) -> Result<(), LabError> {
-    if let Some(field) = keys.optional("queueing") {
-        p.queueing = field.choice(QUEUEING)?;
-    }
-    if let Some(field) = keys.optional("arbitration") {
-        p.arbitration = field.choice(ARBITRATION)?;
-    }
-    if let Some(field) = keys.optional("input_queueing") {
-        p.input_queueing = field.choice(INPUT_QUEUEING)?;
-    }
-    if let Some(field) = keys.optional("crossbar_speedup") {
-        let (least, most) = ranges::CROSSBAR_SPEEDUP.into_inner();
-        let number = field.number(f64::from(least) / 100.0, f64::from(most) / 100.0)?;
-        p.crossbar_speedup = (number * 100.0).round() as u32;
-    }
-    Ok(())
+/// The keys of the table: where the numbers come from, and every parameter.
+pub(crate) fn names() -> Vec<&'static str> {
+    ["preset"].into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
 }
 
-/// `word` means nothing, everything else is read.
+/// `word` means nothing, everything else is read; who writes something wrong is told of both.
 fn unless<T>(
     field: &Field<'_>,
     word: &str,
     read: impl Fn(&Field<'_>) -> Result<T, LabError>,
 ) -> Result<Option<T>, LabError> {
-    if field.text().is_ok_and(|text| text == word) { Ok(None) } else { read(field).map(Some) }
+    if field.text().is_ok_and(|text| text == word) {
+        return Ok(None);
+    }
+    let and_the_word = |error| match error {
+        LabError::Experiment { file, line, problem } => {
+            let problem = format!("{problem}; it may also be \"{word}\"");
+            LabError::Experiment { file, line, problem }
+        }
+        other => other,
+    };
+    read(field).map(Some).map_err(and_the_word)
+}
+
+/// Reads the value of a parameter.
+fn read(field: &Field<'_>, access: &Access, p: &mut Parameters) -> Result<(), LabError> {
+    match access {
+        Access::Time(range, at) => (at.set)(p, field.within(range.clone())?),
+        Access::Size(range, at) => (at.set)(p, field.within(range.clone())?),
+        Access::SizeOf(sizes, at) => (at.set)(p, one_of(field, sizes)?),
+        Access::SizeOr(word, range, at) => {
+            let size = unless(field, word, |field| field.within(range.clone()))?;
+            (at.set)(p, size.map(|size: Bytes| size.0 as u32));
+        }
+        Access::RateOr(word, range, at) => {
+            (at.set)(p, unless(field, word, |field| field.within(range.clone()))?);
+        }
+        Access::Count(range, at) => (at.set)(p, field.count(range.clone())?),
+        Access::CountOr(word, range, at) => {
+            (at.set)(p, unless(field, word, |field| field.count(range.clone()))?);
+        }
+        Access::Hundredths(range, at) => {
+            let (least, most) = (f64::from(*range.start()), f64::from(*range.end()));
+            let number = field.number(least / 100.0, most / 100.0)?;
+            (at.set)(p, (number * 100.0).round() as u32);
+        }
+        Access::Word(words, at) => {
+            let numbered: Vec<_> = words.iter().copied().zip(0..).collect();
+            (at.set)(p, field.choice(&numbered)?);
+        }
+    }
+    Ok(())
+}
+
+/// One of several sizes.
+fn one_of(field: &Field<'_>, sizes: &[u32]) -> Result<u32, LabError> {
+    let most = sizes.iter().copied().max().unwrap_or(0);
+    let size = field.quantity(Bytes(0), Bytes(most.into()))?.0 as u32;
+    if sizes.contains(&size) {
+        return Ok(size);
+    }
+    Err(field.error(&format!("is none of {}", listed(sizes))))
+}
+
+fn listed(sizes: &[u32]) -> String {
+    let sizes = sizes.iter().map(|size| exact_size(Bytes(u64::from(*size))));
+    sizes.collect::<Vec<_>>().join(", ")
+}
+
+/// The value of a parameter as a file has it.
+fn value(access: &Access, p: &Parameters) -> toml::Value {
+    let or = |value: Option<String>, none: &str| value.unwrap_or(none.to_owned()).into();
+    match access {
+        Access::Time(_, at) => exact_time((at.get)(p)).into(),
+        Access::Size(_, at) => exact_size((at.get)(p)).into(),
+        Access::SizeOf(_, at) => exact_size(Bytes((at.get)(p).into())).into(),
+        Access::SizeOr(none, _, at) => or((at.get)(p).map(|size| format!("{size} B")), none),
+        Access::RateOr(none, _, at) => or((at.get)(p).map(exact_rate), none),
+        Access::Count(_, at) => i64::from((at.get)(p)).into(),
+        Access::CountOr(none, _, at) => match (at.get)(p) {
+            Some(count) => i64::from(count).into(),
+            None => (*none).into(),
+        },
+        Access::Hundredths(_, at) => (f64::from((at.get)(p)) / 100.0).into(),
+        Access::Word(words, at) => words.get((at.get)(p)).copied().unwrap_or_default().into(),
+    }
+}
+
+/// A parameter's kind of value and its range, in words.
+pub(crate) fn in_words(access: &Access) -> (String, String) {
+    fn range<T: std::fmt::Display>(range: &std::ops::RangeInclusive<T>) -> String {
+        format!("{} to {}", range.start(), range.end())
+    }
+    match access {
+        Access::Time(of, _) => ("time".into(), range(of)),
+        Access::Size(of, _) => ("size".into(), range(of)),
+        Access::SizeOf(sizes, _) => ("size".into(), listed(sizes)),
+        Access::SizeOr(word, of, _) => (format!("size or \"{word}\""), range(of)),
+        Access::RateOr(word, of, _) => (format!("rate or \"{word}\""), range(of)),
+        Access::Count(of, _) => ("whole number".into(), range(of)),
+        Access::CountOr(word, of, _) => (format!("whole number or \"{word}\""), range(of)),
+        Access::Hundredths(of, _) => {
+            ("number".into(), format!("{} to {}", of.start() / 100, of.end() / 100))
+        }
+        Access::Word(words, _) => ("text".into(), words.join(", ")),
+    }
 }
 
 impl DevicesSpec {
     /// Reads the table.
     pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
-        keys.only(KEYS)?;
+        keys.only(&names())?;
         let field = keys.required("preset", "\"qdr\"")?;
         let name = field.text()?;
         let Some(preset) = preset::by_name(name) else {
@@ -93,84 +134,23 @@ impl DevicesSpec {
             return Err(field.error(&format!("is no preset{}", nearest(name, names))));
         };
         let mut p = (preset.parameters)();
-        let rate = |f: &Field<'_>| f.within(ranges::RATE);
-        if let Some(field) = keys.optional("mtu") {
-            p.mtu = field.quantity(Bytes(0), Bytes(4096))?.0 as u32;
-            if !wire::MTUS.contains(&p.mtu) {
-                return Err(field.error("is none of 256 B, 512 B, 1 KiB, 2 KiB, 4 KiB"));
+        for key in KEYS {
+            if let Some(field) = keys.optional(key.name) {
+                read(&field, &key.access, &mut p)?;
             }
         }
-        if let Some(field) = keys.optional("header") {
-            p.header = unless(&field, TRANSPORT, |f| f.within(ranges::HEADER))?.map(|b| b.0 as u32);
+        if p.ack_coalescing > p.outstanding
+            && let Some(field) = keys.optional("ack_coalescing")
+        {
+            let most = p.outstanding;
+            return Err(field.error(&format!("is more than the {most} packets outstanding")));
         }
-        if let Some(field) = keys.optional("link_rate") {
-            p.link_rate = unless(&field, CABLE, rate)?;
-        }
-        for (key, range, place) in [
-            ("switch_delay", ranges::DELAY, &mut p.switch_delay),
-            ("cable_delay", ranges::CABLE_DELAY, &mut p.cable_delay),
-            ("credit_delay", ranges::DELAY, &mut p.credit_delay),
-            ("send_overhead", ranges::DELAY, &mut p.send_overhead),
-            ("receive_overhead", ranges::DELAY, &mut p.receive_overhead),
-        ] {
-            if let Some(field) = keys.optional(key) {
-                *place = field.within(range)?;
-            }
-        }
-        if let Some(field) = keys.optional("buffer") {
-            p.buffer = field.within(ranges::BUFFER)?;
-        }
-        for (key, place) in [("dma_rate", &mut p.dma_rate), ("drain_rate", &mut p.drain_rate)] {
-            if let Some(field) = keys.optional(key) {
-                *place = unless(&field, UNLIMITED, rate)?;
-            }
-        }
-        if let Some(field) = keys.optional("injection_engines") {
-            let count = |f: &Field<'_>| f.count(ranges::INJECTION_ENGINES);
-            p.injection_engines = unless(&field, ALL, count)?;
-        }
-        if let Some(field) = keys.optional("outstanding") {
-            p.outstanding = field.count(ranges::OUTSTANDING)?;
-        }
-        if let Some(field) = keys.optional("ack_coalescing") {
-            p.ack_coalescing = field.count(ranges::OUTSTANDING)?;
-            if p.ack_coalescing > p.outstanding {
-                let most = p.outstanding;
-                return Err(field.error(&format!("is more than the {most} packets outstanding")));
-            }
-        }
-        queues(&keys, &mut p)?;
         Ok(DevicesSpec { preset, parameters: p })
     }
 
     /// Every parameter as (key, value of a file).
     fn values(p: &Parameters) -> Vec<(&'static str, toml::Value)> {
-        let or = |value: Option<String>, none: &str| value.unwrap_or(none.to_owned()).into();
-        let rate = |rate: Option<BitsPerSecond>| rate.map(exact_rate);
-        let engines = match p.injection_engines {
-            Some(count) => i64::from(count).into(),
-            None => ALL.into(),
-        };
-        vec![
-            ("mtu", exact_size(Bytes(p.mtu.into())).into()),
-            ("header", or(p.header.map(|h| format!("{h} B")), TRANSPORT)),
-            ("link_rate", or(rate(p.link_rate), CABLE)),
-            ("switch_delay", exact_time(p.switch_delay).into()),
-            ("cable_delay", exact_time(p.cable_delay).into()),
-            ("credit_delay", exact_time(p.credit_delay).into()),
-            ("buffer", exact_size(p.buffer).into()),
-            ("send_overhead", exact_time(p.send_overhead).into()),
-            ("receive_overhead", exact_time(p.receive_overhead).into()),
-            ("dma_rate", or(rate(p.dma_rate), UNLIMITED)),
-            ("drain_rate", or(rate(p.drain_rate), UNLIMITED)),
-            ("injection_engines", engines),
-            ("outstanding", i64::from(p.outstanding).into()),
-            ("ack_coalescing", i64::from(p.ack_coalescing).into()),
-            ("queueing", word(QUEUEING, &p.queueing)),
-            ("arbitration", word(ARBITRATION, &p.arbitration)),
-            ("input_queueing", word(INPUT_QUEUEING, &p.input_queueing)),
-            ("crossbar_speedup", (f64::from(p.crossbar_speedup) / 100.0).into()),
-        ]
+        KEYS.iter().map(|key| (key.name, value(&key.access, p))).collect()
     }
 
     /// Every parameter of a preset as an experiment writes it.
@@ -189,19 +169,17 @@ impl DevicesSpec {
 
     /// Every parameter with its value and where that comes from.
     pub(crate) fn tagged(&self) -> Vec<(&'static str, toml::Value, String)> {
-        let theirs = Self::values(&(self.preset.parameters)());
-        let tag = |((name, value), (_, default)): ((&'static str, toml::Value), _)| {
+        let theirs = (self.preset.parameters)();
+        let tag = |key: &Key| {
+            let (value, default) =
+                (value(&key.access, &self.parameters), value(&key.access, &theirs));
             let source = match value == default {
                 false => format!("set by the experiment; the preset has {default}"),
-                true => {
-                    let sources = self.preset.sources.iter();
-                    let found = sources.filter(|(known, _)| *known == name).map(|(_, s)| *s).next();
-                    found.unwrap_or("assumed: as the cables have it").to_owned()
-                }
+                true => self.preset.source(key).to_owned(),
             };
-            (name, value, source)
+            (key.name, value, source)
         };
-        Self::values(&self.parameters).into_iter().zip(theirs).map(tag).collect()
+        KEYS.iter().map(tag).collect()
     }
 
     /// What differs from the preset, as `buffer 4224 B (preset 64 KiB)`.

@@ -19,11 +19,11 @@ pub use axis::Axis;
 pub use control::{ControlSpec, MechanismSpec, PortSpec};
 pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
-pub use plan::{Plan, WarmUp};
+pub use plan::{Ends, Plan, WarmUp};
 pub use published::Published;
 pub(crate) use published::Take;
 pub use subnet::{Routing, SubnetSpec};
-pub use traffic::{Senders, TrafficSpec};
+pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
 pub(crate) use devices::exact_time;
 pub(crate) use keys::{nearest, quote, short};

@@ -1,10 +1,12 @@
-//! `pattern` of a flow group: serde reads its parameters, and what it says of a fault is put into
-//! the words, the place and the remedy of every other fault.
+//! `pattern` and `program` of a flow group: serde reads their parameters, and what it says of a
+//! fault is put into the words, the place and the remedy of every other fault.
 
 use super::fabric::path;
 use super::keys::{Field, Keys, nearest, quote};
 use crate::LabError;
-use clearlane_workload::patterns::{self, Entry, PatternSpec};
+use clearlane_workload::patterns::{self, PatternSpec};
+use clearlane_workload::programs::{self, ProgramSpec};
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// The pattern and, for a matrix, where its table lies.
@@ -12,15 +14,8 @@ pub(super) fn read(
     field: &Field<'_>,
     folder: &Path,
 ) -> Result<(PatternSpec, Option<PathBuf>), LabError> {
-    let keys = field.any_keys()?;
-    let kind = keys.required("kind", "\"uniform\"")?;
-    let name = kind.text()?;
-    let Some(entry) = patterns::ALL.iter().find(|entry| entry.name == name) else {
-        let names = patterns::ALL.iter().map(|entry| entry.name);
-        return Err(kind.error(&format!("is no pattern{}", nearest(name, names))));
-    };
-    let table = field.node.plain();
-    let mut spec = parse(&table).map_err(|problem| fault(field, &keys, entry, &table, &problem))?;
+    let known = patterns::ALL.iter().map(|entry| (entry.name, entry.parameters));
+    let mut spec: PatternSpec = kind(field, "pattern", "uniform", known)?;
     let mut matrix = None;
     if let PatternSpec::Matrix(params) = &mut spec {
         let file = path(folder, &params.file);
@@ -30,19 +25,47 @@ pub(super) fn read(
     Ok((spec, matrix))
 }
 
-fn parse(table: &toml::Value) -> Result<PatternSpec, String> {
+/// The program.
+pub(super) fn program(field: &Field<'_>) -> Result<ProgramSpec, LabError> {
+    let known = programs::ALL.iter().map(|entry| (entry.name, entry.parameters));
+    kind(field, "program", "ping-pong", known)
+}
+
+/// One of the kinds of a registry: their names and what their parameters are.
+fn kind<T: DeserializeOwned>(
+    field: &Field<'_>,
+    what: &str,
+    example: &str,
+    known: impl Iterator<Item = (&'static str, &'static str)> + Clone,
+) -> Result<T, LabError> {
+    let keys = field.any_keys()?;
+    let kind = keys.required("kind", &format!("\"{example}\""))?;
+    let name = kind.text()?;
+    let Some(entry) = known.clone().find(|entry| entry.0 == name) else {
+        let names = known.map(|entry| entry.0);
+        let near = match nearest(name, names.clone()) {
+            near if near.is_empty() => format!("; write {}", names.collect::<Vec<_>>().join(", ")),
+            near => near,
+        };
+        return Err(kind.error(&format!("is no {what}{near}")));
+    };
+    let table = field.node.plain();
+    parse(&table).map_err(|problem| fault::<T>(field, &keys, entry, &table, &problem))
+}
+
+fn parse<T: DeserializeOwned>(table: &toml::Value) -> Result<T, String> {
     table.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())
 }
 
 /// What serde says, at the key it is about.
-fn fault(
+fn fault<T: DeserializeOwned>(
     field: &Field<'_>,
     keys: &Keys<'_>,
-    entry: &Entry,
+    (name, parameters): (&str, &str),
     table: &toml::Value,
     problem: &str,
 ) -> LabError {
-    let takes = format!("`{}` takes {}", entry.name, entry.parameters);
+    let takes = format!("`{name}` takes {parameters}");
     let entries = field.node.entries().unwrap_or_default();
     if let Some(missing) = problem.strip_prefix("missing field ") {
         return keys.error(&format!("{} lacks {missing}; {takes}", keys.name()));
@@ -60,7 +83,7 @@ fn fault(
     let other = |key: &str| {
         let mut rest = table.clone();
         rest.as_table_mut().and_then(|rest| rest.remove(key));
-        parse(&rest).err().as_deref() != Some(problem)
+        parse::<T>(&rest).err().as_deref() != Some(problem)
     };
     let mut values = entries.iter().filter(|entry| entry.key != "kind");
     match values.find(|entry| other(&entry.key)) {

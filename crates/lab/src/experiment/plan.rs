@@ -2,7 +2,7 @@
 
 use super::devices::exact_time;
 use super::document::Value;
-use super::keys::Field;
+use super::keys::{Field, word};
 use crate::LabError;
 use clearlane_ib::Picoseconds;
 
@@ -26,9 +26,26 @@ pub struct Plan {
     pub seeds: u32,
     /// The first seed; the others follow.
     pub seed: u64,
-    /// Slices of the time series, 20 to 2000.
+    /// Slices of the time series, 20 to 2000. A run that ends with its programs has more than
+    /// half as many, unless it is shorter than they are narrow.
     pub slices: u32,
+    /// What ends a run.
+    pub ends: Ends,
 }
+
+/// What ends a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ends {
+    /// Its duration.
+    Duration,
+    /// The end of all programs, or its duration if that comes first.
+    Programs,
+}
+
+const ENDS: &[(&str, Ends)] = &[("duration", Ends::Duration), ("programs", Ends::Programs)];
+
+/// The narrowest slice of a run that ends with its programs.
+const SLICE_LEAST: Picoseconds = Picoseconds(100_000);
 
 /// The largest first seed: a TOML integer that has room for all that follow.
 pub(crate) const SEED_MAX: u64 = (i64::MAX as u64) - 1000;
@@ -36,7 +53,7 @@ pub(crate) const SEED_MAX: u64 = (i64::MAX as u64) - 1000;
 pub(crate) const SEEDS_MAX: u32 = 1000;
 
 /// The keys of the table.
-pub(crate) const KEYS: &[&str] = &["duration", "warm_up", "seeds", "seed", "slices"];
+pub(crate) const KEYS: &[&str] = &["duration", "warm_up", "seeds", "seed", "slices", "ends"];
 
 impl Plan {
     /// Reads the table.
@@ -67,6 +84,7 @@ impl Plan {
             seeds: number("seeds", 1, u64::from(SEEDS_MAX), 1)? as u32,
             seed: number("seed", 0, SEED_MAX, 1)?,
             slices: number("slices", 20, 2000, 100)? as u32,
+            ends: keys.optional("ends").map_or(Ok(Ends::Duration), |field| field.choice(ENDS))?,
         };
         Ok(plan)
     }
@@ -76,9 +94,14 @@ impl Plan {
         self.seed..self.seed + u64::from(self.seeds)
     }
 
-    /// Length of a slice: the last may be shorter than the others by less than the number of them.
+    /// Length of a slice as a run begins: the last may be shorter than the others by less than the
+    /// number of them. Of a run that ends with its programs it doubles with the length of the run.
     pub fn slice(&self) -> Picoseconds {
-        Picoseconds(self.duration.0.div_ceil(u64::from(self.slices)).max(1))
+        let even = Picoseconds(self.duration.0.div_ceil(u64::from(self.slices)).max(1));
+        match self.ends {
+            Ends::Duration => even,
+            Ends::Programs => even.min(SLICE_LEAST),
+        }
     }
 
     /// The table that reads back as this.
@@ -93,6 +116,7 @@ impl Plan {
         table.insert("seeds".into(), i64::from(self.seeds).into());
         table.insert("seed".into(), (self.seed as i64).into());
         table.insert("slices".into(), i64::from(self.slices).into());
+        table.insert("ends".into(), word(ENDS, &self.ends));
         table
     }
 }

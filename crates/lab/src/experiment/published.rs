@@ -2,7 +2,7 @@
 //! with, never tuned to.
 
 use super::keys::{Field, Keys, nearest};
-use super::plan::Plan;
+use super::plan::{Ends, Plan};
 use crate::LabError;
 use crate::measure::{Flow, Measure, Quantity, Scope, Span, Timed, measures};
 use clearlane_ib::Picoseconds;
@@ -128,7 +128,10 @@ impl Published {
                 known("traffic group is named", group, groups)?;
             }
             if let Some(span) = measure.timed().and_then(Timed::span) {
-                let fits = span.fits(plan.slice(), plan.duration);
+                let fits = match plan.ends {
+                    Ends::Duration => span.fits(plan.slice(), plan.duration),
+                    Ends::Programs => span.is_of_whole_run(),
+                };
                 fits.map_err(|e| format!("{}: published.{}: {e}", self.place, self.name))?;
             }
         }

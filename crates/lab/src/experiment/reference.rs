@@ -1,9 +1,10 @@
 //! Every key of an experiment file in one list: what `explain` and `docs/reference` say of it. That
 //! it says what the readers do is tested below.
 
-use super::{DevicesSpec, control};
+use super::{DevicesSpec, control, devices};
 use clearlane_congestion::Value;
 use clearlane_sim::Preset;
+use clearlane_sim::parameters::KEYS as KEYS_OF_DEVICES;
 use std::borrow::Cow;
 
 /// A key of an experiment file.
@@ -34,9 +35,12 @@ impl Key {
     }
 }
 
-/// Every parameter of a preset by its key in `[sim]`, with the value that says the same there.
-pub fn parameters(preset: &Preset) -> Vec<(&'static str, String)> {
-    DevicesSpec::of_preset(preset)
+/// Every parameter of a preset by its key in `[sim]`, with the value that says the same there and
+/// where that comes from.
+pub fn parameters(preset: &Preset) -> Vec<(&'static str, String, &'static str)> {
+    let sources = KEYS_OF_DEVICES.iter().map(|key| preset.source(key));
+    let values = DevicesSpec::of_preset(preset).into_iter();
+    values.zip(sources).map(|((name, value), source)| (name, value, source)).collect()
 }
 
 /// A value of a mechanism's parameter as an experiment writes it, without quotes.
@@ -49,9 +53,23 @@ pub fn keys() -> Vec<Key> {
     let at = KEYS.iter().position(|key| key.table == "traffic").unwrap_or(KEYS.len());
     let (before, after) = KEYS.split_at(at);
     let mut keys = before.to_vec();
+    keys.extend(KEYS_OF_DEVICES.iter().map(of_devices));
     keys.extend(control::keys());
     keys.extend_from_slice(after);
     keys
+}
+
+/// What is said of a parameter of devices.
+fn of_devices(of: &clearlane_sim::parameters::Key) -> Key {
+    let (kind, range) = devices::in_words(&of.access);
+    Key {
+        table: Cow::Borrowed("sim"),
+        name: of.name,
+        kind: kind.into(),
+        range: range.into(),
+        default: Cow::Borrowed("the preset's"),
+        summary: of.summary,
+    }
 }
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
@@ -79,11 +97,9 @@ const fn key(
 }
 
 const REQUIRED: &str = "required";
-const PRESET: &str = "the preset's";
-const DELAY: &str = "0 ps to 1 ms";
-const RATE: &str = "0.002 Gb/s to 8000 Gb/s";
 
-/// All keys but those of `[control]`, which the registry of mechanisms gives.
+/// All keys but those of `[control]`, which the registry of mechanisms gives, and the parameters of
+/// `[sim]`, which their table does.
 const KEYS: &[Key] = &[
     key("", "schema", ["whole number", "1 to 1", REQUIRED], "version of the file's form"),
     key(
@@ -122,12 +138,18 @@ const KEYS: &[Key] = &[
         "published numbers and what to measure beside each",
     ),
     key("", "sweep", ["table", "", "none"], "keys and the values `clearlane sweep` gives them"),
-    key("run", "duration", ["time", "1 us to 281.475 s", REQUIRED], "simulated time of a run"),
+    key(
+        "run",
+        "duration",
+        ["time", "1 us to 281.475 s", REQUIRED],
+        "simulated time of a run, or its limit where it ends with its programs",
+    ),
     key(
         "run",
         "warm_up",
         ["time or \"auto\"", "0 ps to 281.475 s", "auto"],
-        "when measuring begins; auto finds it by MSER-5",
+        "when measuring begins; auto finds it by MSER-5, and is the beginning where runs end with \
+         their programs",
     ),
     key(
         "run",
@@ -141,7 +163,18 @@ const KEYS: &[Key] = &[
         ["whole number", "0 to 9223372036854774807", "1"],
         "the first seed; the others follow",
     ),
-    key("run", "slices", ["whole number", "20 to 2000", "100"], "slices of the time series"),
+    key(
+        "run",
+        "slices",
+        ["whole number", "20 to 2000", "100"],
+        "slices of the time series; at most so many where runs end with their programs",
+    ),
+    key(
+        "run",
+        "ends",
+        ["text", "duration, programs", "duration"],
+        "what ends a run: its duration, or the end of all programs before that",
+    ),
     key(
         "fabric",
         "file",
@@ -257,99 +290,6 @@ const KEYS: &[Key] = &[
         "where the numbers come from; explain names every source",
     ),
     key(
-        "sim",
-        "mtu",
-        ["size", "256 B, 512 B, 1 KiB, 2 KiB, 4 KiB", PRESET],
-        "payload of a full packet",
-    ),
-    key(
-        "sim",
-        "header",
-        ["size or \"transport\"", "0 B to 256 B", PRESET],
-        "bytes of headers and CRCs of a packet",
-    ),
-    key("sim", "link_rate", ["rate or \"cable\"", RATE, PRESET], "data rate of every link"),
-    key("sim", "switch_delay", ["time", DELAY, PRESET], "head in to head out of an idle switch"),
-    key(
-        "sim",
-        "cable_delay",
-        ["time", "1 ps to 1 ms", PRESET],
-        "propagation from one end of a cable to the other",
-    ),
-    key(
-        "sim",
-        "credit_delay",
-        ["time", DELAY, PRESET],
-        "buffer freed to credit usable, besides the cable",
-    ),
-    key(
-        "sim",
-        "buffer",
-        ["size", "320 B to 4 MiB", PRESET],
-        "receive buffer of every lane of every port",
-    ),
-    key("sim", "send_overhead", ["time", DELAY, PRESET], "post of a message to its first packet"),
-    key(
-        "sim",
-        "receive_overhead",
-        ["time", DELAY, PRESET],
-        "last packet of a message to its completion",
-    ),
-    key(
-        "sim",
-        "dma_rate",
-        ["rate or \"unlimited\"", RATE, PRESET],
-        "how fast an adapter fetches from memory",
-    ),
-    key(
-        "sim",
-        "drain_rate",
-        ["rate or \"unlimited\"", RATE, PRESET],
-        "how fast an adapter stores what arrives",
-    ),
-    key(
-        "sim",
-        "injection_engines",
-        ["whole number or \"all\"", "1 to 65536", PRESET],
-        "queue pairs an adapter serves at a time",
-    ),
-    key(
-        "sim",
-        "outstanding",
-        ["whole number", "1 to 32767", PRESET],
-        "RC packets of a queue pair without an ACK",
-    ),
-    key(
-        "sim",
-        "ack_coalescing",
-        ["whole number", "1 to 32767", PRESET],
-        "RC packets per ACK, at most those outstanding",
-    ),
-    key(
-        "sim",
-        "queueing",
-        ["text", "per-destination, single-fifo", PRESET],
-        "order in which an adapter sends",
-    ),
-    key(
-        "sim",
-        "arbitration",
-        ["text", "round-robin, oldest-first, flow-fair", PRESET],
-        "which input an output takes next",
-    ),
-    key(
-        "sim",
-        "input_queueing",
-        ["text", "fifo, voq", PRESET],
-        "one queue a lane of a switch input, or one per output (virtual output queues)",
-    ),
-    key(
-        "sim",
-        "crossbar_speedup",
-        ["number", "1 to 16", PRESET],
-        "how much faster than the output's link a packet leaves its input buffer",
-    ),
-    key(
         "traffic",
         "name",
         ["text", "1 to 80 printable characters", REQUIRED],
@@ -360,6 +300,12 @@ const KEYS: &[Key] = &[
         "class",
         ["text", "hot, victim, background", REQUIRED],
         "its part in the question",
+    ),
+    key(
+        "traffic",
+        "program",
+        ["table", "kind = a program", "or pattern"],
+        "what the group's ranks do; it replaces pattern, load, size, arrivals, start and stop",
     ),
     key(
         "traffic",
@@ -538,7 +484,6 @@ mod tests {
         assert_eq!(names.len(), keys().len());
         let of = |table| KEYS.iter().filter(|k| k.table == table).map(|k| k.name).collect();
         let of: fn(&'static str) -> BTreeSet<_> = of;
-        assert_eq!(of("sim"), super::super::devices::KEYS.iter().copied().collect());
         assert_eq!(of("traffic"), super::super::traffic::KEYS.iter().copied().collect());
         assert_eq!(of("subnet"), super::super::subnet::KEYS.iter().copied().collect());
         assert_eq!(of("run"), super::super::plan::KEYS.iter().copied().collect());

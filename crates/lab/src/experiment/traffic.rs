@@ -8,9 +8,11 @@ use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
 use clearlane_workload::patterns::PatternSpec;
-use clearlane_workload::{Arrivals, Class, FlowGroup, HostRef, Rank, Ranks, Routes};
-use clearlane_workload::{SizeDistribution, Transport};
+use clearlane_workload::programs::Group;
+use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, HostRef, Offered, ProgramSpec, Rank};
+use clearlane_workload::{Ranks, Routes, SizeDistribution, Transport};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Who sends.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,10 +46,34 @@ pub struct TrafficSpec {
     pub name: String,
     /// Hot, victim or background.
     pub class: Class,
+    /// Who sends; of a program where its ranks are.
+    pub senders: Senders,
+    /// What they send.
+    pub demand: DemandSpec,
+    /// RC or UD.
+    pub transport: Transport,
+    /// Service level that overrides the subnet's.
+    pub sl: Option<ServiceLevel>,
+    /// File and line, for errors that need the fabric to be found.
+    place: String,
+    /// The senders as they stand in the file.
+    written: toml::Value,
+}
+
+/// What the senders of a group send.
+#[derive(Clone, Debug)]
+pub enum DemandSpec {
+    /// Open-loop traffic.
+    OpenLoop(OfferedSpec),
+    /// A program, and how it stands in the file.
+    Program(ProgramSpec, toml::Value),
+}
+
+/// Open-loop traffic as a file writes it.
+#[derive(Clone, Debug)]
+pub struct OfferedSpec {
     /// Who sends to whom.
     pub pattern: PatternSpec,
-    /// Who sends.
-    pub senders: Senders,
     /// Offered load as a share of a sender's link, headers included.
     pub load: f64,
     /// Message sizes.
@@ -58,12 +84,6 @@ pub struct TrafficSpec {
     pub start: Picoseconds,
     /// No message is posted from here on; the end of the run if not given.
     pub stop: Option<Picoseconds>,
-    /// RC or UD.
-    pub transport: Transport,
-    /// Service level that overrides the subnet's.
-    pub sl: Option<ServiceLevel>,
-    /// File and line, for errors that need the fabric to be found.
-    place: String,
     /// Path of a matrix pattern's table.
     matrix: Option<PathBuf>,
     written: Written,
@@ -73,7 +93,6 @@ pub struct TrafficSpec {
 #[derive(Clone, Debug)]
 struct Written {
     pattern: toml::Value,
-    senders: toml::Value,
     size: toml::Value,
 }
 
@@ -86,6 +105,7 @@ const ARRIVALS: &[(&str, Arrivals)] =
 pub(crate) const KEYS: &[&str] = &[
     "name",
     "class",
+    "program",
     "pattern",
     "senders",
     "load",
@@ -96,6 +116,8 @@ pub(crate) const KEYS: &[&str] = &[
     "transport",
     "sl",
 ];
+/// What only open-loop traffic has.
+const OF_OPEN_LOOP: &[&str] = &["pattern", "load", "size", "arrivals", "start", "stop"];
 /// Below, the gap between two messages may not fit any run.
 const LOAD_MIN: f64 = 1e-6;
 
@@ -109,71 +131,66 @@ impl TrafficSpec {
         let keys = field.named_keys("traffic", KEYS)?;
         let name = keys.required("name", "\"hot\"")?.name()?;
         let class = keys.required("class", "\"hot\", \"victim\" or \"background\"")?;
-        let written = keys.required("pattern", "{ kind = \"uniform\" }")?;
-        let (pattern, matrix) = pattern::read(&written, folder)?;
-        let pattern_text = written.node.plain();
-        let (senders, senders_text) = match keys.optional("senders") {
+        let demand = match keys.optional("program") {
+            Some(field) => program(&field, &keys)?,
+            None => DemandSpec::OpenLoop(OfferedSpec::read(&keys, folder, end)?),
+        };
+        let (senders, written) = match keys.optional("senders") {
             None => (Senders::All, "all".into()),
             Some(field) => (senders(&field)?, field.node.plain()),
         };
-        let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
-        let size = keys.required("size", "\"2 KiB\"")?;
-        let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
-        let (start, stop) = span(&keys, end)?;
-        let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
+        let transport = keys.optional("transport");
+        let read = transport.as_ref().map(|f| f.choice(TRANSPORTS)).transpose()?;
+        let of_program = matches!(demand, DemandSpec::Program(..));
+        if let Some(field) = transport.filter(|_| of_program && read == Some(Transport::Ud)) {
+            return Err(field.error("has no RDMA READ, which programs need; write \"rc\""));
+        }
         let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
-        let spec = TrafficSpec {
+        Ok(TrafficSpec {
             class: class.choice(CLASSES)?,
-            pattern,
+            demand,
             senders,
-            load,
-            sizes: sizes(&size)?,
-            arrivals: arrivals.unwrap_or(Arrivals::Poisson),
-            start,
-            stop,
-            transport: transport.unwrap_or(Transport::Rc),
+            transport: read.unwrap_or(Transport::Rc),
             sl: sl.and_then(|sl| ServiceLevel::new(sl as u8)),
             place: field.place(),
-            matrix,
-            written: Written {
-                pattern: pattern_text,
-                senders: senders_text,
-                size: size.node.plain(),
-            },
+            written,
             name,
-        };
-        Ok(spec)
+        })
     }
 
     /// The table that reads back as this.
     pub(crate) fn resolved(&self) -> toml::Table {
         let mut table = toml::Table::new();
-        let mut put = |key: &str, value: toml::Value| table.insert(key.to_owned(), value);
-        put("name", self.name.clone().into());
-        put("class", self.class.name().into());
-        let mut pattern = self.written.pattern.clone();
-        if let (Some(file), Some(table)) = (&self.matrix, pattern.as_table_mut()) {
-            table.insert("file".into(), super::fabric::text_of(file));
+        table.insert("name".into(), self.name.clone().into());
+        table.insert("class".into(), self.class.name().into());
+        table.insert("senders".into(), self.written.clone());
+        match &self.demand {
+            DemandSpec::OpenLoop(offered) => offered.resolve(&mut table),
+            DemandSpec::Program(_, written) => {
+                table.insert("program".into(), written.clone());
+            }
         }
-        put("pattern", pattern);
-        put("senders", self.written.senders.clone());
-        put("load", self.load.into());
-        put("size", self.written.size.clone());
-        put("arrivals", word(ARRIVALS, &self.arrivals));
-        put("start", exact_time(self.start).into());
-        if let Some(stop) = self.stop {
-            put("stop", exact_time(stop).into());
-        }
-        put("transport", word(TRANSPORTS, &self.transport));
+        table.insert("transport".into(), word(TRANSPORTS, &self.transport));
         if let Some(sl) = self.sl {
-            put("sl", i64::from(sl.value()).into());
+            table.insert("sl".into(), i64::from(sl.value()).into());
         }
         table
     }
 
+    /// Offered load of open-loop traffic.
+    pub fn load(&self) -> Option<f64> {
+        match &self.demand {
+            DemandSpec::OpenLoop(offered) => Some(offered.load),
+            DemandSpec::Program(..) => None,
+        }
+    }
+
     /// The table a matrix pattern needs read.
     pub(crate) fn matrix(&self) -> Option<&Path> {
-        self.matrix.as_deref()
+        match &self.demand {
+            DemandSpec::OpenLoop(offered) => offered.matrix.as_deref(),
+            DemandSpec::Program(..) => None,
+        }
     }
 
     /// Replaces named hosts that are not there by the first ranks, one each, and says so.
@@ -191,10 +208,14 @@ impl TrafficSpec {
             });
             *host = HostRef::Number(rank as u32);
         };
-        match &mut self.pattern {
-            PatternSpec::Incast(params) => replace(&mut params.to),
-            PatternSpec::HotSpot(params) => params.hosts.iter_mut().for_each(&mut replace),
-            _ => {}
+        match &mut self.demand {
+            DemandSpec::OpenLoop(OfferedSpec { pattern: PatternSpec::Incast(params), .. }) => {
+                replace(&mut params.to);
+            }
+            DemandSpec::OpenLoop(OfferedSpec { pattern: PatternSpec::HotSpot(params), .. }) => {
+                params.hosts.iter_mut().for_each(&mut replace);
+            }
+            DemandSpec::OpenLoop(_) | DemandSpec::Program(..) => {}
         }
         if let Senders::Hosts(hosts) | Senders::Except(hosts) = &mut self.senders {
             hosts.iter_mut().for_each(&mut replace);
@@ -216,34 +237,100 @@ impl TrafficSpec {
         end: Picoseconds,
     ) -> Result<FlowGroup, String> {
         let place = |problem: String| format!("{}: traffic.{}: {problem}", self.place, self.name);
+        let demand = match &self.demand {
+            DemandSpec::OpenLoop(offered) => {
+                let built = offered.build(ranks, routes, matrix, end, &self.senders);
+                Demand::OpenLoop(Arc::new(built.map_err(place)?))
+            }
+            DemandSpec::Program(program, _) => Demand::Program(program.clone()),
+        };
+        let senders = self.senders.ranks(ranks).map_err(place)?;
+        let (name, class) = (self.name.clone(), self.class);
+        let (transport, sl) = (self.transport, self.sl);
+        let group = FlowGroup { name, class, senders, demand, transport, sl };
+        if !group.senders.iter().any(|rank| group.weight(*rank) > 0.0) {
+            return Err(place("none of its senders has a destination; widen senders".into()));
+        }
+        if let Some(program) = group.program() {
+            let count = Group { ranks: group.senders.len() as u32, group: 0 };
+            program.build(&count).map_err(|error| place(format!("{error}; change senders")))?;
+        }
+        Ok(group)
+    }
+}
+
+impl OfferedSpec {
+    fn read(keys: &Keys<'_>, folder: &Path, end: Picoseconds) -> Result<Self, LabError> {
+        let written = keys.required("pattern", "{ kind = \"uniform\" }")?;
+        let (pattern, matrix) = pattern::read(&written, folder)?;
+        let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
+        let size = keys.required("size", "\"2 KiB\"")?;
+        let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
+        let (start, stop) = span(keys, end)?;
+        Ok(OfferedSpec {
+            pattern,
+            load,
+            sizes: sizes(&size)?,
+            arrivals: arrivals.unwrap_or(Arrivals::Poisson),
+            start,
+            stop,
+            matrix,
+            written: Written { pattern: written.node.plain(), size: size.node.plain() },
+        })
+    }
+
+    /// Its part of the table that reads back as the group.
+    fn resolve(&self, table: &mut toml::Table) {
+        let mut put = |key: &str, value: toml::Value| table.insert(key.to_owned(), value);
+        let mut pattern = self.written.pattern.clone();
+        if let (Some(file), Some(table)) = (&self.matrix, pattern.as_table_mut()) {
+            table.insert("file".into(), super::fabric::text_of(file));
+        }
+        put("pattern", pattern);
+        put("load", self.load.into());
+        put("size", self.written.size.clone());
+        put("arrivals", word(ARRIVALS, &self.arrivals));
+        put("start", exact_time(self.start).into());
+        if let Some(stop) = self.stop {
+            put("stop", exact_time(stop).into());
+        }
+    }
+
+    fn build(
+        &self,
+        ranks: &Ranks,
+        routes: Option<&dyn Routes>,
+        matrix: Option<String>,
+        end: Picoseconds,
+        senders: &Senders,
+    ) -> Result<Offered, String> {
         let mut pattern = self.pattern.clone();
         if let PatternSpec::Matrix(params) = &mut pattern {
             params.text = matrix;
         }
-        if matches!(pattern, PatternSpec::PathHotSpot(_)) && self.senders != Senders::All {
+        if matches!(pattern, PatternSpec::PathHotSpot(_)) && *senders != Senders::All {
             let name = pattern.name();
-            return Err(place(format!("pattern `{name}` chooses its senders; drop senders")));
+            return Err(format!("pattern `{name}` chooses its senders; drop senders"));
         }
-        let built = pattern.build(ranks, routes);
-        let destinations = built.map_err(|error| place(error.to_string()))?;
-        let senders = self.senders.ranks(ranks).map_err(place)?;
-        if !senders.iter().any(|rank| destinations.weight(*rank) > 0.0) {
-            return Err(place("none of its senders has a destination; widen senders".into()));
-        }
-        Ok(FlowGroup {
-            name: self.name.clone(),
-            class: self.class,
-            senders,
-            destinations,
+        Ok(Offered {
+            destinations: pattern.build(ranks, routes).map_err(|error| error.to_string())?,
             sizes: self.sizes.clone(),
             load: self.load,
             arrivals: self.arrivals,
             start: self.start,
             stop: self.stop.unwrap_or(end),
-            transport: self.transport,
-            sl: self.sl,
         })
     }
+}
+
+/// A program, beside which nothing of open-loop traffic stands.
+fn program(field: &Field<'_>, keys: &Keys<'_>) -> Result<DemandSpec, LabError> {
+    for key in OF_OPEN_LOOP {
+        if let Some(field) = keys.optional(key) {
+            return Err(field.error("does not belong beside program; drop it"));
+        }
+    }
+    Ok(DemandSpec::Program(pattern::program(field)?, field.node.plain()))
 }
 
 impl Senders {

@@ -2,7 +2,7 @@
 
 use super::settled::Settled;
 use super::warm_up::mser5;
-use crate::experiment::{Plan, WarmUp};
+use crate::experiment::{Ends, Plan, WarmUp};
 use crate::prepare::Prepared;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{GroupSlice, Outcome};
@@ -11,12 +11,17 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The slices that count: from the end of the warm-up to the end of the run or of the traffic.
+/// The slices that count: from the end of the warm-up to the end of the run or of the traffic. Of a
+/// run that ends with its programs, all of it but a warm-up that is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) slice: Picoseconds,
+    /// When the last of them ends.
+    pub(crate) end: Picoseconds,
+    /// Whether figures are to be those of a steady state: programs come to an end and have none.
+    pub(crate) steady: bool,
     /// From here on figures must not change any more.
     pub(crate) level_from: usize,
     pub(crate) converged: bool,
@@ -151,26 +156,37 @@ pub struct RunFigures {
     pub sender_shares: Vec<Vec<SenderShare>>,
     /// Length of a slice.
     pub slice: Picoseconds,
+    /// Whether the last slice is shorter than that: the run ended with its programs.
+    pub cut_short: bool,
 }
 
 impl Window {
     /// The part of a run that counts.
     pub(crate) fn of(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Self {
+        if plan.ends == Ends::Programs {
+            return Window::of_programs(outcome, plan);
+        }
         let slice = plan.slice();
-        let stop = prepared.groups.iter().map(|group| group.stop).max().unwrap_or_default();
+        let stop = prepared.groups.iter().map(|group| group.span().end).max().unwrap_or_default();
         let end = outcome.duration.min(stop).min(plan.duration);
         // The last slice of a run is cut short by rounding at most; it counts if the run is over.
         let whole = end >= plan.duration;
         let slices = if whole { plan.duration.0.div_ceil(slice.0) } else { end.0 / slice.0 };
         let to = (slices as usize).min(plan.slices as usize);
+        // A program's end is no end of a warm-up.
+        let steady = prepared.groups.iter().any(|group| group.offered().is_some());
         let total = |slice| {
-            let bytes = |group: &Vec<GroupSlice>| -> u64 {
+            let open_loop =
+                outcome.groups.iter().zip(&prepared.groups).filter(|g| g.1.offered().is_some());
+            let bytes = |(group, _): (&Vec<GroupSlice>, _)| -> u64 {
                 group.get(slice).map_or(0, |s: &GroupSlice| s.delivered_payload_bytes)
             };
-            outcome.groups.iter().map(bytes).sum()
+            open_loop.map(bytes).sum()
         };
         let series: Vec<u64> = (0..to).map(total).collect();
         let (from, converged) = match plan.warm_up {
+            WarmUp::Auto if !steady => (0, true),
+            WarmUp::Until(time) if !steady => ((time.0.div_ceil(slice.0) as usize).min(to), true),
             WarmUp::Until(time) => {
                 let from = (time.0.div_ceil(slice.0) as usize).min(to);
                 (from, mser5(&series[from..]).converged)
@@ -184,17 +200,30 @@ impl Window {
             WarmUp::Until(_) => from + (to - from) / 2,
             WarmUp::Auto => to / 2,
         };
-        Window { from, to, slice, level_from, converged: converged && from < to }
+        let end = Picoseconds(to as u64 * slice.0);
+        Window { from, to, slice, end, steady, level_from, converged: converged && from < to }
+    }
+
+    /// That of a run that ends with its programs.
+    fn of_programs(outcome: &Outcome, plan: &Plan) -> Self {
+        let (slice, end) = (outcome.slice, outcome.duration);
+        let to = end.0.div_ceil(slice.0.max(1)) as usize;
+        let from = match plan.warm_up {
+            WarmUp::Auto => 0,
+            WarmUp::Until(time) => (time.0.div_ceil(slice.0.max(1)) as usize).min(to),
+        };
+        let level_from = from + (to - from) / 2;
+        Window { from, to, slice, end, steady: false, level_from, converged: from < to }
     }
 
     fn span(&self) -> Picoseconds {
-        Picoseconds((self.to - self.from) as u64 * self.slice.0)
+        Picoseconds(self.end.0.saturating_sub(self.from as u64 * self.slice.0))
     }
 
     /// How long of it a group may post.
     fn sending(&self, group: &FlowGroup) -> Picoseconds {
-        let from = group.start.0.max(self.from as u64 * self.slice.0);
-        let to = group.stop.0.min(self.to as u64 * self.slice.0);
+        let from = group.span().start.0.max(self.from as u64 * self.slice.0);
+        let to = group.span().end.0.min(self.end.0);
         Picoseconds(to.saturating_sub(from))
     }
 
@@ -254,19 +283,20 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
     RunFigures {
         warm_up: WarmUpFound {
             from_us: Picoseconds(window.from as u64 * window.slice.0).as_microseconds(),
-            to_us: Picoseconds(window.to as u64 * window.slice.0).as_microseconds(),
+            to_us: window.end.as_microseconds(),
             converged: window.converged,
         },
         measured: window.from..window.to,
         groups: sums.iter().enumerate().map(one).collect(),
         classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
         all: total(&parts, window.span(), settled),
-        sender_shares: sums.iter().filter_map(|sums| sums.shares.clone()).collect(),
+        sender_shares: sums.iter().map(|sums| sums.shares.clone().unwrap_or_default()).collect(),
         flows,
         flows_dropped: outcome.flows_dropped,
         channels: channels(outcome, &window),
         series: outcome.groups.iter().map(|slices| series(slices)).collect(),
         slice: window.slice,
+        cut_short: plan.ends == Ends::Programs,
     }
 }
 
@@ -281,7 +311,7 @@ fn sums(
     let senders: Vec<(Rank, f64)> = group
         .senders
         .iter()
-        .map(|rank| (*rank, group.destinations.weight(*rank)))
+        .map(|rank| (*rank, group.weight(*rank)))
         .filter(|(_, weight)| *weight > 0.0)
         .collect();
     let seconds = window.span().as_seconds();
@@ -311,6 +341,8 @@ fn sums(
         add(&mut sums.latencies, &slice.latency_ns);
     }
     sums.shares = flows.map(|flows| {
+        // A program offers no share of a link that its ranks could be treated by.
+        let Some(load) = group.offered().map(|offered| offered.load) else { return Vec::new() };
         // Loads count headers, flows do not; what headers add is known of the group.
         let headers = if sums.payload > 0 { sums.wire as f64 / sums.payload as f64 } else { 1.0 };
         let share = |(rank, weight): &(Rank, f64)| {
@@ -318,7 +350,7 @@ fn sums(
             let first = flows.partition_point(|f| (f.group, f.source) < (index, *rank));
             let own = flows[first..].iter().take_while(|f| (f.group, f.source) == (index, *rank));
             let delivered = own.map(|flow| flow.payload_bytes).sum::<u64>() as f64 * headers;
-            let offered = rate(*rank) * weight * group.load * window.sending(group).as_seconds();
+            let offered = rate(*rank) * weight * load * window.sending(group).as_seconds();
             SenderShare { sender: *rank, share: delivered / offered }
         };
         // Who offers nothing in the window is not treated unfairly in it.

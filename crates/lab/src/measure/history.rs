@@ -2,9 +2,24 @@
 //! of a variant only; it is the largest part of a run's results.
 
 use super::FlowFigures;
-use clearlane_sim::{ControlRecord, FlowControl, FlowRecord, Outcome};
+use clearlane_sim::{ControlRecord, FlowControl, Outcome};
 use std::cmp::Reverse;
-use std::ops::Range;
+
+/// Cuts what was recorded to the slices that a run of unknown length has come to: the others are
+/// there for times that it might have come to.
+pub(crate) fn trim(outcome: &mut Outcome) {
+    let slices = outcome.duration.0.div_ceil(outcome.slice.0.max(1)) as usize;
+    outcome.groups.iter_mut().for_each(|group| group.truncate(slices));
+    outcome.flows.iter_mut().for_each(|flow| flow.delivered_payload_bytes.truncate(slices));
+    for channel in &mut outcome.channels {
+        channel.busy_ps.truncate(slices);
+        channel.wait_ps.truncate(slices);
+    }
+    for flow in &mut outcome.control.flows {
+        flow.becns.truncate(slices);
+        flow.probes.iter_mut().for_each(|(_, values)| values.truncate(slices));
+    }
+}
 
 /// One run over time, from its start to its end.
 #[derive(Clone, Debug, Default)]
@@ -51,19 +66,5 @@ impl History {
         most.truncate(count);
         most.sort_unstable_by_key(|(_, index)| *index);
         most.into_iter().filter_map(|(_, index)| self.control.flows.get(index)).collect()
-    }
-
-    /// Notes what flows are delivered without the hot ones; `measured` are slices.
-    pub(crate) fn set_alone(&mut self, flows: &[FlowRecord], measured: &Range<usize>) {
-        let flow = |flow: &FlowRecord| FlowFigures {
-            group: usize::from(flow.group),
-            source: flow.source,
-            destination: flow.destination,
-            payload_bytes: {
-                let slices = flow.delivered_payload_bytes.get(measured.clone());
-                slices.unwrap_or_default().iter().sum()
-            },
-        };
-        self.alone = flows.iter().map(flow).collect();
     }
 }

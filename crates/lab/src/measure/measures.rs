@@ -80,10 +80,12 @@ quantities! {
     LatencyP99, "latency-p99", "us", SCOPE,
         "post of a message to its last byte, 99th percentile of those that arrived: who is \
          starved counts little";
+    CompletionTime, "completion-time", "us", SCOPE,
+        "from the beginning of the run until the last rank of the programs has ended";
     Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
     Slowdown, "slowdown", "", "none",
-        "payload the victims are delivered without the hot flows, all else as in the variant, over \
-         that beside them";
+        "victims' payload without the hot flows over their payload with them; if all victims are \
+         programs, their completion time with the hot flows over that without";
     WorstLoad, "worst-load", "", "none", "busiest output of a switch, share of time";
     HeldBack, "held-back", "", "none",
         "largest share of time a switch output had data and no credits (PortXmitWait)";
@@ -331,7 +333,10 @@ fn value(
     variant: &VariantResult,
     run: &SeedResult,
 ) -> Option<f64> {
-    let of_whole_run = matches!(quantity, Quantity::NotificationOverhead | Quantity::Deadlocks);
+    let of_whole_run = matches!(
+        quantity,
+        Quantity::NotificationOverhead | Quantity::Deadlocks | Quantity::CompletionTime
+    );
     if run.figures.measured.is_empty() && !of_whole_run {
         // Stopped in its warm-up: a zero would be no measurement.
         return None;
@@ -345,6 +350,7 @@ fn value(
         Quantity::LatencyMean => figures?.latency_mean_us,
         Quantity::LatencyP50 => figures?.latency_p50_us,
         Quantity::LatencyP99 => figures?.latency_p99_us,
+        Quantity::CompletionTime => completion(scope, variant, run),
         Quantity::Jain => figures?.jain,
         Quantity::Served => Some(figures?)
             .filter(|f| f.offered_load > 0.0)
@@ -383,11 +389,28 @@ fn is_settled(
     match quantity {
         // What is offered is drawn and depends on no network.
         Quantity::OfferedLoad | Quantity::Deadlocks | Quantity::NotificationOverhead => true,
+        // It has an end, and is no part of what goes on and on.
+        Quantity::CompletionTime => true,
         Quantity::LatencyMean | Quantity::LatencyP50 | Quantity::LatencyP99 => {
             figures.latency_converged
         }
         _ => figures.throughput_converged,
     }
+}
+
+/// When the last of the programs meant had ended; nothing if one had not, or there is none.
+fn completion(scope: &Scope, variant: &VariantResult, run: &SeedResult) -> Option<f64> {
+    let groups = variant.prepared.groups.iter().zip(&run.completions);
+    let meant = groups.filter(|(group, _)| {
+        group.program().is_some()
+            && match scope {
+                Scope::All => true,
+                Scope::Class(class) => group.class == *class,
+                Scope::Group(name) => group.name == *name,
+            }
+    });
+    let ends: Option<Vec<_>> = meant.map(|(_, end)| *end).collect();
+    ends?.into_iter().max().map(|end| end.as_microseconds())
 }
 
 fn scoped<'a>(scope: &Scope, variant: &VariantResult, run: &'a SeedResult) -> Option<&'a Figures> {

@@ -13,6 +13,7 @@ pub use figures::{
     ChannelFigures, Figures, FlowFigures, RunFigures, SenderShare, SeriesSlice, WarmUpFound,
 };
 pub use history::History;
+pub(crate) use history::trim;
 pub use interval::Estimate;
 pub use measures::{Measure, Quantity, Scope};
 pub use timed::{Flow, Span, Timed};

@@ -30,8 +30,11 @@ struct Slice {
 }
 
 impl Settled {
-    /// Of the groups of these indices, together, while all of them send; `senders` is how many
-    /// senders they have.
+    /// Programs come to an end and have no steady state.
+    const OF_PROGRAMS: Settled = Settled { throughput: true, latency: true, saturated: false };
+
+    /// Of the groups of these indices that are open-loop traffic, together, while all of them send;
+    /// `senders` is how many senders they have.
     pub(super) fn of(
         outcome: &Outcome,
         window: &Window,
@@ -39,11 +42,17 @@ impl Settled {
         groups: impl Iterator<Item = usize> + Clone,
         senders: usize,
     ) -> Self {
+        let groups = groups.filter(|index| all.get(*index).is_some_and(|g| g.offered().is_some()));
+        if groups.clone().next().is_none() {
+            return Settled::OF_PROGRAMS;
+        }
         let slice = window.slice.0;
         let (mut from, mut to) = (window.from, window.to);
         for group in groups.clone().filter_map(|index| all.get(index)) {
-            from = from.max(group.start.0.div_ceil(slice) as usize);
-            to = to.min((group.stop.0 / slice) as usize);
+            from = from.max(group.span().start.0.div_ceil(slice) as usize);
+            // The last slice of a run of unknown length is cut short.
+            let end = group.span().end;
+            to = if end >= window.end { to } else { to.min((end.0 / slice) as usize) };
         }
         if from >= to {
             return Settled { throughput: false, latency: false, saturated: false };
@@ -62,6 +71,10 @@ impl Settled {
         };
         let half: Vec<Slice> = (from..to).map(of).collect();
         let delivered: Vec<f64> = half.iter().map(|slice| slice.delivered as f64).collect();
+        if !window.steady {
+            let saturated = grows(&half, senders) && is_growth(&half);
+            return Settled { saturated, ..Settled::OF_PROGRAMS };
+        }
         let throughput = is_level(&batch_means(&delivered), THROUGHPUT_DRIFT_MAX);
         let grows = grows(&half, senders);
         let latency = throughput && !grows && is_level_in_latency(&half);

@@ -250,6 +250,16 @@ impl Span {
         index(self.from)..self.until.map_or(usize::MAX, index)
     }
 
+    /// Fails unless it is the whole of a run whose slices have no fixed length.
+    pub(crate) fn is_of_whole_run(&self) -> Result<(), String> {
+        match (self.from, self.until) {
+            (Picoseconds(0), None) => Ok(()),
+            _ => Err("a span needs slices of a fixed length; drop from and until, or set \
+                      run.ends = \"duration\""
+                .into()),
+        }
+    }
+
     /// Fails unless both ends are edges of slices of this length.
     pub(crate) fn fits(&self, slice: Picoseconds, duration: Picoseconds) -> Result<(), String> {
         let until = self.until.unwrap_or(duration);

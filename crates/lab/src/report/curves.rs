@@ -88,13 +88,14 @@ fn loads(specs: &[Variant]) -> Option<Vec<f64>> {
     if specs.iter().any(|spec| spec.traffic.len() != groups) {
         return None;
     }
-    let load = |spec: &Variant, group: usize| spec.traffic[group].load;
+    let load = |spec: &Variant, group: usize| spec.traffic[group].load();
     let differs =
         |group: &usize| specs.iter().any(|spec| load(spec, *group) != load(first, *group));
     let differing: Vec<usize> = (0..groups).filter(differs).collect();
     let one = |spec: &Variant| {
         let value = load(spec, *differing.first()?);
-        differing.iter().all(|group| load(spec, *group) == value).then_some(value)
+        let same = differing.iter().all(|group| load(spec, *group) == value);
+        value.filter(|_| same)
     };
     specs.iter().map(one).collect()
 }

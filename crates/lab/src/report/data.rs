@@ -7,12 +7,15 @@ use super::layout::layout;
 use super::map::Map;
 use super::over_time::{OverTime, over_time};
 use super::paths::drawn;
+use super::programs::{ProgramData, programs};
 use super::suffering::SUFFERS_FROM;
 use super::sweep::{SweepData, SweepPage};
-use crate::measure::{ChannelFigures, Estimate};
+use crate::experiment::Ends;
+use crate::measure::{ChannelFigures, Estimate, SeriesSlice};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
 use crate::results::{HeadlineColumn, headline};
+use crate::waiting::WaitingRank;
 use clearlane_fabric::{Fabric, NodeId};
 use clearlane_sim::Ending;
 use clearlane_workload::Class;
@@ -21,6 +24,8 @@ use std::collections::BTreeMap;
 
 /// How many links the table of worst ones has.
 const WORST: usize = 12;
+/// How many ranks that wait a report names.
+const WAITING: usize = 20;
 /// How many single flows the charts of throughput offer.
 const FLOWS_DRAWN: usize = 20;
 
@@ -35,6 +40,8 @@ pub(super) struct Report {
     status: Status,
     suffers_from: f64,
     headline: Headline,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<ProgramData>,
     published: Vec<PublishedRow>,
     facts: Vec<FactData>,
     oddities: Vec<String>,
@@ -129,6 +136,12 @@ struct VariantData {
     series: SeriesSet,
     worst_links: Vec<WorstLink>,
     deadlock: Option<Vec<DeadlockHop>>,
+    /// Ranks that wait for what will never happen, the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<WaitingRank>,
+    /// How many there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    waiting_all: usize,
     over_time: Option<OverTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control: Option<ControlData>,
@@ -202,6 +215,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         status: result.status(),
         suffers_from: SUFFERS_FROM,
         headline: headline_data(result),
+        programs: programs(result),
         published: published(result.published()),
         facts: facts(result),
         oddities,
@@ -225,6 +239,7 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         status: page.status,
         suffers_from: SUFFERS_FROM,
         headline: Headline { columns: Vec::new(), rows: Vec::new() },
+        programs: Vec::new(),
         published: published(page.published.clone()),
         facts: page.facts.iter().map(|fact| fact_data(fact.clone(), Vec::new())).collect(),
         oddities: page.oddities.clone(),
@@ -273,6 +288,10 @@ fn published(rows: Vec<crate::result::PublishedRow>) -> Vec<PublishedRow> {
     rows.into_iter().map(row).collect()
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 fn fact_data(fact: Fact, variants: Vec<String>) -> FactData {
     FactData { label: fact.label, value: fact.value, variants }
 }
@@ -297,7 +316,11 @@ fn facts(result: &RunResult) -> Vec<FactData> {
         for fact in &variant.prepared.facts {
             add(fact.clone(), &variant.name);
         }
-        add(made("simulated time", duration.clone()), &variant.name);
+        let time = match result.experiment.plan.ends {
+            Ends::Duration => duration.clone(),
+            Ends::Programs => format!("to the end of the programs, {duration} at most"),
+        };
+        add(made("simulated time", time), &variant.name);
         let parts = variant.runs.iter().map(|run| {
             let part = &run.figures.warm_up;
             format!("{:.0}–{:.0} µs", part.from_us, part.to_us)
@@ -383,6 +406,8 @@ fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> Varian
         wait: channel.wait.min(1.0),
         why: why(variant, &channel),
     };
+    let waiting = variant.runs.iter().map(|run| variant.waiting(run)).find(|all| !all.is_empty());
+    let waiting = waiting.unwrap_or_default();
     VariantData {
         name: variant.name.clone(),
         seed: variant.runs.first().map(|run| run.seed),
@@ -391,6 +416,8 @@ fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> Varian
         series: series(variant),
         worst_links: worst.into_iter().map(row).collect(),
         deadlock: variant.runs.iter().find_map(deadlock),
+        waiting_all: waiting.len(),
+        waiting: waiting.into_iter().take(WAITING).collect(),
         over_time: over_time(variant, map, result.variants.len()),
         control: control_data(variant),
     }
@@ -437,7 +464,13 @@ fn series(variant: &VariantResult) -> SeriesSet {
         return SeriesSet { dt_us: 1.0, start_us: 0.0, groups: Vec::new(), flows: Vec::new() };
     };
     let dt_us = run.figures.slice.as_microseconds();
-    let gbps = |bytes: u64| (bytes as f64 * 8e-3 / dt_us * 1e4).round() / 1e4;
+    let gbps = |slice: usize, bytes: u64| {
+        let us = match run.figures.cut_short {
+            true => (run.simulated.as_microseconds() - slice as f64 * dt_us).min(dt_us),
+            false => dt_us,
+        };
+        if us > 0.0 { (bytes as f64 * 8e-3 / us * 1e4).round() / 1e4 } else { 0.0 }
+    };
     // Slices that were not simulated are no zeros.
     let whole = (run.simulated.0.div_ceil(run.figures.slice.0.max(1))) as usize;
     let groups = variant.prepared.groups.iter().zip(&run.figures.series);
@@ -448,7 +481,8 @@ fn series(variant: &VariantResult) -> SeriesSet {
         gbps: slices
             .iter()
             .take(whole)
-            .map(|slice: &crate::measure::SeriesSlice| gbps(slice.delivered_payload_bytes))
+            .enumerate()
+            .map(|(index, slice): (usize, &SeriesSlice)| gbps(index, slice.delivered_payload_bytes))
             .collect(),
     };
     let flow = |index: usize| {
@@ -458,7 +492,7 @@ fn series(variant: &VariantResult) -> SeriesSet {
         Some(Series {
             name: format!("{} → {}", ranks.name(flow.source), ranks.name(flow.destination)),
             class: group.class.name(),
-            gbps: slices.iter().take(whole).map(|bytes| gbps(*bytes)).collect(),
+            gbps: slices.iter().take(whole).enumerate().map(|(i, b)| gbps(i, *b)).collect(),
         })
     };
     SeriesSet {

@@ -1,8 +1,10 @@
 //! The finding of an experiment in one sentence, and why a link is bad in one.
 
+use crate::experiment::{Ends, exact_time};
 use crate::measure::{ChannelFigures, Estimate, Measure, Quantity, Scope};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::table::significant;
+use clearlane_sim::Ending;
 use clearlane_workload::Class;
 use std::borrow::Cow;
 
@@ -17,11 +19,19 @@ pub(super) fn finding(result: &RunResult) -> String {
     let all = result.variants.len();
     if !deadlocked.is_empty() {
         let which = list(&deadlocked.iter().map(|name| &**name).collect::<Vec<_>>());
-        return match deadlocked.len() == all {
-            true if all == 1 => "The network deadlocks.".into(),
-            true => "The network deadlocks in every variant.".into(),
-            false => format!("The network deadlocks in {which}, and not in the others."),
+        let mut runs = result.variants.iter().flat_map(|variant| &variant.runs);
+        let who = match runs.any(|run| matches!(run.ending, Ending::Deadlock(_))) {
+            true => "The network deadlocks",
+            false => "Ranks wait for ever",
         };
+        return match deadlocked.len() == all {
+            true if all == 1 => format!("{who}."),
+            true => format!("{who} in every variant."),
+            false => format!("{who} in {which}, and not in the others."),
+        };
+    }
+    if let Some(completion) = completion(result) {
+        return completion;
     }
     let slowdowns = by_variant(result, Quantity::Slowdown, &Scope::All);
     if !slowdowns.is_empty() {
@@ -41,6 +51,57 @@ pub(super) fn finding(result: &RunResult) -> String {
                 }
             }
         }
+    }
+}
+
+/// How long programs take, where runs end with them.
+fn completion(result: &RunResult) -> Option<String> {
+    let plan = &result.experiment.plan;
+    if plan.ends != Ends::Programs {
+        return None;
+    }
+    let programs = |variant: &VariantResult| -> Vec<String> {
+        let groups = variant.prepared.groups.iter().filter(|group| group.program().is_some());
+        groups.map(|group| group.name.clone()).collect()
+    };
+    let mut names: Vec<String> = result.variants.iter().flat_map(programs).collect();
+    names.sort_unstable();
+    names.dedup();
+    let who = match names.as_slice() {
+        [] => return None,
+        [one] => format!("Program {}", called(one)),
+        _ => "The last program".to_owned(),
+    };
+    let times = by_variant(result, Quantity::CompletionTime, &Scope::All);
+    let limit = exact_time(plan.duration);
+    let longest = times.iter().map(|(_, time)| time.mean).fold(0.0, f64::max);
+    let (unit, us) = unit_for(longest);
+    let in_unit = |time: &Estimate| format!("{} {unit}", significant(time.mean / us));
+    let each = |(name, time): &(String, Estimate)| format!("{} in {}", in_unit(time), called(name));
+    let best = times.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    let worst = times.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    Some(match (times.as_slice(), best, worst) {
+        ([(_, only)], ..) if result.variants.len() == 1 => {
+            format!("{who} is complete after {}.", in_unit(only))
+        }
+        (few, Some(_), _) if few.len() <= 4 => {
+            let each: Vec<String> = few.iter().map(each).collect();
+            let each: Vec<&str> = each.iter().map(String::as_str).collect();
+            format!("{who} is complete after {}.", list(&each))
+        }
+        (_, Some(best), Some(worst)) => {
+            format!("{who} is complete after {} and after {}.", each(best), each(worst))
+        }
+        _ => format!("{who} is not complete after {limit}."),
+    })
+}
+
+/// The unit that times up to this many µs read best in, and how many µs it has.
+fn unit_for(us: f64) -> (&'static str, f64) {
+    match us {
+        us if us >= 1e6 => ("s", 1e6),
+        us if us >= 1e4 => ("ms", 1e3),
+        _ => ("µs", 1.0),
     }
 }
 

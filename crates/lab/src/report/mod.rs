@@ -14,6 +14,7 @@ mod over_time;
 mod packed;
 mod paths;
 mod picture;
+mod programs;
 mod suffering;
 mod sweep;
 

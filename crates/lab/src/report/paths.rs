@@ -50,8 +50,12 @@ impl<'a> Paths<'a> {
     /// Nothing if the tables do not lead there.
     pub(super) fn path(&self, from: Rank, to: Rank, sl: Option<ServiceLevel>) -> Option<Path> {
         let fabric = &self.prepared.fabric;
-        let ends = self.prepared.hosts.ends();
-        let (mut at, target) = (*ends.get(from.0 as usize)?, *ends.get(to.0 as usize)?);
+        let hosts = &self.prepared.hosts;
+        let count = hosts.count() as u32;
+        if from.0 >= count || to.0 >= count {
+            return None;
+        }
+        let (mut at, target) = hosts.ports_between(from, to);
         let (lid, _) = self.subnet.lids.base(target)?;
         let sl = match sl {
             Some(sl) => sl,
@@ -64,7 +68,7 @@ impl<'a> Paths<'a> {
             path.channels.push(self.channel(at)?);
             path.lanes.push(lane.value());
             let next = fabric.peer(at)?;
-            if next.node == target.node {
+            if next == target {
                 return Some(path);
             }
             let output = self.subnet.tables.port(next.node, lid)?;
@@ -91,10 +95,11 @@ impl<'a> Paths<'a> {
 /// every seed.
 pub(super) fn drawn(group: &FlowGroup, purpose: &'static str) -> BTreeMap<(Rank, Rank), u64> {
     let mut counts = BTreeMap::new();
+    let Some(offered) = group.offered() else { return counts };
     for sender in &group.senders {
         let mut stream = Stream::new(0, purpose, u64::from(sender.0));
         for _ in 0..DRAWS {
-            if let Some(to) = group.destinations.draw(*sender, &mut stream) {
+            if let Some(to) = offered.destinations.draw(*sender, &mut stream) {
                 *counts.entry((*sender, to)).or_insert(0) += 1;
             }
         }

@@ -3,7 +3,7 @@
 use crate::measure::{Estimate, Measure, Quantity, Scope};
 use crate::result::{PublishedRow, RunResult, VariantResult};
 use crate::table::{Align, Table, with_interval};
-use clearlane_workload::Class;
+use clearlane_workload::{Class, FlowGroup};
 use serde::{Deserialize, Serialize};
 
 /// Which end of a scale is better.
@@ -68,6 +68,13 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     };
     let sides = has(Class::Hot) && has(Class::Victim);
     let mut columns = Vec::new();
+    let groups = || result.variants.iter().flat_map(|variant| &variant.prepared.groups);
+    // Programs post as much as is delivered, and offer no share of a link to be fair about.
+    let open_loop = groups().any(|group| group.offered().is_some());
+    if groups().any(|group| group.program().is_some()) {
+        let all = Scope::All;
+        columns.push(column("completion", "completion", Some(Low), Q::CompletionTime, all));
+    }
     if sides {
         let hot = Scope::Class(Class::Hot);
         columns.push(column("hot_gbps", "hot payload", Some(High), Q::AcceptedGbps, hot));
@@ -78,7 +85,9 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
         columns.push(column("load", "victim accepted", Some(High), Q::AcceptedLoad, scope()));
         columns.push(column("slowdown", "victim slowdown", Some(Low), Q::Slowdown, Scope::All));
     } else {
-        columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
+        if open_loop {
+            columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
+        }
         columns.push(column("delivered", "delivered", Some(High), Q::DeliveredLoad, scope()));
         columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
     }
@@ -88,7 +97,10 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     columns.push(column("mean", mean, Some(Low), Q::LatencyMean, scope()));
     columns.push(column("p50", p50, Some(Low), Q::LatencyP50, scope()));
     columns.push(column("p99", p99, Some(Low), Q::LatencyP99, scope()));
-    columns.push(column("jain", jain, Some(High), Q::Jain, scope()));
+    let offers = |group: &FlowGroup| group.offered().is_some();
+    if groups().any(|group| offers(group) && (!sides || group.class == Class::Victim)) {
+        columns.push(column("jain", jain, Some(High), Q::Jain, scope()));
+    }
     columns.push(column("worst_load", "worst link", None, Q::WorstLoad, Scope::All));
     columns.push(column("held_back", "held back", Some(Low), Q::HeldBack, Scope::All));
     columns

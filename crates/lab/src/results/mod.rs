@@ -5,6 +5,7 @@ mod control;
 mod exchange;
 mod folder;
 mod headline;
+mod programs;
 mod summary;
 mod tables;
 

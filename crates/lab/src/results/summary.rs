@@ -5,6 +5,7 @@ use crate::experiment::{MechanismSpec, Variant};
 use crate::measure::{Estimate, Figures, WarmUpFound};
 use crate::prepare::Fact;
 use crate::result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+use crate::waiting::WaitingRank;
 use clearlane_sim::Ending;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -51,6 +52,12 @@ struct RunSummary<'a> {
     interrupted: bool,
     simulated_us: f64,
     deadlock: Option<DeadlockSummary>,
+    /// What ranks wait for, of a run that ended so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting_ranks: Vec<WaitingRank>,
+    /// By traffic with a program: when its last rank had ended, µs; null if it had not.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    completion_us: BTreeMap<&'a str, Option<f64>>,
     measured: &'a WarmUpFound,
     all: &'a Figures,
     classes: BTreeMap<&'static str, &'a Figures>,
@@ -159,12 +166,15 @@ fn one<'a>(variant: &'a VariantResult, run: &'a SeedResult) -> RunSummary<'a> {
         ending: match &run.ending {
             Ending::Deadlock(_) => "deadlock",
             Ending::Drained => "drained",
-            Ending::ProgramsWait(_) => "programs wait",
+            Ending::RanksWait(_) => "ranks wait",
+            Ending::ProgramsEnded => "programs ended",
             Ending::TimeReached => "time reached",
         },
         interrupted: run.interrupted,
         simulated_us: run.simulated.as_microseconds(),
         deadlock: deadlock(&run.ending),
+        waiting_ranks: variant.waiting(run),
+        completion_us: completions(variant, run),
         measured: &run.figures.warm_up,
         all: &run.figures.all,
         classes: run.figures.classes.iter().map(|(class, f)| (class.name(), f)).collect(),
@@ -184,6 +194,14 @@ fn one<'a>(variant: &'a VariantResult, run: &'a SeedResult) -> RunSummary<'a> {
             control: ControlTotals::of(variant, run),
         },
     }
+}
+
+fn completions<'a>(variant: &'a VariantResult, run: &SeedResult) -> BTreeMap<&'a str, Option<f64>> {
+    let groups = variant.prepared.groups.iter().zip(&run.completions);
+    let programs = groups.filter(|(group, _)| group.program().is_some());
+    programs
+        .map(|(group, end)| (group.name.as_str(), end.map(|end| end.as_microseconds())))
+        .collect()
 }
 
 fn deadlock(ending: &Ending) -> Option<DeadlockSummary> {

@@ -62,6 +62,11 @@ impl SweepFolder {
         Ok(folder)
     }
 
+    /// What a point asks.
+    pub(super) fn question(&self, index: usize) -> &str {
+        self.questions.get(index).map_or("", String::as_str)
+    }
+
     fn check(&self) -> Result<(), LabError> {
         let taken = |problem| Err(LabError::Taken { path: self.out.clone(), problem });
         let entries = fs::read_dir(&self.out).map_err(|source| refused(&self.out, source))?;
@@ -146,7 +151,7 @@ impl SweepFolder {
                 Some(format!("{name}/report.html"))
             }
         };
-        let question = self.questions.get(index).cloned().unwrap_or_default();
+        let question = self.question(index).to_owned();
         let record = Record::of(question, result, run);
         let mut points = self.points.lock().unwrap_or_else(|e| e.into_inner());
         let file = self.begun(&mut points)?;

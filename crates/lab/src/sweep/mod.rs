@@ -9,8 +9,11 @@ pub use folder::SweepFolder;
 pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
+use crate::advance::Elapsed;
+use crate::checkpoint::Checkpoints;
 use crate::experiment::{Axis, Experiment, Variant};
 use crate::run::{Begun, Jobs, Progress, RunOptions, run};
+use clearlane_ib::Picoseconds;
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -177,6 +180,11 @@ fn at(axes: &[Axis], index: usize) -> Vec<usize> {
     at
 }
 
+/// What is kept of a point.
+fn part(kept: &Checkpoints, index: usize) -> Checkpoints {
+    kept.part(&format!("point-{index:04}"))
+}
+
 /// Runs the points that the folder does not hold yet and keeps each in it as soon as it is done.
 /// Once `cancel` is true the points under way are dropped and the result is partial.
 pub fn run_sweep(
@@ -192,7 +200,14 @@ pub fn run_sweep(
     let missing: Vec<usize> =
         records.iter().enumerate().filter(|(_, r)| is_missing(r)).map(|(index, _)| index).collect();
     let known = records.len() - missing.len();
-    let share = Share { progress, points: Mutex::new(vec![(0.0, 0); missing.len()]) };
+    let share = Share {
+        progress,
+        points: Mutex::new(vec![(0.0, 0); missing.len()]),
+        elapsed: Mutex::new(vec![Elapsed::default(); missing.len()]),
+    };
+    if let Some(kept) = &options.checkpoints {
+        missing.iter().try_for_each(|index| part(kept, *index).check(folder.question(*index)))?;
+    }
     let next = AtomicUsize::new(0);
     let failed: Mutex<Option<LabError>> = Mutex::new(None);
     let jobs = options.jobs.of(options.threads);
@@ -202,12 +217,17 @@ pub fn run_sweep(
             let order = next.fetch_add(1, Ordering::Relaxed);
             let Some(index) = missing.get(order).copied() else { return };
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
-            let options =
-                RunOptions { jobs: Jobs::Exactly(inner), memory_bytes, ..options.clone() };
+            let checkpoints = options.checkpoints.as_ref().map(|kept| part(kept, index));
+            let jobs = Jobs::Exactly(inner);
+            let options = RunOptions { jobs, memory_bytes, checkpoints, ..options.clone() };
             let told = OfPoint { share: &share, order };
             let point = &sweep.points[index];
             let done = run(&point.experiment, &options, &told, cancel)
                 .and_then(|result| folder.keep(index, point, &result));
+            if let (Ok(Some(_)), Some(kept)) = (&done, &options.checkpoints) {
+                // The point is in the folder: what is left of it does no harm.
+                let _ = kept.clear();
+            }
             match done {
                 Ok(record) => *records[index].lock().unwrap_or_else(|e| e.into_inner()) = record,
                 Err(LabError::Interrupted { .. }) => {}
@@ -221,16 +241,7 @@ pub fn run_sweep(
     };
     // Threads that the points leave over go to the first points' seeds.
     let inner = |thread: usize| jobs / outer + usize::from(thread < jobs % outer);
-    std::thread::scope(|scope| {
-        for thread in 1..outer {
-            let (worker, builder) = (&worker, std::thread::Builder::new());
-            // Those that are there take the points of those that cannot be started.
-            if builder.spawn_scoped(scope, move || worker(inner(thread))).is_err() {
-                break;
-            }
-        }
-        worker(inner(0));
-    });
+    on_threads(outer, |thread| worker(inner(thread)));
     if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
         return Err(error);
     }
@@ -238,10 +249,25 @@ pub fn run_sweep(
     Ok(SweepResult::of(sweep, records.collect(), known, options.command.clone()))
 }
 
+/// Has `worker` run on so many threads, of which the caller's is number 0. Where one cannot be
+/// started, those that are there do its work.
+fn on_threads(threads: usize, worker: impl Fn(usize) + Sync) {
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let (worker, builder) = (&worker, std::thread::Builder::new());
+            if builder.spawn_scoped(scope, move || worker(thread)).is_err() {
+                break;
+            }
+        }
+        worker(0);
+    });
+}
+
 /// What all points together have done: share and packet-hops of each.
 struct Share<'a> {
     progress: &'a dyn Progress,
     points: Mutex<Vec<(f64, u64)>>,
+    elapsed: Mutex<Vec<Elapsed>>,
 }
 
 struct OfPoint<'a> {
@@ -261,5 +287,16 @@ impl Progress for OfPoint<'_> {
         let all = points.len() as f64;
         drop(points);
         self.share.progress.on_progress(sum / all, hops);
+    }
+
+    fn on_elapsed(&self, elapsed: Elapsed) {
+        let mut points = self.share.elapsed.lock().unwrap_or_else(|e| e.into_inner());
+        points[self.order] = elapsed;
+        let ended = points.iter().filter(|point| point.all > 0 && point.ended == point.all).count();
+        let simulated = Picoseconds(points.iter().map(|point| point.simulated.0).sum());
+        let packet_hops = points.iter().map(|point| point.packet_hops).sum();
+        let (ended, all) = (ended as u64, points.len() as u64);
+        drop(points);
+        self.share.progress.on_elapsed(Elapsed { ended, all, simulated, packet_hops });
     }
 }

@@ -1,18 +1,16 @@
 //! A finished point as it is kept in `points.jsonl`, a line each: what a sweep that was stopped
 //! need not run again.
 
-use super::{Point, Sweep};
+use super::Sweep;
 use crate::LabError;
-use crate::experiment::{Experiment, FabricSource, Routing};
 use crate::measure::Estimate;
 use crate::prepare::Fact;
+use crate::question::question;
 use crate::report::SweepFigure;
 use crate::result::{RunResult, Status};
 use crate::results::headline;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// One variant at one point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,42 +78,5 @@ fn facts(result: &RunResult) -> Vec<Fact> {
 /// once.
 pub(super) fn questions(sweep: &Sweep) -> Result<Vec<String>, LabError> {
     let mut files = BTreeMap::new();
-    sweep.points.iter().map(|point| question(point, &mut files)).collect()
-}
-
-fn question(point: &Point, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<String, LabError> {
-    let mut hash = Sha256::new();
-    let mut add = |bytes: &[u8]| {
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    add(env!("CARGO_PKG_VERSION").as_bytes());
-    let mut asked = point.experiment.resolved_table();
-    // What else is asked, and what others found, changes nothing here.
-    asked.remove("sweep");
-    add(toml::to_string(&asked).unwrap_or_default().as_bytes());
-    for path in inputs(&point.experiment) {
-        if !files.contains_key(path) {
-            let bytes = std::fs::read(path)
-                .map_err(|source| LabError::Read { path: path.to_owned(), source })?;
-            files.insert(path.to_owned(), Sha256::digest(&bytes).to_vec());
-        }
-        add(files.get(path).map_or(&[][..], Vec::as_slice));
-    }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The files an experiment reads.
-fn inputs(experiment: &Experiment) -> Vec<&Path> {
-    let mut paths: Vec<&Path> = Vec::new();
-    for variant in &experiment.variants {
-        if let FabricSource::File(path) = &variant.fabric.source {
-            paths.push(path);
-        }
-        if let Routing::Files(tables) = &variant.subnet.routing {
-            paths.extend(tables.iter().map(PathBuf::as_path));
-        }
-        paths.extend(variant.traffic.iter().filter_map(|group| group.matrix()));
-    }
-    paths
+    sweep.points.iter().map(|point| question(&point.experiment, &mut files)).collect()
 }

@@ -1,14 +1,14 @@
 //! The sending side's turn: which packet leaves next.
 
-use super::message::{Message, MessageIndex, TRACKED, UNDIVIDED};
+use super::message::{DIVIDED, Message, MessageIndex, TRACKED};
 use super::{Adapters, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
 use crate::model::{Forwarder, Leaving, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    CNP, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex,
-    TWO_SIDED, UNROUTED,
+    CNP, CONTROL, Carried, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, READ,
+    RELIABLE, RESPONSE, ReceiverIndex, TOLD, UNROUTED,
 };
 use crate::port::{NEVER, PortIndex};
 
@@ -19,6 +19,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.before_turn(net, slot);
         }
         self.take_ready(net, slot, port);
+        if !self.paced.is_empty() {
+            self.go_on_after_gaps(net, slot, port);
+        }
+        if self.has_memory_bus() {
+            self.look_at_bus(slot);
+        }
         let free_at = net.ports[port].free_at;
         if self.adapters[SlotIndex(slot)].busy_lanes == 0 {
             return;
@@ -30,6 +36,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.make_way(net.now, slot);
         }
         let Some((lane, table)) = self.choose_lane(net, slot, port) else { return };
+        if self.has_memory_bus() && !self.has_bus(slot, lane) {
+            return;
+        }
         let id = self.next_packet(net, slot, port, lane);
         self.adapters[SlotIndex(slot)].settle_lane(lane);
         self.fetch_next(slot, lane);
@@ -202,7 +211,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let idle = adapter.busy_lanes == 0
             && adapter.dma_at <= net.now
             && net.ports[port].free_at <= net.now;
-        let fits = message.bytes <= u64::from(self.settings.mtu)
+        let fits = message.bytes <= self.settings.payload_max(false)
+            && !self.share()
+            && message.gap == 0
             && !message.is_reliable()
             && self.settings.queueing == AdapterQueueing::PerDestination;
         if !idle || !fits {
@@ -227,7 +238,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let packet = self.packet(slot, message, message.bytes, psn, true);
         let id = self.read(net, slot, packet);
         if message.flags & TRACKED != 0 {
-            self.told.push(Told::Finished { slot, handle: message.handle });
+            self.told.push((slot, Told::Sent(message.waiter())));
         }
         self.transmit(net, port, message.lane, id);
     }
@@ -242,9 +253,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
         let queue = &self.queue_pairs[adapter.rings[at].head];
         let message = &self.messages[queue.messages.head];
-        let payload = (message.bytes - message.sent).min(u64::from(self.settings.mtu)) as u32;
-        let header = self.settings.header(message.is_reliable());
-        (credits(payload + header), adapter.dma_at)
+        let reliable = message.is_reliable();
+        let left = message.bytes - message.sent;
+        let payload = left.min(self.settings.payload_max(reliable)) as u32;
+        let header = self.settings.header(reliable);
+        let dma_at = self.adapters[SlotIndex(self.first_slot(slot))].dma_at;
+        (credits(payload + header), dma_at)
     }
 
     fn transmit(&mut self, net: &mut NetworkOf<M, V>, port: PortIndex, lane: u8, id: PacketIndex) {
@@ -278,7 +292,11 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let queue = ring.pop_front(self.queue_pairs.all_mut());
         let queue = queue.expect("a lane that was eligible without an ACK has a queue in its ring");
         let id = self.queue_pairs[queue].messages.head;
-        let packet = self.packetize(slot, id);
+        let is_first = self.messages[id].sent == 0;
+        let mut packet = self.packetize(slot, id);
+        if packet.flags & (READ | TOLD) != 0 {
+            self.for_ranks(net, id, is_first, &mut packet);
+        }
         let done = packet.flags & LAST != 0;
         if M::Reactors::ON {
             let rate = net.class(port).rate;
@@ -290,27 +308,102 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let before = of.is_unlimited();
             of.set_unlimited(self.reactors.on_sent(net.now, of.governed, before, leaving));
         }
+        let gap = self.messages[id].gap;
         let packet = self.read(net, slot, packet);
         if done {
             self.queue_pairs[queue].messages.pop_front(self.messages.all_mut());
             self.message_left(slot, id);
         }
-        self.rotate(net.now, slot, queue, done);
+        if gap > 0 {
+            self.keep_gap(net, slot, port, queue, packet, gap);
+        } else {
+            self.rotate(net.now, slot, queue, done);
+        }
         packet
+    }
+
+    /// A packet of a message that ranks will be told of, the first or a later one. The head of a
+    /// two-sided message is matched before its tail is there: the first packet of several carries
+    /// its envelope too.
+    #[inline(never)]
+    fn for_ranks(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        id: MessageIndex,
+        is_first: bool,
+        packet: &mut Packet,
+    ) {
+        if packet.flags & READ != 0 {
+            *self.reads.entry(self.messages[id].queue_pair).or_default() += 1;
+        }
+        if is_first && packet.flags & (TOLD | LAST) == TOLD {
+            packet.envelope = self.head_of(net, id);
+        }
+    }
+
+    /// What the first packet of a message of several carries: of one that is divided only the end
+    /// counts.
+    fn head_of(&self, net: &mut NetworkOf<M, V>, id: MessageIndex) -> EnvelopeIndex {
+        let letter = net.envelopes[self.messages[id].envelope];
+        match letter.what {
+            Carried::Message(_) if letter.stripes < 2 => net.envelopes.insert(letter),
+            _ => EnvelopeIndex::NIL,
+        }
     }
 
     /// A packet is read from host memory.
     #[inline(always)]
     fn read(&mut self, net: &mut NetworkOf<M, V>, slot: u32, packet: Packet) -> PacketIndex {
+        let bytes = u64::from(packet.bytes);
         if let Some(rate) = self.settings.dma {
-            let bytes = u64::from(packet.bytes);
-            self.adapters[SlotIndex(slot)].dma_at = net.now + rate.serialisation(bytes);
+            let first = SlotIndex(self.first_slot(slot));
+            self.adapters[first].dma_at = net.now + rate.serialisation(bytes);
+        }
+        if self.share() {
+            self.has_read_memory(net.now, slot, bytes);
         }
         net.totals.packets_injected += 1;
         net.admit(packet)
     }
 
+    /// After a packet that a gap follows: its queue, and the engine that serves it, are idle for so
+    /// many thousandths of what the packet takes on the link.
+    #[inline(never)]
+    fn keep_gap(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        queue: QueuePairIndex,
+        packet: PacketIndex,
+        gap: u32,
+    ) {
+        let bytes = u64::from(net.packets[packet].bytes);
+        let busy = net.class(port).rate.serialisation(bytes);
+        let idle = (u128::from(busy) * u128::from(gap) / 1000) as u64;
+        let until = net.now.saturating_add(busy).saturating_add(idle);
+        self.paced.insert((slot, until, self.queue_pairs[queue].rank()), queue);
+        net.wake(port, until);
+    }
+
+    /// Queues whose gap is over go on.
+    #[inline(never)]
+    fn go_on_after_gaps(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        let of_slot = (slot, 0, (0, 0, 0))..(slot + 1, 0, (0, 0, 0));
+        while let Some((key, queue)) = self.paced.range(of_slot.clone()).next() {
+            let (key, queue) = (*key, *queue);
+            if key.1 > net.now {
+                return net.wake(port, key.1);
+            }
+            self.paced.remove(&key);
+            let head = self.queue_pairs[queue].messages.head;
+            let done = head == MessageIndex::NIL || self.messages[head].sent == 0;
+            self.rotate(net.now, slot, queue, done);
+        }
+    }
+
     /// After a packet: the queue goes to the back of its ring, out of it, or to the line.
+    #[inline(always)]
     fn rotate(&mut self, now: u64, slot: u32, queue: QueuePairIndex, message_done: bool) {
         let head = self.queue_pairs[queue].messages.head;
         let open = head != MessageIndex::NIL && {
@@ -362,7 +455,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     fn packetize(&mut self, slot: u32, id: MessageIndex) -> Packet {
         let message = &mut self.messages[id];
         let left = message.bytes - message.sent;
-        let payload = left.min(u64::from(self.settings.mtu));
+        let payload = left.min(self.settings.payload_max(message.is_reliable()));
         message.sent += payload;
         let psn = match message.is_reliable() {
             false => &mut self.adapters[SlotIndex(slot)].next_psn,
@@ -384,22 +477,24 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             true => self.queue_pairs[pair].receiver,
             false => ReceiverIndex::NIL,
         };
-        let dlid = self.addressing.lid(message.destination) + u32::from(message.path);
+        let there = self.there(slot, message.destination);
+        let dlid = self.addressing.lid(there) + u32::from(message.path);
         Packet {
             next: PacketIndex::NIL,
             dlid,
-            slid: self.addressing.lid(source) + u32::from(message.path),
+            slid: self.addressing.lid(self.here(slot)) + u32::from(message.path),
             source,
             queue_pair: if reliable || M::Reactors::ON { pair.0 } else { u32::MAX },
             receiver,
             psn,
             envelope: if last { message.envelope } else { EnvelopeIndex::NIL },
             bytes: bytes as u16,
-            payload: payload as u16,
+            payload: if message.flags & CONTROL != 0 { 0 } else { payload as u16 },
             credits: credits(bytes),
             group: message.group,
             sl: message.sl,
-            flags: message.flags & (RELIABLE | TWO_SIDED) | if last { LAST } else { 0 },
+            flags: message.flags & (RELIABLE | TOLD | RESPONSE | CONTROL | READ)
+                | if last { LAST } else { 0 },
             route: UNROUTED,
             born: message.born,
             hint: self.forwarder.hint(dlid),
@@ -409,11 +504,11 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// All packets of a message have left.
     fn message_left(&mut self, slot: u32, id: MessageIndex) {
         let message = &self.messages[id];
-        if message.is_awaited() && message.is_reliable() {
-            let pair = &mut self.queue_pairs[message.queue_pair];
-            return pair.waiting.push_back(self.messages.all_mut(), id);
-        }
         if message.is_awaited() {
+            if message.is_reliable() {
+                let pair = &mut self.queue_pairs[message.queue_pair];
+                return pair.waiting.push_back(self.messages.all_mut(), id);
+            }
             self.message_sent(slot, id);
         }
         self.messages.remove(id);
@@ -422,12 +517,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// A message has left for good: a datagram as it leaves, else as it is acknowledged.
     pub(super) fn message_sent(&mut self, slot: u32, id: MessageIndex) {
         let message = &self.messages[id];
-        let handle = match message.whole {
-            UNDIVIDED => (message.flags & TRACKED != 0).then_some(message.handle),
-            whole => self.reactors.on_stripe_sent(whole),
+        let waiter = match message.flags & DIVIDED {
+            0 => (message.flags & TRACKED != 0).then(|| message.waiter()),
+            _ => self.reactors.on_stripe_sent(message.token),
         };
-        if let Some(handle) = handle {
-            self.told.push(Told::Finished { slot, handle });
+        if let Some(waiter) = waiter {
+            self.told.push((slot, Told::Sent(waiter)));
         }
     }
 }

@@ -1,37 +1,75 @@
 //! Messages at their sender.
 
 use crate::list::Linked;
-use crate::packet::{EnvelopeIndex, QueuePairIndex, RELIABLE};
+use crate::packet::{
+    CONTROL, Carried, EnvelopeIndex, Flags, QueuePairIndex, READ, RELIABLE, RESPONSE, TOLD, Waiter,
+};
 use crate::records::index;
-use clearlane_workload::Handle;
 
 index!(
     /// A message at its sender.
     MessageIndex
 );
 
-/// A message that a program posts.
+/// A message that a rank posts, or an adapter in answer to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Post {
-    /// When. Its first packet may leave when the software overhead is over.
+    /// When.
     pub(crate) born: u64,
+    /// When its first packet may leave.
+    pub(crate) ready: u64,
+    /// If it is divided, each stripe is ready so much later than the one before.
+    pub(crate) stripe_overhead: u64,
     /// Destination rank, not the sender.
     pub(crate) destination: u32,
-    /// Payload, at least 1.
+    /// Bytes besides headers.
     pub(crate) bytes: u64,
     pub(crate) group: u16,
-    /// The sender's handle if it waits for completion.
-    pub(crate) handle: Option<Handle>,
-    /// What a two-sided message is matched by.
-    pub(crate) tag: Option<u32>,
+    /// Who waits for it to have left for good.
+    pub(crate) waiter: Option<Waiter>,
+    /// What it means to its destination.
+    pub(crate) what: Carried,
+    /// A service level and a path asked for.
+    pub(crate) sl: Option<u8>,
+    pub(crate) path: Option<u8>,
+    /// Idle time after each packet, in thousandths of what it takes on the link.
+    pub(crate) gap: u32,
 }
 
-/// The sender waits for the message's completion; among a message's flags, beside `TWO_SIDED` and
-/// `RELIABLE` of its packets.
-pub(super) const TRACKED: u8 = 1;
+impl Post {
+    /// Whether it answers an RDMA READ.
+    #[inline(always)]
+    pub(super) const fn is_response(&self) -> bool {
+        matches!(self.what, Carried::ReadResponse { .. })
+    }
 
-/// No message that was divided.
-pub(super) const UNDIVIDED: u32 = u32::MAX;
+    /// Whether it carries no payload of a program.
+    #[inline(always)]
+    pub(super) const fn is_control(&self) -> bool {
+        self.flags() & CONTROL != 0
+    }
+
+    /// The flags of its packets besides the transport's.
+    #[inline(always)]
+    pub(super) const fn flags(&self) -> Flags {
+        use clearlane_ranks::Kind;
+        match &self.what {
+            Carried::Data => 0,
+            Carried::Message(envelope) => match envelope.kind {
+                Kind::Eager => TOLD,
+                Kind::RequestToSend { .. } | Kind::Finished { .. } => TOLD | CONTROL,
+            },
+            Carried::ReadRequest { .. } => TOLD | CONTROL | RELIABLE | READ,
+            Carried::ReadResponse { .. } => TOLD | RESPONSE | RELIABLE,
+        }
+    }
+}
+
+/// Somebody waits for the message to have left for good: among a message's flags, beside those of
+/// its packets.
+pub(super) const TRACKED: Flags = 1;
+/// It is a stripe of one that was divided, by whose number it is known.
+pub(super) const DIVIDED: Flags = 2;
 
 /// A message, or a stripe of one, from being posted to its last packet leaving, or, if somebody
 /// waits for it, being acknowledged. One cache line: where a fabric is saturated, many wait.
@@ -44,28 +82,31 @@ pub(super) struct Message {
     pub(super) destination: u32,
     /// When it was posted.
     pub(super) born: u64,
-    /// Payload.
+    /// Bytes besides headers.
     pub(super) bytes: u64,
-    /// Payload that has left.
+    /// Of these, those that have left; until it joins its send queue, when it is ready.
     pub(super) sent: u64,
     /// Its connection or, of datagrams, its send queue; `NIL` until it has one.
     pub(super) queue_pair: QueuePairIndex,
     /// What its last packet carries besides, if anything.
     pub(super) envelope: EnvelopeIndex,
-    /// If `TRACKED`.
-    pub(super) handle: Handle,
-    /// The message this is a stripe of, where a mechanism chooses paths, else `UNDIVIDED`.
-    pub(super) whole: u32,
+    /// Who waits for it, if `TRACKED`: the place of a rank.
+    pub(super) rank: u32,
+    /// What that one knows it by; of a stripe, the number of the whole message.
+    pub(super) token: u32,
     /// PSN after its last packet, once that has left.
     pub(super) end_psn: u32,
     pub(super) group: u16,
+    /// `TRACKED`, `DIVIDED`, and what its packets have of `TOLD`, `RELIABLE`, `RESPONSE`,
+    /// `CONTROL`, `READ`.
+    pub(super) flags: Flags,
     pub(super) sl: u8,
     /// Path it takes: LID offset of both ends.
     pub(super) path: u8,
+    /// Idle time after each packet, in thousandths of what it takes on the link.
+    pub(super) gap: u32,
     /// Lane on the link to the switch.
     pub(super) lane: u8,
-    /// `TRACKED`, `TWO_SIDED`, `RELIABLE`.
-    pub(super) flags: u8,
 }
 
 impl Message {
@@ -75,10 +116,16 @@ impl Message {
         self.flags & RELIABLE != 0
     }
 
+    /// Who waits for it, if it is `TRACKED`.
+    #[inline(always)]
+    pub(super) const fn waiter(&self) -> Waiter {
+        Waiter { rank: self.rank, token: self.token }
+    }
+
     /// Whether anybody is to be told when it has left for good.
     #[inline(always)]
     pub(super) const fn is_awaited(&self) -> bool {
-        self.flags & TRACKED != 0 || self.whole != UNDIVIDED
+        self.flags & (TRACKED | DIVIDED) != 0
     }
 }
 

@@ -4,27 +4,34 @@
 //! [`Receiver`]. What one half has to know of the other travels in packets.
 
 mod injection;
+mod memory;
 mod message;
 mod queue_pair;
 mod receiving;
+mod saved;
 
 use crate::AdapterQueueing;
 use crate::addressing::Addressing;
 use crate::list::List;
-use crate::model::{FlowKey, Governed, Model, Observer, Plan, Reactors};
+use crate::model::{FlowKey, Governed, Model, Observer, Plan, QueueRank, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    Envelope, EnvelopeIndex, PacketIndex, QueuePairIndex, RELIABLE, ReceiverIndex, TWO_SIDED,
+    Carried, Envelope as Letter, EnvelopeIndex, PacketIndex, QueuePairIndex, READ, RELIABLE,
+    RESPONSE, Reader, ReceiverIndex, Waiter,
 };
 use crate::port::PortIndex;
 use crate::queue::{DUE, Kind};
 use crate::records::{Records, Slab, index, room_for};
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
-use clearlane_workload::{Handle, Transport};
+use clearlane_ranks::Envelope;
+use clearlane_workload::Transport;
+use memory::Hosts;
 pub(crate) use message::Post;
-use message::{Message, MessageIndex, TRACKED, UNDIVIDED};
-use queue_pair::{QueueKey, QueuePair, QueuePairs, Receiver};
+use message::{DIVIDED, Message, MessageIndex, TRACKED};
+use queue_pair::{QueueKey, QueuePair, QueuePairs, RESPONSES, Receiver};
 use rustc_hash::FxHashMap;
+pub(crate) use saved::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 index!(
@@ -41,22 +48,24 @@ pub struct GroupSettings {
     pub sl: Option<ServiceLevel>,
 }
 
-/// What programs are told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    /// An operation of the rank in a slot is complete.
-    Finished { slot: u32, handle: Handle },
-    /// A two-sided message is complete there.
-    Arrived { slot: u32, source: u32, tag: u32 },
+impl GroupSettings {
+    fn sl_number(&self) -> Option<u8> {
+        self.sl.map(ServiceLevel::value)
+    }
 }
 
-impl Told {
-    /// Whose program it is.
-    pub(crate) const fn slot(self) -> u32 {
-        match self {
-            Told::Finished { slot, .. } | Told::Arrived { slot, .. } => slot,
-        }
-    }
+/// What ranks are told: by their place in the partition where they are the ones that know it, by
+/// their number in the run where others do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// A message has left for good.
+    Sent(Waiter),
+    /// The head of a two-sided message has come.
+    Head(Envelope),
+    /// A two-sided message has come whole.
+    Arrived(Envelope),
+    /// What a rank reads has come.
+    Read(Reader),
 }
 
 /// One host's adapter.
@@ -111,23 +120,33 @@ impl<const V: usize> Adapter<V> {
 #[derive(Clone, Debug)]
 pub(crate) struct AdapterSettings {
     pub(crate) groups: Vec<GroupSettings>,
-    pub(crate) mtu: u32,
+    /// Payload of a full packet on reliable connections and in datagrams.
+    pub(crate) payload_max: [u32; 2],
     /// Header bytes of data on reliable connections and in datagrams.
     pub(crate) headers: [u32; 2],
     pub(crate) dma: Option<LinkRate>,
     pub(crate) drain: Option<LinkRate>,
+    /// The memory bus.
+    pub(crate) memory: Option<LinkRate>,
+    /// Whether adapters have several ports or hosts have a bus: then ports share.
+    pub(crate) share: bool,
     pub(crate) injection_engines: Option<u32>,
     pub(crate) outstanding: u32,
+    /// RDMA READs that a connection may have under way.
+    pub(crate) read_depth: u32,
     pub(crate) ack_coalescing: u32,
     pub(crate) queueing: AdapterQueueing,
-    /// From a message being posted to its first packet being ready, in ps.
-    pub(crate) send_overhead: u64,
 }
 
 impl AdapterSettings {
     #[inline(always)]
     fn header(&self, reliable: bool) -> u32 {
         self.headers[usize::from(!reliable)]
+    }
+
+    #[inline(always)]
+    fn payload_max(&self, reliable: bool) -> u64 {
+        self.payload_max[usize::from(!reliable)].into()
     }
 }
 
@@ -137,36 +156,42 @@ pub(crate) struct Adapters<M: Model, const V: usize> {
     addressing: Arc<Addressing>,
     forwarder: Arc<M::Forwarder>,
     adapters: Records<SlotIndex, Adapter<V>>,
+    hosts: Hosts,
     messages: Slab<MessageIndex, Message>,
     queue_pairs: QueuePairs,
     /// The one queue of each adapter whose messages all wait in line; empty otherwise.
     fifos: Records<SlotIndex, QueuePairIndex>,
     receivers: Records<ReceiverIndex, Receiver>,
+    /// RDMA READs under way, by connection; none of those that have none.
+    reads: FxHashMap<QueuePairIndex, u32>,
+    /// Send queues that keep a gap after a packet, by slot, time and queue.
+    paced: BTreeMap<(u32, u64, QueueRank), QueuePairIndex>,
     /// Receivers that senders of other partitions have, by rank and queue pair.
     by_sender: FxHashMap<(u32, u32), ReceiverIndex>,
     /// The number of this partition, and by rank that of its own; empty if there is only one.
     partition: (u32, Arc<Vec<u32>>),
     pub(crate) reactors: M::Reactors,
-    /// What programs are to be told of this event.
-    pub(crate) told: Vec<Told>,
+    /// What ranks are to be told of this event, and the slot of their adapter.
+    pub(crate) told: Vec<(u32, Told)>,
 }
 
 impl<M: Model, const V: usize> Adapters<M, V> {
-    /// The adapters of these ranks, at rest.
+    /// The ports of adapters, at rest: the rank of each and its number there.
     pub(crate) fn new(
         settings: Arc<AdapterSettings>,
         addressing: Arc<Addressing>,
         forwarder: Arc<M::Forwarder>,
-        ranks: &[u32],
+        slots: &[(u32, u8)],
         partition: (u32, Arc<Vec<u32>>),
         reactors: M::Reactors,
     ) -> Self {
-        let mut adapters = room_for(ranks.len());
-        adapters.extend(ranks.iter().map(|rank| Adapter::idle(*rank)));
+        let mut adapters = room_for(slots.len());
+        adapters.extend(slots.iter().map(|(rank, _)| Adapter::idle(*rank)));
+        let hosts = if settings.share { Hosts::new(slots) } else { Hosts::default() };
         let mut queue_pairs = QueuePairs::default();
         let mut fifos = Records::default();
         if settings.queueing == AdapterQueueing::SingleFifo {
-            for slot in 0..ranks.len() as u32 {
+            for slot in 0..slots.len() as u32 {
                 let key = QueueKey { slot, destination: u32::MAX, group: 0, path: 0 };
                 fifos.push(queue_pairs.apart(key));
             }
@@ -176,10 +201,13 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             addressing,
             forwarder,
             adapters: adapters.into(),
+            hosts,
             messages: Slab::default(),
             queue_pairs,
             fifos,
             receivers: Records::default(),
+            reads: FxHashMap::default(),
+            paced: BTreeMap::new(),
             by_sender: FxHashMap::default(),
             partition,
             reactors,
@@ -227,43 +255,68 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         self.addressing.lane(sl).value()
     }
 
+    /// The number of a port among those of all adapters.
+    #[inline(always)]
+    fn here(&self, slot: u32) -> u32 {
+        let rank = self.rank(slot);
+        if self.share() { self.addressing.port(rank, self.number(slot)) } else { rank }
+    }
+
+    /// That of the destination's port by which a slot sends to it: the one of the same number.
+    #[inline(always)]
+    fn there(&self, slot: u32, destination: u32) -> u32 {
+        match self.share() {
+            true => self.addressing.port(destination, self.number(slot)),
+            false => destination,
+        }
+    }
+
+    /// The service level of the way from a slot to a destination.
+    #[inline(always)]
+    fn sl(&self, slot: u32, destination: u32, path: u8) -> u8 {
+        self.addressing.sl(self.here(slot), self.there(slot, destination), path)
+    }
+
     #[inline(always)]
     fn is_reliable(&self, group: u16) -> bool {
         self.settings.groups[usize::from(group)].transport == Transport::Rc
     }
 
-    /// Takes a message from the program in a slot.
+    /// Takes a message from a rank at the adapter in a slot, or one of the adapter's own. Returns
+    /// in how many stripes it travels.
     #[inline(always)]
     pub(crate) fn post(
         &mut self,
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        post: Post,
-    ) {
+        post: &Post,
+    ) -> u32 {
         net.totals.messages_posted += 1;
-        let settings = self.settings.groups[usize::from(post.group)];
-        let rank = self.rank(slot);
-        let sl = match settings.sl {
-            Some(sl) => sl.value(),
-            None => self.addressing.sl(rank, post.destination, 0),
+        let path = post.path.unwrap_or(0);
+        let sl = match post.sl.or(self.settings.groups[usize::from(post.group)].sl_number()) {
+            Some(sl) => sl,
+            None => self.sl(slot, post.destination, path),
         };
         if M::Reactors::ON {
             return self.post_controlled(net, slot, port, post, sl);
         }
-        self.note_posted(net, &post);
-        let message = self.message(net, &post, sl);
-        let is_ready = post.born + self.settings.send_overhead <= net.now;
+        self.note_posted(net, post);
+        let message = self.message(net, post, sl);
+        let is_ready = post.ready <= net.now;
         if !is_ready || !self.adapters[SlotIndex(slot)].posted.is_empty() {
-            return self.post_stripe(net, slot, port, message);
+            self.post_stripe(net, slot, port, message);
+            return 1;
         }
         // What an adapter hears of in this instant, it hears of before its program is stepped.
         if self.leaves_at_once(net, slot, port, &message) {
-            return self.send_at_once(net, slot, port, &message);
+            self.send_at_once(net, slot, port, &message);
+            return 1;
         }
         let id = self.messages.insert(message);
         self.enqueue(net.now, slot, id);
         self.look(net, slot, port);
+        1
     }
 
     /// Takes a message that mechanisms may divide.
@@ -272,38 +325,48 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        post: Post,
+        post: &Post,
         sl: u8,
-    ) {
+    ) -> u32 {
         let rank = self.rank(slot);
         let (destination, group) = (post.destination, post.group);
         let key = |path, sl| FlowKey { source: rank, destination, group, path, sl };
-        let plan = self.reactors.plan(net.now, slot, key(0, sl), post.bytes, post.handle);
-        let Some(Plan { stripes, whole, number }) = plan else {
-            self.note_posted(net, &post);
-            let queue_pair = self.governed(net.now, slot, key(0, sl));
-            let message = Message { queue_pair, ..self.message(net, &post, sl) };
-            return self.post_stripe(net, slot, port, message);
+        // A path asked for is taken.
+        let plan = match post.path {
+            None => self.reactors.plan(net.now, slot, key(0, sl), post.bytes, post.waiter),
+            Some(_) => None,
         };
-        let by_hand = self.settings.groups[usize::from(group)].sl.is_some();
-        for stripe in &stripes {
+        let Some(Plan { stripes, whole, number }) = plan else {
+            self.note_posted(net, post);
+            let responses = post.is_response();
+            let key = key(post.path.unwrap_or(0), sl);
+            let queue_pair = self.governed(net.now, slot, key, responses);
+            let message = Message { queue_pair, ..self.message(net, post, sl) };
+            self.post_stripe(net, slot, port, message);
+            return 1;
+        };
+        let by_hand = post.sl.is_some() || self.settings.groups[usize::from(group)].sl.is_some();
+        for (at, stripe) in stripes.iter().enumerate() {
             let path = stripe.path;
-            let sl = if by_hand { sl } else { self.addressing.sl(rank, destination, path) };
-            let post = Post { bytes: stripe.bytes, ..post };
-            self.note_posted(net, &post);
-            let queue_pair = self.governed(net.now, slot, key(path, sl));
-            let tag = post.tag.unwrap_or(0);
-            let envelope = Envelope { tag, number, stripes: stripes.len() as u32 };
-            let envelope = net.envelopes.insert(envelope);
-            let message = self.message(net, &Post { tag: None, ..post }, sl);
-            let flags = message.flags | two_sided(post.tag);
-            let message = Message { path, queue_pair, envelope, whole, flags, ..message };
+            let sl = if by_hand { sl } else { self.sl(slot, destination, path) };
+            let ready = post.ready + at as u64 * post.stripe_overhead;
+            let part = Post { bytes: stripe.bytes, ready, waiter: None, path: Some(path), ..*post };
+            self.note_posted(net, &part);
+            let queue_pair = self.governed(net.now, slot, key(path, sl), post.is_response());
+            let stripes = stripes.len() as u32;
+            let envelope = net.envelopes.insert(Letter { what: post.what, number, stripes });
+            let data = Post { what: Carried::Data, ..part };
+            let message = self.message(net, &data, sl);
+            let flags = message.flags | post.flags() | DIVIDED;
+            let message = Message { queue_pair, envelope, token: whole, flags, ..message };
             self.post_stripe(net, slot, port, message);
         }
+        stripes.len() as u32
     }
 
-    /// The connection or send queue of a flow that mechanisms know.
-    fn governed(&mut self, now: u64, slot: u32, key: FlowKey) -> QueuePairIndex {
+    /// The connection or send queue of a flow that mechanisms know, or its queue of `responses`:
+    /// one reactor governs both, as both are one queue pair.
+    fn governed(&mut self, now: u64, slot: u32, key: FlowKey, responses: bool) -> QueuePairIndex {
         let FlowKey { destination, group, path, .. } = key;
         let queue = self.queue_pair(QueueKey { slot, destination, group, path });
         if self.queue_pairs[queue].governed == Governed::NONE {
@@ -311,48 +374,66 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.queue_pairs[queue].governed = governed;
             self.heard(now, queue);
         }
-        queue
+        if !responses {
+            return queue;
+        }
+        let path = path | RESPONSES;
+        let twin = self.queue_pair(QueueKey { slot, destination, group, path });
+        self.queue_pairs[twin].governed = self.queue_pairs[queue].governed;
+        let unlimited = self.queue_pairs[queue].is_unlimited();
+        self.queue_pairs[twin].set_unlimited(unlimited);
+        self.queue_pairs[queue].set_has_twin();
+        self.queue_pairs[twin].set_has_twin();
+        twin
     }
 
     #[inline(always)]
     fn message(&self, net: &mut NetworkOf<M, V>, post: &Post, sl: u8) -> Message {
-        let envelope = post.tag.map_or(EnvelopeIndex::NIL, |tag| {
-            net.envelopes.insert(Envelope { tag, number: 0, stripes: 1 })
-        });
+        let envelope = match post.what {
+            Carried::Data => EnvelopeIndex::NIL,
+            // IBA vol. 1, 9.2.1: of datagrams there is no such operation.
+            Carried::ReadRequest { .. } if !self.is_reliable(post.group) => {
+                panic!("group {} of an RDMA READ has datagrams; give it connections", post.group)
+            }
+            what => net.envelopes.insert(Letter { what, number: 0, stripes: 0 }),
+        };
         let reliable = if self.is_reliable(post.group) { RELIABLE } else { 0 };
-        let tracked = if post.handle.is_some() { TRACKED } else { 0 };
+        let tracked = if post.waiter.is_some() { TRACKED } else { 0 };
+        let Waiter { rank, token } = post.waiter.unwrap_or(Waiter { rank: 0, token: 0 });
         Message {
             next: MessageIndex::NIL,
             destination: post.destination,
             born: post.born,
             bytes: post.bytes,
-            sent: 0,
+            sent: post.ready,
             queue_pair: QueuePairIndex::NIL,
             envelope,
-            handle: post.handle.unwrap_or(Handle(0)),
-            whole: UNDIVIDED,
+            rank,
+            token,
             end_psn: 0,
             group: post.group,
+            flags: post.flags() | reliable | tracked,
             sl,
-            path: 0,
+            path: post.path.unwrap_or(0),
+            gap: post.gap,
             lane: self.lane_of(sl),
-            flags: two_sided(post.tag) | reliable | tracked,
         }
     }
 
     #[inline(always)]
     fn note_posted(&self, net: &mut NetworkOf<M, V>, post: &Post) {
-        if M::Observer::ON {
-            let header = u64::from(self.settings.header(self.is_reliable(post.group)));
-            let packets = post.bytes.div_ceil(u64::from(self.settings.mtu));
+        if M::Observer::ON && !post.is_control() {
+            let reliable = self.is_reliable(post.group);
+            let header = u64::from(self.settings.header(reliable));
+            let packets = post.bytes.div_ceil(self.settings.payload_max(reliable)).max(1);
             net.observer.on_posted(post.born, post.group, post.bytes + packets * header);
         }
     }
 
-    /// When the software overhead of a message is over.
+    /// When a message that has not joined its send queue may do so.
     #[inline(always)]
     fn ready(&self, message: &Message) -> u64 {
-        message.born + self.settings.send_overhead
+        message.sent
     }
 
     /// Has a message, or one of its stripes, wait for the software overhead to be over.
@@ -375,7 +456,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// Takes a message that is ready into its send queue.
     fn enqueue(&mut self, now: u64, slot: u32, id: MessageIndex) {
-        let &Message { destination, group, path, .. } = &self.messages[id];
+        self.messages[id].sent = 0;
+        let &Message { destination, group, path, flags, .. } = &self.messages[id];
+        let path = if flags & RESPONSE != 0 { path | RESPONSES } else { path };
         let message = &self.messages[id];
         let fifo = self.settings.queueing == AdapterQueueing::SingleFifo;
         let mut queue = message.queue_pair;
@@ -393,7 +476,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     fn queue_pair(&mut self, key: QueueKey) -> QueuePairIndex {
         let (queue, is_new) = self.queue_pairs.of(key);
-        if is_new && self.is_reliable(key.group) {
+        if is_new && (self.is_reliable(key.group) || key.path & RESPONSES != 0) {
             let (here, partition_of) = &self.partition;
             let there = partition_of.get(key.destination as usize);
             if there.is_none_or(|there| there == here) {
@@ -406,16 +489,27 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// Whether the window of a message's queue pair lets another packet out.
     fn window_open(&self, message: &Message) -> bool {
-        !message.is_reliable() || {
+        !message.is_reliable() || message.flags & RESPONSE != 0 || {
             let pair = &self.queue_pairs[message.queue_pair];
             pair.next_psn.wrapping_sub(pair.acknowledged) < self.settings.outstanding
+                && (message.flags & READ == 0 || self.may_read(message.queue_pair))
         }
+    }
+
+    /// Whether a connection may have one RDMA READ more under way.
+    fn may_read(&self, queue: QueuePairIndex) -> bool {
+        self.reads.get(&queue).is_none_or(|reads| *reads < self.settings.read_depth)
     }
 
     /// Something was heard about the flow of a queue: what governs it may have changed its mind.
     fn heard(&mut self, now: u64, queue: QueuePairIndex) {
         let of = &mut self.queue_pairs[queue];
-        of.set_unlimited(self.reactors.is_unlimited(now, of.governed));
+        let unlimited = self.reactors.is_unlimited(now, of.governed);
+        of.set_unlimited(unlimited);
+        if of.has_twin() {
+            let twin = self.queue_pairs.twin(queue);
+            self.queue_pairs[twin].set_unlimited(unlimited);
+        }
     }
 
     /// Has a port looked at when a slot that was told about will be due.
@@ -505,12 +599,6 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
 fn new_receiver(receivers: &mut Records<ReceiverIndex, Receiver>) -> ReceiverIndex {
     ReceiverIndex(receivers.push(Receiver::new()) as u32)
-}
-
-/// The flags of a message's packets besides the transport's.
-#[inline(always)]
-const fn two_sided(tag: Option<u32>) -> u8 {
-    if tag.is_some() { TWO_SIDED } else { 0 }
 }
 
 /// Credits of a packet of so many bytes.

@@ -4,7 +4,7 @@ use super::message::MessageIndex;
 use crate::finder::Finder;
 use crate::list::{Linked, List};
 use crate::model::{Governed, QueueRank};
-use crate::packet::{PacketIndex, QueuePairIndex, ReceiverIndex};
+use crate::packet::{Flags, PacketIndex, QueuePairIndex, ReceiverIndex};
 use crate::records::{Records, Slab};
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
@@ -18,9 +18,13 @@ pub(super) struct QueueKey {
     /// The largest number for the one queue of an adapter whose messages all wait in line.
     pub(super) destination: u32,
     pub(super) group: u16,
-    /// A reliable connection for each path.
+    /// A reliable connection for each path; `RESPONSES` marks the queue of what is read from here.
     pub(super) path: u8,
 }
+
+/// Beside the path, in what finds a queue: it holds answers to RDMA READs, which no window holds
+/// back and nobody acknowledges (IBA vol. 1, 9.7.5.1.8).
+pub(super) const RESPONSES: u8 = 1 << 7;
 
 impl QueueKey {
     #[inline(always)]
@@ -42,7 +46,7 @@ pub(super) struct QueuePair {
     destination: u32,
     pub(super) group: u16,
     path: u8,
-    /// `ACTIVE`, `UNLIMITED`.
+    /// `ACTIVE`, `UNLIMITED`, `HAS_TWIN`.
     flags: u8,
     /// PSN of the next packet.
     pub(super) next_psn: u32,
@@ -62,6 +66,8 @@ pub(super) struct QueuePair {
 const ACTIVE: u8 = 1;
 /// What governs its flow lets every packet go until something is heard about it.
 const UNLIMITED: u8 = 2;
+/// Beside it there is a queue of RDMA READ responses, or it is that queue.
+const HAS_TWIN: u8 = 4;
 
 impl QueuePair {
     fn new(key: QueueKey) -> Self {
@@ -104,9 +110,31 @@ impl QueuePair {
         self.flags = self.flags & !UNLIMITED | if unlimited { UNLIMITED } else { 0 };
     }
 
+    /// Whether there is a queue beside it that the same governs: of its connection's two, one holds
+    /// responses.
+    #[inline(always)]
+    pub(super) const fn has_twin(&self) -> bool {
+        self.flags & HAS_TWIN != 0
+    }
+
+    pub(super) const fn set_has_twin(&mut self) {
+        self.flags |= HAS_TWIN;
+    }
+
+    /// All its flags.
+    pub(super) const fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    /// Sets them all. Nothing if there are no such flags.
+    pub(super) fn set_flags(&mut self, flags: u8) -> Option<()> {
+        self.flags = flags;
+        (flags & !(ACTIVE | UNLIMITED | HAS_TWIN) == 0).then_some(())
+    }
+
     /// What it is found by.
     #[inline(always)]
-    fn key(&self) -> QueueKey {
+    pub(super) fn key(&self) -> QueueKey {
         let QueuePair { slot, destination, group, path, .. } = *self;
         QueueKey { slot, destination, group, path }
     }
@@ -145,6 +173,12 @@ impl QueuePairs {
         (queue, true)
     }
 
+    /// The other queue of a connection that has two.
+    pub(super) fn twin(&mut self, queue: QueuePairIndex) -> QueuePairIndex {
+        let key = self.records[queue].key();
+        self.of(QueueKey { path: key.path ^ RESPONSES, ..key }).0
+    }
+
     /// Asks for what finds the queue with this key.
     #[inline(always)]
     pub(super) fn prefetch_key(&self, key: QueueKey) {
@@ -160,6 +194,11 @@ impl QueuePairs {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    /// All queues there are.
+    pub(super) fn live(&self) -> impl Iterator<Item = QueuePairIndex> + '_ {
+        self.records.live()
     }
 
     /// A queue that no key finds.
@@ -213,7 +252,7 @@ pub(super) struct Receiver {
     /// Packets that overtook the one expected, in no order. Only adaptive routing lets them.
     pub(super) early: List<PacketIndex>,
     /// The BECN flags of the next ACK.
-    pub(super) becn: u8,
+    pub(super) becn: Flags,
 }
 
 impl Receiver {

@@ -1,12 +1,12 @@
 //! The receiving side: what arrives is acknowledged, put in order and handed on.
 
-use super::message::MessageIndex;
+use super::message::{MessageIndex, Post};
 use super::{Adapters, SlotIndex, Told, credits, new_receiver};
 use crate::model::{Arrival, Forwarder, Model, Observer, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
-    ACK, BECN, CNP, EnvelopeIndex, FECN, LAST, Packet, PacketIndex, QueuePairIndex, RELIABLE,
-    ReceiverIndex, TWO_SIDED, UNROUTED,
+    ACK, BECN, CNP, CONTROL, Carried, EnvelopeIndex, FECN, Flags, HELD, LAST, Packet, PacketIndex,
+    QueuePairIndex, READ, RELIABLE, RESPONSE, Reader, ReceiverIndex, Request, TOLD, UNROUTED,
 };
 use crate::port::PortIndex;
 use crate::queue::Kind;
@@ -43,7 +43,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
         let switch_port = net.ports[host].peer;
         net.return_credits(done + net.links.credit_delay, switch_port, exit.lane, credits);
-        if M::Reactors::ON || flags & (ACK | RELIABLE | TWO_SIDED) != 0 {
+        if M::Reactors::ON || flags & (ACK | RELIABLE | TOLD) != 0 {
             net.schedule(done, host, Kind::Deliver, exit.lane, exit.packet.0);
         } else {
             let to = Rank(self.rank(slot));
@@ -61,6 +61,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     ) {
         net.last_effect = net.now.max(net.last_effect);
         let packet = net.packets[id];
+        if packet.flags & HELD != 0 {
+            return self.store(net, slot, port, id);
+        }
         if M::Reactors::ON && packet.flags & CNP != 0 {
             net.totals.cnps_delivered += 1;
             net.packets.remove(id);
@@ -159,14 +162,25 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.acknowledge(net, slot, port, &packet, receiver);
         }
         if M::Reactors::ON && packet.flags & LAST != 0 && self.reactors.has_order() {
-            return self.arrive_in_turn(net, slot, id);
+            return self.arrive_in_turn(net, slot, port, id);
         }
-        self.hand_on(net, slot, id, packet.flags & LAST != 0);
+        self.hand_on(net, slot, port, id, packet.flags & LAST != 0);
     }
 
     /// The last packet of a stripe has arrived: its message is handed on in its turn.
-    fn arrive_in_turn(&mut self, net: &mut NetworkOf<M, V>, slot: u32, id: PacketIndex) {
+    fn arrive_in_turn(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        id: PacketIndex,
+    ) {
         let packet = net.packets[id];
+        let is_numbered =
+            packet.envelope != EnvelopeIndex::NIL && net.envelopes[packet.envelope].stripes > 0;
+        if !is_numbered {
+            return self.hand_on(net, slot, port, id, true);
+        }
         let envelope = net.envelopes[packet.envelope];
         match self.reactors.on_arrived(slot, id, &packet, &envelope) {
             Arrival::Early => {}
@@ -174,12 +188,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             Arrival::Part => {
                 net.envelopes.remove(packet.envelope);
                 net.packets[id].envelope = EnvelopeIndex::NIL;
-                self.hand_on(net, slot, id, false);
+                self.hand_on(net, slot, port, id, false);
             }
             Arrival::InTurn => {
                 let mut next = Some(id);
                 while let Some(id) = next {
-                    self.hand_on(net, slot, id, true);
+                    self.hand_on(net, slot, port, id, true);
                     next = self.reactors.next_in_turn(slot, &packet);
                 }
             }
@@ -187,17 +201,77 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// Data whose turn has come; `last` if it ends its message.
-    fn hand_on(&mut self, net: &mut NetworkOf<M, V>, slot: u32, id: PacketIndex, last: bool) {
-        let packet = &net.packets[id];
+    fn hand_on(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        id: PacketIndex,
+        last: bool,
+    ) {
+        let packet = net.packets[id];
         if packet.envelope != EnvelopeIndex::NIL {
-            let (source, tag) = (packet.source, net.envelopes[packet.envelope].tag);
-            if packet.flags & TWO_SIDED != 0 {
-                self.told.push(Told::Arrived { slot, source, tag });
-            }
+            let what = net.envelopes[packet.envelope].what;
             net.envelopes.remove(packet.envelope);
+            match what {
+                Carried::Data => {}
+                Carried::Message(envelope) if last => {
+                    self.told.push((slot, Told::Arrived(envelope)))
+                }
+                Carried::Message(envelope) => self.told.push((slot, Told::Head(envelope))),
+                Carried::ReadResponse { reader, request } => {
+                    self.told.push((slot, Told::Read(reader)));
+                    self.has_read(net, slot, port, request);
+                }
+                Carried::ReadRequest { reader, bytes, gap } => {
+                    self.respond(net, slot, port, &packet, (reader, bytes, gap));
+                }
+            }
         }
         let (to, now) = (Rank(self.rank(slot)), net.now);
-        net.complete(to, id, now, last);
+        net.complete(to, id, now, last && packet.flags & CONTROL == 0);
+    }
+
+    /// An RDMA READ has come: the adapter sends what it asks for, by the way it came; no CPU has a
+    /// part in it.
+    fn respond(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        packet: &Packet,
+        (reader, bytes, gap): (Reader, u64, u32),
+    ) {
+        let request = Request { queue_pair: packet.queue_pair, psn: packet.psn };
+        let path = packet.dlid - self.addressing.lid(self.here(slot));
+        let post = Post {
+            born: packet.born,
+            ready: net.now,
+            stripe_overhead: 0,
+            destination: packet.source,
+            bytes,
+            group: packet.group,
+            waiter: None,
+            what: Carried::ReadResponse { reader, request },
+            sl: Some(packet.sl),
+            path: Some(path as u8),
+            gap,
+        };
+        self.post(net, slot, port, &post);
+    }
+
+    /// The response to an RDMA READ has come whole: it acknowledges the request, and another may
+    /// leave.
+    fn has_read(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex, of: Request) {
+        let queue = QueuePairIndex(of.queue_pair);
+        if let Some(reads) = self.reads.get_mut(&queue) {
+            *reads -= 1;
+            if *reads == 0 {
+                self.reads.remove(&queue);
+            }
+        }
+        self.acknowledged_up_to(net, slot, port, queue, of.psn);
+        self.go_on(net, slot, port, queue);
     }
 
     /// The receiver's half of a reliable connection.
@@ -213,6 +287,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         // IBA vol. 1, 9.7.5.1: a reliable connection delivers in order.
         assert_eq!(packet.psn, of.expected_psn, "queue pair {} reordered", packet.queue_pair);
         of.expected_psn = of.expected_psn.wrapping_add(1);
+        if packet.flags & (RESPONSE | READ) != 0 {
+            return;
+        }
         of.unacknowledged += 1;
         let due = of.unacknowledged >= self.settings.ack_coalescing;
         if !due && packet.flags & LAST == 0 {
@@ -247,7 +324,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// A packet back to the source of `packet`. The LIDs are exchanged: the source learns which
     /// path it took.
-    fn reply(&self, now: u64, slot: u32, packet: &Packet, flags: u8, bytes: u32) -> Packet {
+    fn reply(&self, now: u64, slot: u32, packet: &Packet, flags: Flags, bytes: u32) -> Packet {
         Packet {
             next: PacketIndex::NIL,
             dlid: packet.slid,
@@ -295,12 +372,25 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let index = QueuePairIndex(packet.queue_pair);
         let pair = &mut self.queue_pairs[index];
         pair.receiver = packet.receiver;
-        let governed = pair.governed;
         if M::Reactors::ON && packet.flags & BECN != 0 {
             self.on_becn(net, slot, port, packet);
         }
+        self.acknowledged_up_to(net, slot, port, index, packet.psn);
+    }
+
+    /// A connection's packets are acknowledged up to a PSN, that one included.
+    #[inline(always)]
+    fn acknowledged_up_to(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        index: QueuePairIndex,
+        psn: u32,
+    ) {
         let pair = &mut self.queue_pairs[index];
-        let acknowledged = packet.psn.wrapping_add(1);
+        let governed = pair.governed;
+        let acknowledged = psn.wrapping_add(1);
         let packets = acknowledged.wrapping_sub(pair.acknowledged);
         // An ACK that another has overtaken says nothing new.
         if packets > u32::MAX / 2 {
@@ -311,6 +401,18 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.heard(net.now, index);
         }
         self.complete_up_to(net, slot, index, acknowledged);
+        self.go_on(net, slot, port, index);
+    }
+
+    /// A connection may send again what its window held back.
+    #[inline(always)]
+    fn go_on(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        index: QueuePairIndex,
+    ) {
         let fifo = self.settings.queueing == crate::AdapterQueueing::SingleFifo;
         let queue = if fifo { self.fifos[SlotIndex(slot)] } else { index };
         let head = self.queue_pairs[queue].messages.head;

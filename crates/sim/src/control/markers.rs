@@ -5,6 +5,7 @@ use crate::Parameters;
 use crate::model::Markers;
 use crate::port::PortIndex;
 use crate::records::{Records, index};
+use crate::saved::SavedOutput;
 use clearlane_congestion::{Departing, Marker, Output, OutputQueue};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, VirtualLane};
@@ -16,12 +17,12 @@ index!(
 
 /// One output and lane. One cache line.
 #[repr(align(64))]
-struct OutputLane {
-    queue: OutputQueue,
+pub(super) struct OutputLane {
+    pub(super) queue: OutputQueue,
     /// Bytes in the queue from which on the markers are told: shorter queues mean nothing to them.
-    told_from: u64,
-    markers: Vec<Box<dyn Marker>>,
-    draws: Stream,
+    pub(super) told_from: u64,
+    pub(super) markers: Vec<Box<dyn Marker>>,
+    pub(super) draws: Stream,
 }
 
 impl OutputLane {
@@ -58,7 +59,7 @@ impl OutputLane {
 }
 
 /// The least queue that means anything to any of these markers.
-fn told_from(markers: &[Box<dyn Marker>]) -> u64 {
+pub(super) fn told_from(markers: &[Box<dyn Marker>]) -> u64 {
     let idle = markers.iter().map(|marker| marker.idle_up_to());
     let from = idle.map(|upto| upto.map_or(0, |upto| upto.0.saturating_add(1)));
     from.min().unwrap_or(u64::MAX)
@@ -67,8 +68,8 @@ fn told_from(markers: &[Box<dyn Marker>]) -> u64 {
 /// The markers of a partition's switches.
 pub(crate) struct OutputMarkers {
     /// By port and lane; ports of adapters have no markers.
-    lanes: Records<OutputLaneIndex, OutputLane>,
-    lanes_per_port: u32,
+    pub(super) lanes: Records<OutputLaneIndex, OutputLane>,
+    pub(super) lanes_per_port: u32,
 }
 
 /// A port, as its markers are made for it: nothing of an adapter's.
@@ -86,7 +87,7 @@ impl OutputMarkers {
         lanes: u8,
         parameters: &Parameters,
     ) -> Self {
-        let packet_max = super::packet_max(parameters);
+        let packet_max = parameters.packet_bytes_max();
         let of_port = |port: Option<MarkedPort>| {
             (0..lanes).map(move |lane| {
                 let port = port.as_ref();
@@ -123,6 +124,14 @@ impl OutputMarkers {
 
 impl Markers for OutputMarkers {
     const ON: bool = true;
+
+    fn save(&self) -> Vec<SavedOutput> {
+        self.save_lanes()
+    }
+
+    fn load(&mut self, saved: &[SavedOutput]) -> Option<()> {
+        self.load_lanes(saved)
+    }
 
     #[inline(always)]
     fn on_queued(&mut self, now: u64, output: PortIndex, lane: u8, bytes: u16) {

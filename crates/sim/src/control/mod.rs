@@ -5,11 +5,10 @@ mod markers;
 mod order;
 mod reactors;
 mod record;
+mod saved;
 
-use crate::Parameters;
-use crate::packet::{BECN_WHEN, BECN_WHICH};
+use crate::packet::{BECN_WHEN, BECN_WHICH, Flags};
 use clearlane_congestion::Mechanism;
-use clearlane_workload::Transport;
 pub(crate) use markers::{MarkedPort, OutputMarkers};
 pub(crate) use reactors::AdapterReactors;
 pub(crate) use record::Record;
@@ -65,17 +64,16 @@ impl Decision {
     /// When first.
     const BOTH: [Decision; 2] = [Decision::When, Decision::Which];
 
+    /// The decision of that number.
+    fn of(number: u8) -> Option<Self> {
+        Self::BOTH.into_iter().find(|decision| *decision as u8 == number)
+    }
+
     /// The flag of packets that notify the mechanism which makes it.
-    fn becn(self) -> u8 {
+    fn becn(self) -> Flags {
         match self {
             Decision::When => BECN_WHEN,
             Decision::Which => BECN_WHICH,
         }
     }
-}
-
-/// Bytes of the largest packet, headers included.
-pub(crate) fn packet_max(parameters: &Parameters) -> u32 {
-    let header = [Transport::Rc, Transport::Ud].map(|t| parameters.header_bytes(t));
-    parameters.mtu + header[0].max(header[1])
 }

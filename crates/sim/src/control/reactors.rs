@@ -5,64 +5,66 @@
 use super::order::{Posted, Sequences};
 use super::record::Record;
 use super::{Decision, SharedMechanisms};
+use crate::MessageOrder;
 use crate::model::{Arrival, FlowKey, Governed, Leaving, Plan, QueueRank, Reactors, StripePlan};
 use crate::outcome::ControlRecord;
 use crate::packet::{
-    Envelope, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReactorIndex,
+    Envelope, Flags, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReactorIndex, Waiter,
 };
 use crate::port::NEVER;
 use crate::records::Records;
+use crate::saved::{Parts, SavedPacket, SavedReactors, TakePacket, Whole};
 use clearlane_congestion::{
     Arrived, Feedback, Mechanism, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent,
     Source, Stripes,
 };
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds};
-use clearlane_workload::Handle;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// A reactor that governs a flow, `NIL` if none does, and the pair it knows the flow by.
-type Governing = (ReactorIndex, Pair);
+pub(super) type Governing = (ReactorIndex, Pair);
 
 /// No reactor.
 const BY_NONE: Governing = (ReactorIndex::NIL, Pair(0));
 
 /// A flow at its source.
-struct Flow {
-    key: FlowKey,
+pub(super) struct Flow {
+    pub(super) key: FlowKey,
     /// By decision.
-    governed: [Governing; 2],
+    pub(super) governed: [Governing; 2],
 }
 
 /// A reactor, whose it is, and the timer that is set for it.
-struct Governor {
-    reactor: Box<dyn Reactor>,
-    slot: u32,
-    timer: Option<u64>,
+pub(super) struct Governor {
+    pub(super) reactor: Box<dyn Reactor>,
+    pub(super) slot: u32,
+    pub(super) timer: Option<u64>,
     /// Flows it governs.
-    pairs: u32,
+    pub(super) pairs: u32,
     /// Those of them that have had a message.
-    flows: Vec<FlowIndex>,
+    pub(super) flows: Vec<FlowIndex>,
     /// What it showed before it had heard of anything.
-    first: Vec<Probe>,
-    /// Slices of the record that tell what it showed at their end, and when the next one ends.
-    recorded: usize,
-    recorded_until: u64,
+    pub(super) first: Vec<Probe>,
+    /// Until when slices of the record tell what it showed at their end, and when the next one
+    /// ends.
+    pub(super) recorded: u64,
+    pub(super) recorded_until: u64,
 }
 
 /// What an adapter has to do at a time.
-struct Due {
+pub(super) struct Due {
     /// When first; `NEVER` if nothing.
-    at: u64,
+    pub(super) at: u64,
     /// Reactors that want a timer.
-    timers: BinaryHeap<Reverse<(u64, ReactorIndex)>>,
+    pub(super) timers: BinaryHeap<Reverse<(u64, ReactorIndex)>>,
     /// Send queues whose next packet may leave: when, when their last one left, and the queue. Of
     /// those that share a limit, the one that has waited longest goes first; of those that have
     /// waited equally long, the one with the smallest destination.
-    queues: BinaryHeap<Reverse<(u64, u64, QueueRank, QueuePairIndex)>>,
+    pub(super) queues: BinaryHeap<Reverse<(u64, u64, QueueRank, QueuePairIndex)>>,
 }
 
 impl Due {
@@ -72,7 +74,7 @@ impl Due {
     }
 
     /// Looks anew when the first is.
-    fn find_first(&mut self) {
+    pub(super) fn find_first(&mut self) {
         let timer = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
         let queue = self.queues.peek().map_or(NEVER, |Reverse((time, ..))| *time);
         self.at = timer.min(queue);
@@ -88,36 +90,43 @@ type NotifierKey = (u8, u32, u32);
 
 /// All of a partition's adapters.
 pub(crate) struct AdapterReactors {
-    mechanisms: SharedMechanisms,
+    pub(super) mechanisms: SharedMechanisms,
     /// By slot.
-    sources: Vec<Source>,
-    flows: Records<FlowIndex, Flow>,
+    pub(super) sources: Vec<Source>,
+    pub(super) flows: Records<FlowIndex, Flow>,
     /// By flow, where reactors hear of ACKs: packets not yet acknowledged, when they left and
     /// their bytes.
-    sent: Records<FlowIndex, VecDeque<(u64, u32)>>,
-    hears_acks: bool,
-    reactors: Records<ReactorIndex, Governor>,
-    by_scope: FxHashMap<ScopeKey, ReactorIndex>,
+    pub(super) sent: Records<FlowIndex, VecDeque<(u64, u32)>>,
+    pub(super) hears_acks: bool,
+    pub(super) reactors: Records<ReactorIndex, Governor>,
+    pub(super) by_scope: FxHashMap<ScopeKey, ReactorIndex>,
     /// By decision: the one notifier of all queue pairs, if it has no state.
-    notifier: [Option<Box<dyn Notifier>>; 2],
+    pub(super) notifier: [Option<Box<dyn Notifier>>; 2],
     /// Else those that have had a marked packet.
-    notifiers: FxHashMap<NotifierKey, Box<dyn Notifier>>,
+    pub(super) notifiers: FxHashMap<NotifierKey, Box<dyn Notifier>>,
     /// By slot.
-    due: Vec<Due>,
+    pub(super) due: Vec<Due>,
     /// Times at which the slot that was told about last will be due, not yet handed out.
-    fresh: Vec<u64>,
-    record: Record,
+    pub(super) fresh: Vec<u64>,
+    pub(super) record: Record,
     /// What a reactor shows; empty between two looks.
-    probes: Vec<Probe>,
-    plans: FxHashMap<(u32, u32, u16), Stream>,
-    stripes: Stripes,
-    posted: Posted,
-    sequences: Sequences,
+    pub(super) probes: Vec<Probe>,
+    pub(super) plans: FxHashMap<(u32, u32, u16), Stream>,
+    pub(super) stripes: Stripes,
+    pub(super) posted: Posted,
+    /// While a run is loaded: divided messages by their numbers in the whole run.
+    pub(super) loaded: FxHashMap<u32, u32>,
+    pub(super) sequences: Sequences,
 }
 
 impl AdapterReactors {
     /// Those of adapters that know of nothing yet; `sources` are their source sides, by slot.
-    pub(crate) fn new(mechanisms: SharedMechanisms, sources: Vec<Source>, record: Record) -> Self {
+    pub(crate) fn new(
+        mechanisms: SharedMechanisms,
+        sources: Vec<Source>,
+        record: Record,
+        order: MessageOrder,
+    ) -> Self {
         let hears_acks = mechanisms.all().any(|mechanism| mechanism.hears_acks());
         let notifier = Decision::BOTH.map(|decision| {
             let alike = mechanisms.of(decision).filter(|mechanism| mechanism.notifies_alike());
@@ -140,7 +149,8 @@ impl AdapterReactors {
             plans: FxHashMap::default(),
             stripes: Stripes::default(),
             posted: Posted::default(),
-            sequences: Sequences::default(),
+            loaded: FxHashMap::default(),
+            sequences: Sequences::new(order),
         }
     }
 
@@ -148,7 +158,8 @@ impl AdapterReactors {
     /// since it was told something last: that is what it showed at the end of the slices since.
     fn about_to_tell(&mut self, now: u64, reactor: ReactorIndex) -> &mut Governor {
         if self.reactors[reactor].recorded_until <= now {
-            self.show(reactor, self.record.ended(now));
+            let ended = self.record.ended(now);
+            self.show(reactor, ended);
         }
         &mut self.reactors[reactor]
     }
@@ -156,7 +167,9 @@ impl AdapterReactors {
     /// Records what a reactor shows up to a slice.
     fn show(&mut self, reactor: ReactorIndex, upto: usize) {
         let governor = &mut self.reactors[reactor];
-        let slices = std::mem::replace(&mut governor.recorded, upto)..upto;
+        // Slices that have doubled since may be recorded in part.
+        let recorded = std::mem::replace(&mut governor.recorded, self.record.begin_of(upto));
+        let slices = self.record.number(recorded)..upto;
         let governor = &self.reactors[reactor];
         for number in &governor.flows {
             let flow = &self.flows[*number];
@@ -269,12 +282,10 @@ impl AdapterReactors {
         if reactor == ReactorIndex::NIL {
             return vec![StripePlan { path: 0, bytes }];
         }
-        let seed = self.mechanisms.seed;
         let FlowKey { source, destination, group, .. } = key;
-        let stream = self.plans.entry((source, destination, group)).or_insert_with(|| {
-            let noun = format!("paths of group {group}");
-            Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
-        });
+        let seed = self.mechanisms.seed;
+        let stream = self.plans.entry((source, destination, group));
+        let stream = stream.or_insert_with(|| plan_stream(seed, source, destination, group));
         let draw = stream.bits();
         let mut stripes = std::mem::take(&mut self.stripes);
         stripes.clear();
@@ -304,6 +315,46 @@ fn check_stripes(parts: &[clearlane_congestion::Stripe], bytes: u64, paths: u8) 
 impl Reactors for AdapterReactors {
     const ON: bool = true;
 
+    fn save(
+        &self,
+        whole: &Whole<'_>,
+        rank: &dyn Fn(u32) -> u32,
+        packet: &dyn Fn(PacketIndex) -> SavedPacket,
+    ) -> SavedReactors {
+        self.save_all(whole, rank, packet)
+    }
+
+    fn load(
+        &mut self,
+        saved: &SavedReactors,
+        parts: &Parts<'_>,
+        packet: TakePacket<'_>,
+    ) -> Option<()> {
+        self.load_all(saved, parts, packet)
+    }
+
+    fn grown_to(&self) -> u64 {
+        self.record.grown_to()
+    }
+
+    fn grow(&mut self, reach: u64) {
+        self.record.reach(reach);
+    }
+
+    fn counts(&self) -> (u32, u32, u32) {
+        let wholes = self.posted.wholes().count() as u32;
+        (self.flows.len() as u32, self.reactors.len() as u32, wholes)
+    }
+
+    fn load_whole(
+        &mut self,
+        saved: &SavedReactors,
+        number: u32,
+        place: &dyn Fn(u32) -> Option<u32>,
+    ) -> Option<u32> {
+        self.load_divided(saved, number, place)
+    }
+
     fn flow(&mut self, now: u64, slot: u32, key: FlowKey) -> Governed {
         let governed = Decision::BOTH.map(|decision| self.govern(decision, slot, key));
         let flow = FlowIndex(self.flows.push(Flow { key, governed }) as u32);
@@ -323,12 +374,12 @@ impl Reactors for AdapterReactors {
         slot: u32,
         key: FlowKey,
         bytes: u64,
-        handle: Option<Handle>,
+        waiter: Option<Waiter>,
     ) -> Option<Plan> {
         self.mechanisms.which.as_ref()?;
         let stripes = self.divide(now, slot, key, bytes);
         let to = (slot, key.destination, key.group);
-        let (whole, number) = self.posted.post(to, stripes.len() as u32, handle);
+        let (whole, number) = self.posted.post(to, stripes.len() as u32, waiter);
         Some(Plan { stripes, whole, number })
     }
 
@@ -362,7 +413,7 @@ impl Reactors for AdapterReactors {
         unlimited || self.is_unlimited(now, of)
     }
 
-    fn on_becn(&mut self, now: u64, of: Governed, flags: u8) {
+    fn on_becn(&mut self, now: u64, of: Governed, flags: Flags) {
         if self.record.wants(of.flow.0) {
             let flow = &self.flows[of.flow];
             self.record.begin(of.flow.0, flow.key, first(&self.reactors, flow));
@@ -398,11 +449,11 @@ impl Reactors for AdapterReactors {
         Decision::BOTH.iter().for_each(|decision| self.feed(now, of, *decision, completion));
     }
 
-    fn on_stripe_sent(&mut self, whole: u32) -> Option<Handle> {
+    fn on_stripe_sent(&mut self, whole: u32) -> Option<Waiter> {
         self.posted.sent(whole)
     }
 
-    fn on_marked(&mut self, now: u64, packet: &Packet) -> (u8, u8) {
+    fn on_marked(&mut self, now: u64, packet: &Packet) -> (Flags, Flags) {
         let reliable = packet.flags & RELIABLE != 0;
         let arrived = Arrived { fecn: true, reliable };
         let (mut on_ack, mut in_cnp) = (0, 0);
@@ -493,16 +544,24 @@ impl Reactors for AdapterReactors {
         self.fresh.pop()
     }
 
-    fn finish(mut self) -> ControlRecord {
+    fn finish(mut self, reach: u64) -> ControlRecord {
+        self.record.reach(reach);
+        let all = self.record.number(u64::MAX);
         for reactor in 0..self.reactors.len() as u32 {
-            self.show(ReactorIndex(reactor), self.record.ended(u64::MAX));
+            self.show(ReactorIndex(reactor), all);
         }
         self.record.finish()
     }
 }
 
+/// The draws of the paths that a source takes to a destination.
+pub(super) fn plan_stream(seed: u64, source: u32, destination: u32, group: u16) -> Stream {
+    let noun = format!("paths of group {group}");
+    Stream::new(seed, &noun, u64::from(source) << 32 | u64::from(destination))
+}
+
 /// What the reactors of a flow showed before they had heard of anything.
-fn first<'a>(
+pub(super) fn first<'a>(
     reactors: &'a Records<ReactorIndex, Governor>,
     flow: &'a Flow,
 ) -> impl Iterator<Item = Probe> + 'a {

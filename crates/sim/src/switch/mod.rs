@@ -4,16 +4,22 @@ use crate::InputArbitration;
 use crate::arbiter::Table;
 use crate::model::{Forwarder, Markers, Model, Observer};
 use crate::network::NetworkOf;
-use crate::packet::{ACK, CNP, FECN, PacketIndex, Route, UNROUTED};
+use crate::packet::{ACK, CNP, FECN, Flags, PacketIndex, Route, UNROUTED};
 use crate::port::{LinkClass, LinkKind, NEVER, PortIndex};
 use crate::port_set::PortSet;
 use crate::records::Records;
+pub(crate) use crossbar::CrossbarSettings;
+use crossbar::Crossbars;
 use rustc_hash::FxHashMap;
+pub(crate) use saved::SavedSwitches;
 use std::sync::Arc;
 pub(crate) use voq::Voq;
 use voq::VoqIndex;
 
 mod adaptive;
+mod crossbar;
+mod output_buffer;
+mod saved;
 mod voq;
 
 /// What a lane's next packet is, seen from an output.
@@ -69,6 +75,8 @@ pub(crate) struct Switches<M: Model> {
     pub(crate) voqs: Records<VoqIndex, Voq>,
     /// Outputs a lane of an input has queues for.
     pub(crate) radix: u32,
+    /// Crossbars with limits of their own; without state where they have none.
+    pub(crate) crossbars: Crossbars,
     /// Credits of a full packet.
     pub(crate) full_packet: u32,
     /// Whether a packet that finds everything free needs no turn: inputs take turns one after the
@@ -82,7 +90,7 @@ impl<M: Model> Switches<M> {
         forwarder: Arc<M::Forwarder>,
         first_switch: u32,
         markers: M::Markers,
-        arbitration: InputArbitration,
+        (arbitration, settings): (InputArbitration, CrossbarSettings),
         (ports, lanes, radix): (usize, usize, u32),
         full_packet: u32,
         mixed: bool,
@@ -100,8 +108,9 @@ impl<M: Model> Switches<M> {
             backlog: vec![0; if M::Forwarder::ADAPTIVE { ports } else { 0 }].into(),
             voqs: vec![Voq::EMPTY; voqs].into(),
             radix,
+            crossbars: Crossbars::new(settings, ports, lanes),
             full_packet,
-            may_pass: arbitration == InputArbitration::RoundRobin && !mixed,
+            may_pass: !M::LIMITED && arbitration == InputArbitration::RoundRobin && !mixed,
         }
     }
 
@@ -294,7 +303,11 @@ impl<M: Model> Switches<M> {
         let out = &mut net.ports[to];
         out.lane_mut(lane).waiters.insert(local);
         out.waiting |= 1 << lane;
-        let when = ready.max(out.free_at);
+        let taken_until = match M::LIMITED {
+            true => self.crossbars.behind.taken_until(to, out.free_at),
+            false => out.free_at,
+        };
+        let when = ready.max(taken_until);
         if when <= net.now {
             net.touch(to);
         } else {
@@ -429,6 +442,11 @@ impl<M: Model> Switches<M> {
         output: u8,
         lane: u8,
     ) -> Candidate {
+        if M::LIMITED
+            && let Some(until) = self.crossbars.read_until(input, net.now)
+        {
+            return Candidate::Later(until);
+        }
         if M::VOQ {
             return self.voq_head_for(net, input, output, lane);
         }
@@ -540,7 +558,7 @@ impl<M: Model> Switches<M> {
                 record.waiting &= !(1 << lane);
             }
         }
-        if M::Forwarder::ADAPTIVE {
+        if M::Forwarder::ADAPTIVE && !(M::LIMITED && self.crossbars.settings.room > 0) {
             self.backlog[port] -= u32::from(net.packets[head].credits);
         }
         if V > 1 {
@@ -549,7 +567,11 @@ impl<M: Model> Switches<M> {
         if self.arbitration == InputArbitration::FlowFair {
             self.charge_fair(port, lane, source, bytes);
         }
-        let exit = self.depart(net, &Way { input, from, output: port, lane }, head, busy, left);
+        let way = Way { input, from, output: port, lane };
+        let exit = match M::LIMITED {
+            true => self.cross(net, &way, head, (busy, left)),
+            false => self.depart(net, &way, head, busy, left),
+        };
         if next != PacketIndex::NIL {
             if M::VOQ {
                 let index = self.voq::<V>(input, from.into(), output);
@@ -587,17 +609,32 @@ impl<M: Model> Switches<M> {
         busy: u64,
         left: u64,
     ) -> Option<Exit> {
-        let Way { input, from, output: port, lane } = *way;
+        let Way { input, from, output, lane } = *way;
+        let next = (net.place(input) + 1) % M::Ports::PORTS;
+        net.ports[output].turn[usize::from(lane) % V] = next as u8;
+        let (upstream, credits) = (net.ports[input].peer, net.packets[id].credits);
+        let exit = self.transmit(net, (output, lane), id, busy);
+        net.return_credits(left + net.links.credit_delay, upstream, from, credits);
+        exit
+    }
+
+    /// A packet leaves by the link of an output and lane, for `busy` ps, whatever buffer it comes
+    /// from. Returned if it leaves for a host.
+    #[inline(always)]
+    fn transmit<const V: usize>(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        (port, lane): (PortIndex, u8),
+        id: PacketIndex,
+        busy: u64,
+    ) -> Option<Exit> {
         let now = net.now;
         let packet = &mut net.packets[id];
         let (credits, flags) = (packet.credits, packet.flags);
         packet.route = UNROUTED;
-        let local = net.place(input);
         let record = &mut net.ports[port];
-        let at = usize::from(lane) % V;
         record.free_at = now + busy;
-        record.turn[at] = ((local + 1) % M::Ports::PORTS) as u8;
-        record.lanes[at].credits -= credits;
+        record.lane_mut(lane).credits -= credits;
         let (waiting, peer, class) = (record.waiting, record.peer, record.class);
         // The head that comes next asks for its own look.
         if waiting != 0 {
@@ -614,15 +651,13 @@ impl<M: Model> Switches<M> {
         if kind != LinkKind::Exit {
             net.send(now + flight, peer, lane, id);
         }
-        let upstream = net.ports[input].peer;
-        net.return_credits(left + net.links.credit_delay, upstream, from, credits);
         let exit = Exit { port, lane, packet: id, sent: now + busy };
         (kind == LinkKind::Exit).then_some(exit)
     }
 
     /// A grant of a packet with these flags.
     #[inline(always)]
-    fn count<const V: usize>(&self, net: &mut NetworkOf<M, V>, flags: u8) {
+    fn count<const V: usize>(&self, net: &mut NetworkOf<M, V>, flags: Flags) {
         net.totals.packet_hops += u64::from(flags & (ACK | CNP) == 0);
         net.totals.ack_hops += u64::from(flags & ACK != 0);
         if M::Markers::ON {

@@ -8,7 +8,7 @@ use clearlane_sim::{
     Simulation,
 };
 use clearlane_subnet::{ForwardingTables, LidMap, PathSl, SlToVl, Subnet, VlArbitration};
-use clearlane_workload::{Event, Op, Rank, RankProgram, Transport};
+use clearlane_workload::{Event, Hints, Op, Rank, RankProgram, Transport};
 use std::collections::VecDeque;
 
 pub fn build(spec: &str) -> Fabric {
@@ -25,9 +25,13 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         distance[owner.end.node.index()] = 0;
         let mut queue = VecDeque::from([owner.end.node]);
         while let Some(node) = queue.pop_front() {
-            for (_, _, peer) in fabric.neighbours(node) {
+            for (port, _, peer) in fabric.neighbours(node) {
                 let step = distance[node.index()] + 1;
-                if distance[peer.node.index()] == u32::MAX {
+                // By the port that owns the LID, and through no other adapter.
+                let own = node != owner.end.node || fabric.node(node).is_switch();
+                let leads = own || port == owner.end.port;
+                let through = fabric.node(peer.node).is_switch() && leads;
+                if through && distance[peer.node.index()] == u32::MAX {
                     distance[peer.node.index()] = step;
                     queue.push_back(peer.node);
                 }
@@ -41,14 +45,15 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
             let mut best = None;
             for (port, _, peer) in fabric.neighbours(switch) {
                 let away = distance[peer.node.index()];
-                let exit = peer.node == owner.end.node;
+                let exit = peer == owner.end
+                    || peer.node == owner.end.node && fabric.node(peer.node).is_switch();
                 let forward = clockwise && fabric.node(peer.node).is_switch() && port.value() == 1;
                 let cost = if exit {
                     0
                 } else if forward {
                     1
                 } else {
-                    2 + away
+                    away.saturating_add(2)
                 };
                 let usable = exit || fabric.node(peer.node).is_switch();
                 if usable && best.is_none_or(|(known, _)| cost < known) {
@@ -92,6 +97,32 @@ pub fn parking_lot() -> Fabric {
     fabric
 }
 
+/// Switches in a circle, and hosts each of which is plugged into two neighbours by a port each.
+pub fn dual_homed(switches: u8, hosts: u8) -> Fabric {
+    let mut fabric = Fabric::new();
+    let mut add = |kind, guid, name: String, ports| {
+        fabric.add_node(Node::new(kind, Guid(guid), &name, ports)).unwrap()
+    };
+    let all: Vec<_> = (0..switches)
+        .map(|n| add(NodeKind::Switch, 1 + u64::from(n), format!("S{n}"), 2 + 2 * hosts))
+        .collect();
+    let adapters: Vec<_> = (0..switches * hosts)
+        .map(|n| add(NodeKind::ChannelAdapter, 1000 + u64::from(n), format!("H{n:02}"), 2))
+        .collect();
+    let end = |node, port| Endpoint { node, port: PortNumber::new(port).unwrap() };
+    let mut join = |a, b| fabric.join(a, b, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
+    for at in 0..switches {
+        let next = all[usize::from((at + 1) % switches)];
+        join(end(all[usize::from(at)], 1), end(next, 2));
+        for host in 0..hosts {
+            let adapter = adapters[usize::from(at * hosts + host)];
+            join(end(adapter, 1), end(all[usize::from(at)], 3 + host));
+            join(end(adapter, 2), end(next, 3 + hosts + host));
+        }
+    }
+    fabric
+}
+
 /// Sends the same message again and again, never faster than the link, from `start` on.
 pub struct Greedy {
     pub to: u32,
@@ -124,7 +155,8 @@ impl RankProgram for Greedy {
         }
         self.next += self.gap;
         self.messages -= 1;
-        Op::Put { dst: Rank(self.to), bytes: self.bytes, group: self.group, tracked: false }
+        let (dst, hints) = (Rank(self.to), Hints::default());
+        Op::Put { dst, bytes: self.bytes, group: self.group, tracked: false, hints }
     }
 }
 
@@ -191,12 +223,15 @@ impl Case<'_> {
             recording: Some(Recording {
                 slice: Picoseconds(self.until.0 / 10),
                 slices: 10,
+                grows: false,
                 flow_bytes_max: 80_000,
             }),
             control,
             queue_width_log2: self.width,
             division: Division::WHOLE,
             taps: Vec::new(),
+            jobs: Vec::new(),
+            ends_with_jobs: false,
         };
         let mut simulation = Simulation::new(setup).unwrap();
         for step in 1..=steps {

@@ -21,7 +21,8 @@ pub use matrix::Params as MatrixParams;
 
 /// The destinations of a flow group's senders.
 pub trait Destinations: fmt::Debug + Send + Sync {
-    /// Whom `source` sends its next message to; nothing if this draw falls on itself.
+    /// Whom `source` sends its next message to; nothing if this draw falls on itself. It takes at
+    /// most 32 draws from the stream.
     fn draw(&self, source: Rank, stream: &mut Stream) -> Option<Rank>;
 
     /// The share of the group's load this source offers: 0 for one that never sends, 1 as a rule.

@@ -4,8 +4,7 @@ use super::{MARKING_RATE, PACKET_SIZE, THRESHOLD, VICTIM_MASK};
 use crate::marker::{Departing, Marker, OutputQueue};
 use crate::mechanism::Output;
 use crate::parameter::{Parameter, Values};
-use crate::state::{Saved, StateError};
-use clearlane_ib::{Bytes, Picoseconds};
+use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 
 /// Settings of switch ports (IBA vol. 1, A10.4.3.6, SwitchCongestionSetting).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,8 +3,7 @@
 use super::BECN;
 use crate::notifier::{Arrived, Notification, Notifier};
 use crate::parameter::Values;
-use crate::state::{Saved, StateError};
-use clearlane_ib::Picoseconds;
+use clearlane_ib::{Picoseconds, Saved, StateError};
 
 /// The notifier of a queue pair. It has no state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

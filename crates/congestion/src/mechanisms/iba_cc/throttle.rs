@@ -3,8 +3,7 @@
 
 use super::congestion_control_table::CongestionControlTable;
 use crate::reactor::{Feedback, Pair, Probe, Reactor, Sent};
-use crate::state::{Saved, StateError};
-use clearlane_ib::Picoseconds;
+use clearlane_ib::{Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;

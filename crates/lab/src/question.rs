@@ -1,0 +1,49 @@
+//! What is asked, as a fingerprint: of two experiments with the same one every byte of the results
+//! is the same.
+
+use crate::LabError;
+use crate::experiment::{Experiment, FabricSource, Routing};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What an experiment asks, files it reads included. `files` knows those that were read before.
+pub(crate) fn question(
+    experiment: &Experiment,
+    files: &mut BTreeMap<PathBuf, Vec<u8>>,
+) -> Result<String, LabError> {
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    add(env!("CARGO_PKG_VERSION").as_bytes());
+    let mut asked = experiment.resolved_table();
+    // What else is asked, and what others found, changes nothing here.
+    asked.remove("sweep");
+    add(toml::to_string(&asked).unwrap_or_default().as_bytes());
+    for path in inputs(experiment) {
+        if !files.contains_key(path) {
+            let bytes = std::fs::read(path)
+                .map_err(|source| LabError::Read { path: path.to_owned(), source })?;
+            files.insert(path.to_owned(), Sha256::digest(&bytes).to_vec());
+        }
+        add(files.get(path).map_or(&[][..], Vec::as_slice));
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The files an experiment reads.
+fn inputs(experiment: &Experiment) -> Vec<&Path> {
+    let mut paths: Vec<&Path> = Vec::new();
+    for variant in &experiment.variants {
+        if let FabricSource::File(path) = &variant.fabric.source {
+            paths.push(path);
+        }
+        if let Routing::Files(tables) = &variant.subnet.routing {
+            paths.extend(tables.iter().map(PathBuf::as_path));
+        }
+        paths.extend(variant.traffic.iter().filter_map(|group| group.matrix()));
+    }
+    paths
+}

@@ -1,0 +1,254 @@
+//! What the ranks of a program do. One kind a file; adding one is its file and one line in
+//! `programs!`.
+
+use crate::RankProgram;
+use clearlane_ib::Bytes;
+use serde::{Deserialize, Deserializer, de};
+
+mod exchange;
+mod pairwise_alltoall;
+mod ping_pong;
+mod ring_allreduce;
+
+pub use ping_pong::PingPong;
+
+/// Why a program does not fit the ranks it was given.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("program `{program}` {problem}")]
+pub struct ProgramError {
+    /// Its kind.
+    pub program: &'static str,
+    /// What is wrong and what would do.
+    pub problem: String,
+}
+
+/// The entry of a kind of program in the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// Name in experiment files.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Parameters with unit and range.
+    pub parameters: &'static str,
+    /// Where the definition comes from.
+    pub reference: &'static str,
+}
+
+/// The ranks of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// How many.
+    pub ranks: u32,
+    /// Index of the flow group that their messages are accounted to.
+    pub group: u16,
+}
+
+macro_rules! programs {
+    ($($name:literal => $variant:ident($params:path) in $module:ident),* $(,)?) => {
+        /// A kind of program with its parameters, as an experiment file writes it:
+        /// `{ kind = "ping-pong", size = "8 B", rounds = 100 }`.
+        #[derive(Clone, PartialEq, Debug, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum ProgramSpec {
+            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($params),)*
+        }
+
+        /// All kinds of programs.
+        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+
+        impl ProgramSpec {
+            /// The programs of so many ranks, in their order. Fails if they are too few or too
+            /// many, or a parameter is out of range.
+            pub fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, ProgramError> {
+                let built = match self {
+                    $(ProgramSpec::$variant(params) => params.build(group),)*
+                };
+                let program = self.name();
+                built.map_err(|problem| ProgramError { program, problem })
+            }
+
+            /// The name of its entry.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(ProgramSpec::$variant(_) => $name,)*
+                }
+            }
+        }
+    };
+}
+
+programs! {
+    "ping-pong" => PingPong(ping_pong::Params) in ping_pong,
+    "ring-allreduce" => RingAllreduce(ring_allreduce::Params) in ring_allreduce,
+    "pairwise-alltoall" => PairwiseAlltoall(pairwise_alltoall::Params) in pairwise_alltoall,
+}
+
+/// The longest message.
+const SIZE_MAX: Bytes = Bytes(1 << 30);
+
+/// A size with its unit.
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+    let text = String::deserialize(from)?;
+    let size: Bytes = text.parse().map_err(de::Error::custom)?;
+    match size <= SIZE_MAX {
+        true => Ok(size),
+        false => Err(de::Error::custom(format!("{size} is more than {SIZE_MAX}"))),
+    }
+}
+
+/// How often something is done.
+fn rounds(rounds: u32) -> Result<u32, String> {
+    match (1..=1_000_000).contains(&rounds) {
+        true => Ok(rounds),
+        false => Err(format!("has rounds = {rounds}, outside 1 to 1000000")),
+    }
+}
+
+const fn once() -> u32 {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Completion, Event, Handle, Op};
+    use clearlane_ib::{Picoseconds, Saved, StateError};
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_entry_says_what_it_is() {
+        let mut names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        assert!(ALL.iter().all(|entry| !entry.summary.is_empty() && !entry.reference.is_empty()));
+    }
+
+    #[test]
+    fn ranks_and_parameters_that_do_not_fit_are_refused() {
+        let group = Group { ranks: 3, group: 0 };
+        let spec = ProgramSpec::PingPong(ping_pong::Params { size: Bytes(8), rounds: 1 });
+        let said = spec.build(&group).err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), Some("program `ping-pong` takes 2 ranks, not 3"));
+        let spec = ring_allreduce::Params { size: Bytes(8), rounds: 0 };
+        assert!(ProgramSpec::RingAllreduce(spec).build(&group).is_err());
+    }
+
+    /// The ranks of one program of each kind.
+    fn each_kind() -> Vec<(&'static str, Vec<Box<dyn RankProgram>>)> {
+        let (size, rounds) = (Bytes(1000), 2);
+        let specs = [
+            (ProgramSpec::PingPong(ping_pong::Params { size, rounds }), 2),
+            (ProgramSpec::RingAllreduce(ring_allreduce::Params { size, rounds }), 5),
+            (ProgramSpec::PairwiseAlltoall(pairwise_alltoall::Params { size, rounds }), 6),
+        ];
+        let build = |(spec, ranks): &(ProgramSpec, u32)| {
+            (spec.name(), spec.build(&Group { ranks: *ranks, group: 3 }).unwrap())
+        };
+        specs.iter().map(build).collect()
+    }
+
+    /// What a program is told of an operation, the `number`th.
+    fn answer(op: &Op, number: u32) -> Event {
+        match op {
+            Op::Send { .. } | Op::Recv { .. } | Op::Put { .. } | Op::Get { .. } => {
+                Event::Posted(Handle(number))
+            }
+            Op::Wait(handle) => Event::Completed(Completion { handle: *handle, received: None }),
+            Op::WaitAll(_) => Event::AllCompleted,
+            _ => Event::Elapsed,
+        }
+    }
+
+    /// The operations of a program from an event on, at most so many, and its states before each.
+    fn follow(
+        program: &mut dyn RankProgram,
+        mut event: Event,
+        begin: u32,
+        most: u32,
+    ) -> (Vec<Op>, Vec<(Event, Saved)>) {
+        let (mut ops, mut states) = (Vec::new(), Vec::new());
+        for number in begin..begin + most {
+            states.push((event, program.save().expect("every kind of program is saved")));
+            let op = program.step(Picoseconds(0), event);
+            event = answer(&op, number);
+            ops.push(op);
+            if ops.last() == Some(&Op::Done) {
+                break;
+            }
+        }
+        (ops, states)
+    }
+
+    #[test]
+    fn every_kind_goes_on_from_each_of_its_states() {
+        let names: Vec<_> = each_kind().iter().map(|(name, _)| *name).collect();
+        let listed: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        assert_eq!(names, listed, "a kind of program without a case here");
+        for (kind, (name, ranks)) in each_kind().into_iter().enumerate() {
+            for (rank, mut program) in ranks.into_iter().enumerate() {
+                let (ops, states) = follow(&mut *program, Event::Start, 0, 1000);
+                assert_eq!(ops.last(), Some(&Op::Done), "{name}");
+                for (number, (event, state)) in states.into_iter().enumerate() {
+                    let mut other = each_kind().swap_remove(kind).1.swap_remove(rank);
+                    other.load(&state).unwrap();
+                    assert_eq!(other.save(), Some(state), "{name}: the same state, the same bytes");
+                    let (rest, _) = follow(&mut *other, event, number as u32, 1000);
+                    assert_eq!(rest, ops[number..], "{name}, rank {rank}, step {number}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_kind_takes_up_the_state_of_another_or_of_another_version() {
+        for (name, mut ranks) in each_kind() {
+            let program = &mut ranks[0];
+            for (other, states) in each_kind() {
+                let state = states[0].save().unwrap();
+                assert_eq!(state.of, other);
+                assert_eq!(program.load(&state).is_ok(), name == other, "{name} from {other}");
+                let later = Saved { version: state.version + 1, ..state };
+                assert!(matches!(program.load(&later), Err(StateError::Foreign { .. })), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn phases_beyond_their_range_are_refused() {
+        let refused = |kind: usize, bytes: &[u8]| {
+            let mut program = each_kind().swap_remove(kind).1.swap_remove(0);
+            let own = program.save().unwrap();
+            let said = program.load(&Saved { bytes: bytes.to_vec(), ..own.clone() });
+            let kept = if said.is_ok() { bytes } else { &own.bytes };
+            assert_eq!(program.save().unwrap().bytes, kept, "one that is refused changes nothing");
+            assert!(said.is_ok() || said == Err(StateError::Damaged(ALL[kind].name)));
+            said.is_err()
+        };
+        // Sends and receives left, what is next.
+        assert!(!refused(0, &[2, 1, 2]));
+        assert!(refused(0, &[3, 1, 2]) && refused(0, &[2, 3, 2]) && refused(0, &[2, 1, 3]));
+        // Rounds left, step of 8, receive, what is done.
+        assert!(!refused(1, &[2, 7, 9, 2]));
+        assert!(refused(1, &[3, 7, 9, 2]) && refused(1, &[2, 8, 9, 2]));
+        assert!(refused(1, &[0, 1, 9, 2]) && refused(1, &[2, 7, 9, 3]));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_states_are_refused_or_lead_on(
+            bytes in prop::collection::vec(prop_oneof![0..4u8, any::<u8>()], 0..12),
+        ) {
+            for (_, ranks) in each_kind() {
+                for mut program in ranks {
+                    let own = program.save().unwrap();
+                    if program.load(&Saved { bytes: bytes.clone(), ..own }).is_ok() {
+                        follow(&mut *program, Event::Elapsed, 0, 100);
+                        follow(&mut *program, Event::Posted(Handle(7)), 0, 100);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! An allreduce around a ring: each rank passes a share of the vector on to the next one, adds what
+//! it receives to its own, and, once around, passes the sums on once more.
+
+use super::exchange::{Exchange, Step, Steps};
+use super::{Entry, Group, once, rounds, size};
+use crate::{Rank, RankProgram};
+use clearlane_ib::Bytes;
+use serde::Deserialize;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "ring-allreduce",
+    summary: "ranks add up a vector around a ring: 2 (N − 1) steps of a share of it each",
+    parameters: "size: of the vector, 0 B to 1 GiB; rounds: 1 to 1000000, 1 by default",
+    reference: "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009",
+};
+
+/// What is added up and how often.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The vector of every rank.
+    #[serde(deserialize_with = "size")]
+    pub size: Bytes,
+    /// How often.
+    #[serde(default = "once")]
+    pub rounds: u32,
+}
+
+impl Params {
+    pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
+        let (rounds, ranks) = (rounds(self.rounds)?, group.ranks);
+        let rank = |rank: u32| -> Box<dyn RankProgram> {
+            let steps = Ring { rank, ranks, bytes: self.size.0 };
+            Box::new(Exchange::new(steps, group.group, rounds))
+        };
+        Ok((0..ranks).map(rank).collect())
+    }
+}
+
+/// One rank's way around.
+struct Ring {
+    rank: u32,
+    ranks: u32,
+    bytes: u64,
+}
+
+impl Ring {
+    /// Bytes of a share: the first ones have one more where they do not divide.
+    fn share(&self, number: u32) -> u64 {
+        let (ranks, number) = (u64::from(self.ranks), u64::from(number));
+        self.bytes / ranks + u64::from(number < self.bytes % ranks)
+    }
+}
+
+impl Steps for Ring {
+    const NAME: &'static str = ENTRY.name;
+
+    fn count(&self) -> u32 {
+        2 * (self.ranks - 1)
+    }
+
+    fn step(&self, number: u32) -> Step {
+        let ranks = self.ranks;
+        // First rank r passes on share r − k, then, as sums, share r + 1 − k.
+        let ahead = u32::from(number >= ranks - 1);
+        let share = (self.rank + ahead + 2 * ranks - number % (ranks - 1)) % ranks;
+        Step {
+            to: Rank((self.rank + 1) % ranks),
+            from: Rank((self.rank + ranks - 1) % ranks),
+            bytes: self.share(share),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exchange::tests::messages;
+    use super::*;
+
+    #[test]
+    fn every_rank_sends_all_shares_but_one_in_either_half() {
+        for (ranks, bytes) in [(2u32, 10u64), (3, 10), (5, 1003), (8, 0), (4, 3)] {
+            let all: Vec<Ring> = (0..ranks).map(|rank| Ring { rank, ranks, bytes }).collect();
+            assert_eq!((0..ranks).map(|share| all[0].share(share)).sum::<u64>(), bytes);
+            let count = all[0].count();
+            let sent = (0..count).flat_map(|number| messages(&all, number));
+            let mut sums = vec![0; ranks as usize];
+            for (from, to, bytes) in sent {
+                assert_eq!(to, (from + 1) % ranks);
+                sums[from as usize] += bytes;
+            }
+            // Each half leaves one share out, so over all ranks each share once.
+            assert_eq!(sums.iter().sum::<u64>(), 2 * u64::from(ranks - 1) * bytes);
+        }
+    }
+
+    #[test]
+    fn what_a_rank_passes_on_is_what_it_has_received() {
+        let ranks = 5;
+        let of = |rank: u32| Ring { rank, ranks, bytes: 100 };
+        let share = |rank: u32, number: u32| {
+            let ahead = u32::from(number >= ranks - 1);
+            (rank + ahead + 2 * ranks - number % (ranks - 1)) % ranks
+        };
+        for rank in 0..ranks {
+            for number in 1..of(rank).count() {
+                let before = of(rank).step(number).from.0;
+                // The step from sums to copies begins with the share that is complete here.
+                assert_eq!(share(rank, number), share(before, number - 1), "{rank} {number}");
+            }
+        }
+    }
+}
