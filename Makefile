@@ -55,7 +55,7 @@ test:
 	@scripts/setup test
 	@$(MAKE) style
 	@scripts/page-test
-	@scripts/cargo-test --workspace
+	@scripts/cargo-test --workspace --no-fail-fast
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \

@@ -250,6 +250,7 @@ fn parameter_set(of: &preset::Preset) -> Entry {
         let text = format!("{} published; here {}", line.published, here.join(", "));
         facts.push((format!("table: {}", line.name), text));
     }
+    facts.extend(of.reference.map(|reference| ("reference".to_owned(), reference.to_owned())));
     Entry { kind: Kind::Presets, name: of.name.into(), summary: of.summary.into(), facts }
 }
 

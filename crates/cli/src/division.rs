@@ -77,7 +77,7 @@ mod tests {
         (switches, cable_ends): (usize, usize),
     ) -> String {
         let division = Division { partitions, threads: got };
-        let run = Begun { division, switches, cable_ends };
+        let run = Begun { division, switches, cable_ends, earlier: 0.0, earlier_hops: 0 };
         Asked { threads, partitions: forced }.sentence(&run, 2).unwrap_or_default()
     }
 

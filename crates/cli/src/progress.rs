@@ -33,6 +33,9 @@ struct State {
     /// Share done in millionths; more than a million while unknown.
     millionths: AtomicU64,
     packet_hops: AtomicU64,
+    /// What of both a command had done that this one goes on with: it took none of this one's time.
+    earlier_millionths: AtomicU64,
+    earlier_hops: AtomicU64,
     /// Of runs that end with their programs.
     elapsed: Mutex<Option<Elapsed>>,
 }
@@ -59,6 +62,8 @@ impl Progress {
             begun: OnceLock::new(),
             millionths: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
+            earlier_millionths: AtomicU64::new(0),
+            earlier_hops: AtomicU64::new(0),
             elapsed: Mutex::default(),
         });
         let (stop, stopped) = channel();
@@ -83,6 +88,9 @@ impl Progress {
 impl clearlane_lab::Progress for Progress {
     fn on_begin(&self, run: &Begun) {
         self.state.begun.get_or_init(now);
+        let millionths = (run.earlier * MILLION as f64) as u64;
+        self.state.earlier_millionths.fetch_add(millionths, Ordering::Relaxed);
+        self.state.earlier_hops.fetch_add(run.earlier_hops, Ordering::Relaxed);
         let sentence = |asked: &Asked| asked.sentence(run, terminal::cores());
         let Some(sentence) = self.state.asked.as_ref().and_then(sentence) else { return };
         let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,16 +174,23 @@ impl State {
         let done = millionths as f64 / MILLION as f64;
         // Tables are filled and networks built before the first run begins.
         let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
-        let hops = self.packet_hops.load(Ordering::Relaxed) as f64 / running.max(0.001);
+        let earlier = self.earlier_millionths.load(Ordering::Relaxed) as f64 / MILLION as f64;
+        let hops = self.since(self.packet_hops.load(Ordering::Relaxed)) / running.max(0.001);
         // Tables have no packets, and what was done before them took its own time.
         let mut message = match hops > 0.0 {
             true => format!("{} packet-hops/s", rate(hops)),
             false => format!("{} so far", span(elapsed)),
         };
-        if done > 0.0 && hops > 0.0 {
-            message.push_str(&format!("  ETA {}", span(running * (1.0 - done) / done)));
+        if done > earlier && hops > 0.0 {
+            let left = running * (1.0 - done) / (done - earlier);
+            message.push_str(&format!("  ETA {}", span(left)));
         }
         (label, Some(done), message)
+    }
+
+    /// The packet-hops that this command did.
+    fn since(&self, packet_hops: u64) -> f64 {
+        packet_hops.saturating_sub(self.earlier_hops.load(Ordering::Relaxed)) as f64
     }
 
     /// How far runs are that end with their programs: nobody knows how long that takes, so there
@@ -183,7 +198,7 @@ impl State {
     fn elapsed(&self, known: Elapsed, elapsed: f64) -> String {
         let Elapsed { ended, all, simulated, packet_hops } = known;
         let running = self.begun.get().map_or(elapsed, |begun| begun.elapsed().as_secs_f64());
-        let hops = rate(packet_hops as f64 / running.max(0.001));
+        let hops = rate(self.since(packet_hops) / running.max(0.001));
         let simulated = short_time(simulated);
         format!("{ended} of {all} ended  {simulated} simulated  {hops} packet-hops/s")
     }
@@ -281,6 +296,11 @@ mod tests {
             programs.state.line(10.0),
             "running  3 of 8 ended  1.5 ms simulated  5.0 M packet-hops/s"
         );
+        let resumed = Progress::start("running");
+        resumed.state.earlier_millionths.store(MILLION / 5, Ordering::Relaxed);
+        resumed.state.earlier_hops.store(20_000_000, Ordering::Relaxed);
+        resumed.on_progress(0.25, 30_000_000);
+        assert_eq!(resumed.state.line(10.0), "running  25 %  1.0 M packet-hops/s  ETA 2 min");
         progress.label("loading links");
         assert_eq!(progress.state.line(10.0), "loading links  10 s so far");
         progress.done(0.5);

@@ -59,6 +59,11 @@ impl Tally {
         }
     }
 
+    /// The share of a run in all of them that has come to an instant.
+    pub(crate) fn share(&self, now: Picoseconds, duration: Picoseconds) -> f64 {
+        (now.0 as f64 / duration.0 as f64).min(1.0) / self.runs as f64
+    }
+
     fn add(&self, ends: Ends, steps: u64, simulated: u64, hops: u64, ended: bool) -> Told {
         let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed) + more;
         let (steps, packet_hops) = (add(&self.steps, steps), add(&self.packet_hops, hops));

@@ -18,7 +18,7 @@ use clearlane_sim::parameters::{KEYS, Key};
 use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidError, LidMap, Subnet, check};
-use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Routes, Transport};
+use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
 use std::path::PathBuf;
 
 /// Most bytes of a fabric file: one of 49,151 LIDs takes some 20 MB.
@@ -118,6 +118,7 @@ impl Prepared {
         facts.extend(control.facts());
         oddities.extend(control.remarks(&fabric, &routed, &hosts));
         let parameters = variant.devices.parameters.clone();
+        oddities.extend(missing_ports(&parameters, &hosts));
         oddities.extend(small_share(&parameters, routed.forwarding().lanes()));
         Ok(Prepared {
             fabric,
@@ -332,14 +333,14 @@ fn check_routing(
     if !reached.is_sane() {
         let example = reached.examples.first().map_or("", |fault| fault.text.as_str());
         let problem = format!(
-            "routing: {} of {} paths do not arrive, such as {example}; `check` lists them, another \
-             engine or mended tables help",
+            "routing: {} of {} paths do not arrive; the first: {example}; `check` lists them, \
+             another engine or mended tables help",
             reached.pairs - reached.reached,
             reached.pairs
         );
         return Err(LabError::variant(&variant.name, problem));
     }
-    let value = format!("all {} paths between {} hosts", reached.pairs, reached.hosts);
+    let value = format!("all {} paths between {}", reached.pairs, reached.who());
     fact(facts, "reachability", value);
     let deadlock_free = deadlock_free(fabric, subnet, &variant.traffic);
     if let Some(how) = deadlock_free.strip_prefix("no: ") {
@@ -414,6 +415,18 @@ fn ends_some_time(plan: &Plan, groups: &[FlowGroup]) -> Result<(), &'static str>
                     ends = \"duration\"");
     }
     Ok(())
+}
+
+/// Ports that are asked for and that no adapter has.
+fn missing_ports(parameters: &Parameters, hosts: &Hosts) -> Option<String> {
+    let asked = parameters.adapter_ports.filter(|ports| *ports > 1)?;
+    let most = (0..hosts.count()).map(|rank| hosts.ports(Rank(rank as u32)).len()).max()?;
+    (most < asked as usize).then(|| {
+        format!(
+            "adapter_ports = {asked}, and no host has more than {most} cabled to switches: built \
+             fabrics have more with links = {asked}"
+        )
+    })
 }
 
 /// A share of a port's buffer that holds less than two full packets: while one leaves it, the next

@@ -521,8 +521,8 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         let mut ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
         if saturated {
             all.push(format!(
-                "{} is saturated: offers {} of its senders' links, is delivered {}; its latencies \
-                 grow with the length of the run",
+                "traffic {} is saturated: it offers {} of its senders' links, and {} is delivered; \
+                 its latencies grow with the length of the run",
                 group.name,
                 significant(offered.mean),
                 significant(delivered.mean)

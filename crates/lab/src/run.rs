@@ -90,7 +90,7 @@ impl RunOptions {
 }
 
 /// How a run that begins is divided, and what its fabric has to divide.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Begun {
     /// As it is.
     pub division: Division,
@@ -98,6 +98,10 @@ pub struct Begun {
     pub switches: usize,
     /// Ends of cables at them: what the work of a run goes by.
     pub cable_ends: usize,
+    /// Its part in what [`Progress`] tells that an earlier command had done: the share, …
+    pub earlier: f64,
+    /// … and the packet-hops.
+    pub earlier_hops: u64,
 }
 
 impl Begun {
@@ -391,6 +395,8 @@ fn simulate(
         division: Division { partitions, threads },
         switches: prepared.fabric.ids(NodeKind::Switch).count(),
         cable_ends: cable_ends(&prepared.fabric),
+        earlier: shared.tally.share(simulation.now(), plan.duration),
+        earlier_hops: simulation.totals().packet_hops,
     });
     let tell = |told| match told {
         Told::Share(done, packet_hops) => shared.progress.on_progress(done, packet_hops),

@@ -123,7 +123,7 @@ fn a_mechanism_changes_who_gets_how_much() {
     let share = on["cnp_byte_share"].as_f64().unwrap();
     assert!(share > 0.0 && share < 0.05, "{share}");
     // What two variants have in common is said once.
-    let saturated = "off and unmarked: all to H4 is saturated: offers 0.976";
+    let saturated = "off and unmarked: traffic all to H4 is saturated: it offers 0.976";
     assert!(result.oddities().iter().any(|o| o.starts_with(saturated)), "{:?}", result.oddities());
     let table = result.control_table().unwrap();
     let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();

@@ -140,7 +140,9 @@ fn a_fabric_too_small_for_threads_is_not_divided() {
         run(&small, &options, &begun, &AtomicBool::new(false)).unwrap();
         let division = Division { partitions, threads: partitions };
         let cable_ends = leaves * (18 + 18 + 18);
-        let told = Begun { division, switches: leaves + 18, cable_ends };
+        let (earlier, earlier_hops) = (0.0, 0);
+        let switches = leaves + 18;
+        let told = Begun { division, switches, cable_ends, earlier, earlier_hops };
         assert_eq!(begun.0.into_inner().unwrap()[0], told);
         assert_eq!(told.worth(), partitions);
     }

@@ -447,7 +447,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "output_buffer",
-        summary: "buffer behind the crossbar, of every lane of every switch output",
+        summary: "buffer behind the crossbar, of every lane of every switch output, for a packet \
+                  at least",
         source: "assumed: none, packets wait at the inputs; IBA leaves it to the switch",
         access: Access::SizeOr("none", ranges::OUTPUT_BUFFER, at!(output_buffer)),
     },

@@ -16,6 +16,8 @@ pub struct Preset {
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
+    /// The paper its sources call by a short name; nothing where they name theirs in full.
+    pub reference: Option<&'static str>,
     /// The parameters.
     pub parameters: fn() -> Parameters,
     /// Speed and width of links that builders give fabrics of this preset.
@@ -107,6 +109,7 @@ macro_rules! preset {
         const $id: Preset = Preset {
             name: $name,
             summary: $summary,
+            reference: None,
             parameters: || $params,
             link: (LinkWidth::X4, LinkSpeed::$speed),
             links: 1,
@@ -199,6 +202,10 @@ preset!(
 const NSIM_2014: Preset = Preset {
     name: "nsim-2014",
     summary: "the torus of the packet-pacing paper: four 4 GB/s links a node, 2 lanes of 8 KiB",
+    reference: Some(
+        "pacing paper: Shibamura, Active packet pacing as a congestion avoidance technique in \
+         interconnection network; it simulates with NSIM",
+    ),
     parameters: || Parameters {
         header: Some(32),
         packet_max: Some(2048),
@@ -233,7 +240,7 @@ const NSIM_2014: Preset = Preset {
         ("dma_rate", "sourced: pacing paper, table 1: 16 GB/s"),
         ("injection_engines", "assumed: each of the 4 NICs sends one message at a time"),
         ("send_overhead", "sourced: pacing paper, table 1: 200 ns"),
-        ("receive_overhead", "assumed: as the send overhead"),
+        ("receive_overhead", "sourced: pacing paper, table 1: MPI overheads of 200 ns"),
         ("drain_rate", "assumed: the memory bus is the limit"),
         ("ack_coalescing", "assumed: an ACK per packet where RC is asked for"),
     ],
@@ -299,7 +306,7 @@ const NSIM_TABLE: &[Line] = &[
         ["adapter_ports", "injection_engines"],
         "four cables to the node's switch (links = 4 of a built fabric), a message at a time each"
     ),
-    line!("DMA rate", "16 GB/s", ["dma_rate"], "of all four together"),
+    line!("DMA rate", "16 GB/s", ["dma_rate"], "of an adapter, all its ports together"),
     line!("memory bandwidth", "16 GB/s", ["memory_rate"], "shared by what is read and written"),
     line!("MPI overheads", "200 ns", ["send_overhead", "receive_overhead"], "at either end"),
 ];

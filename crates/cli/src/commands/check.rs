@@ -130,7 +130,13 @@ impl Findings {
     fn reachability(&self) -> String {
         let found = &self.reachability;
         let [reached, pairs] = [found.reached, found.pairs].map(grouped);
-        let hosts = count(found.hosts, "host", "hosts");
+        let hosts = match found.adapters < found.hosts {
+            true => {
+                let ports = count(found.hosts, "port", "ports");
+                format!("{ports} of {}", count(found.adapters, "host", "hosts"))
+            }
+            false => count(found.hosts, "host", "hosts"),
+        };
         let lids = count(found.lids, "LID", "LIDs");
         let mut text = format!("reachable    {reached} of {pairs} paths, {hosts} with {lids}\n");
         let share = |count: u64| 100.0 * count as f64 / found.reached.max(1) as f64;
@@ -251,7 +257,8 @@ impl Findings {
             "notes": self.notes,
             "oddities": self.remarks,
             "reachability": {
-                "hosts": reachability.hosts,
+                "hosts": reachability.adapters,
+                "ports": reachability.hosts,
                 "without_lid": reachability.without_lid,
                 "lids": reachability.lids,
                 "paths": reachability.pairs,

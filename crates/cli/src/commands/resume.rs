@@ -152,7 +152,7 @@ pub fn command(arguments: &Arguments, json: bool) -> Result<(Command, bool), Fai
     if kept.version != env!("CARGO_PKG_VERSION") {
         return Err(wrong(Refusal::Version.problem()));
     }
-    let out = std::path::absolute(folder).map_err(|error| wrong(&error.to_string()))?;
+    let out = plain(folder).map_err(|error| wrong(&error.to_string()))?;
     let called = OsString::from(kept.folder);
     std::env::set_current_dir(&called).map_err(|_| {
         let called = visible(&called.to_string_lossy()).to_string();
@@ -172,6 +172,15 @@ pub fn command(arguments: &Arguments, json: bool) -> Result<(Command, bool), Fai
     shared.checkpoint_every = arguments.checkpoint_every.or(shared.checkpoint_every);
     shared.call = Call { words, resumes: true };
     Ok((*command, json || was_json))
+}
+
+/// A folder's path from the root, as plain as it can be said, whether or not the folder is there.
+fn plain(folder: &Path) -> std::io::Result<PathBuf> {
+    let whole = std::path::absolute(folder)?;
+    match (whole.parent().map(Path::canonicalize), whole.file_name()) {
+        (Some(Ok(parent)), Some(name)) => Ok(parent.join(name)),
+        _ => Ok(whole),
+    }
 }
 
 /// A span of wall time: a whole number and its unit.

@@ -259,9 +259,13 @@ impl TrafficSpec {
     }
 }
 
+/// What traffic has that has neither.
+const PATTERN_OR_PROGRAM: &str =
+    "{ kind = \"uniform\" }, or program = { kind = \"ring-allreduce\", size = \"1 MiB\" }";
+
 impl OfferedSpec {
     fn read(keys: &Keys<'_>, folder: &Path, end: Picoseconds) -> Result<Self, LabError> {
-        let written = keys.required("pattern", "{ kind = \"uniform\" }")?;
+        let written = keys.required("pattern", PATTERN_OR_PROGRAM)?;
         let (pattern, matrix) = pattern::read(&written, folder)?;
         let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
         let size = keys.required("size", "\"2 KiB\"")?;

@@ -3,8 +3,8 @@
 
 use super::{Estimate, Figures, Timed, timed};
 use crate::result::{RunResult, SeedResult, VariantResult};
-use clearlane_ib::wire;
-use clearlane_workload::{Class, HostRef};
+use clearlane_ib::{Picoseconds, wire};
+use clearlane_workload::{Class, HostRef, ProgramSpec};
 
 /// A measure's entry in the registry.
 #[derive(Debug)]
@@ -82,6 +82,9 @@ quantities! {
          starved counts little";
     CompletionTime, "completion-time", "us", SCOPE,
         "from the beginning of the run until the last rank of the programs has ended";
+    OperationTime, "operation-time", "us", SCOPE,
+        "completion time of a program over its operations one after another: half a round of a \
+         ping-pong, one of several allreduces; MPI benchmarks report it";
     Jain, "jain", "", SCOPE, "Jain's fairness index over the senders, 1 for equal shares";
     Slowdown, "slowdown", "", "none",
         "victims' payload without the hot flows over their payload with them; if all victims are \
@@ -335,7 +338,10 @@ fn value(
 ) -> Option<f64> {
     let of_whole_run = matches!(
         quantity,
-        Quantity::NotificationOverhead | Quantity::Deadlocks | Quantity::CompletionTime
+        Quantity::NotificationOverhead
+            | Quantity::Deadlocks
+            | Quantity::CompletionTime
+            | Quantity::OperationTime
     );
     if run.figures.measured.is_empty() && !of_whole_run {
         // Stopped in its warm-up: a zero would be no measurement.
@@ -351,6 +357,7 @@ fn value(
         Quantity::LatencyP50 => figures?.latency_p50_us,
         Quantity::LatencyP99 => figures?.latency_p99_us,
         Quantity::CompletionTime => completion(scope, variant, run),
+        Quantity::OperationTime => operation(scope, variant, run),
         Quantity::Jain => figures?.jain,
         Quantity::Served => Some(figures?)
             .filter(|f| f.offered_load > 0.0)
@@ -390,7 +397,7 @@ fn is_settled(
         // What is offered is drawn and depends on no network.
         Quantity::OfferedLoad | Quantity::Deadlocks | Quantity::NotificationOverhead => true,
         // It has an end, and is no part of what goes on and on.
-        Quantity::CompletionTime => true,
+        Quantity::CompletionTime | Quantity::OperationTime => true,
         Quantity::LatencyMean | Quantity::LatencyP50 | Quantity::LatencyP99 => {
             figures.latency_converged
         }
@@ -400,17 +407,31 @@ fn is_settled(
 
 /// When the last of the programs meant had ended; nothing if one had not, or there is none.
 fn completion(scope: &Scope, variant: &VariantResult, run: &SeedResult) -> Option<f64> {
-    let groups = variant.prepared.groups.iter().zip(&run.completions);
-    let meant = groups.filter(|(group, _)| {
-        group.program().is_some()
-            && match scope {
-                Scope::All => true,
-                Scope::Class(class) => group.class == *class,
-                Scope::Group(name) => group.name == *name,
-            }
-    });
-    let ends: Option<Vec<_>> = meant.map(|(_, end)| *end).collect();
+    let ends: Option<Vec<_>> = programs(scope, variant, run).map(|(_, end)| end).collect();
     ends?.into_iter().max().map(|end| end.as_microseconds())
+}
+
+/// What one operation of a program took; nothing of several programs, which do not take turns.
+fn operation(scope: &Scope, variant: &VariantResult, run: &SeedResult) -> Option<f64> {
+    let mut programs = programs(scope, variant, run);
+    let (program, end) = programs.next()?;
+    let alone = programs.next().is_none();
+    end.filter(|_| alone).map(|end| end.as_microseconds() / program.operations() as f64)
+}
+
+/// The programs meant, and when they had ended.
+fn programs<'a>(
+    scope: &'a Scope,
+    variant: &'a VariantResult,
+    run: &'a SeedResult,
+) -> impl Iterator<Item = (&'a ProgramSpec, Option<Picoseconds>)> {
+    let groups = variant.prepared.groups.iter().zip(&run.completions);
+    let meant = groups.filter(|(group, _)| match scope {
+        Scope::All => true,
+        Scope::Class(class) => group.class == *class,
+        Scope::Group(name) => group.name == *name,
+    });
+    meant.filter_map(|(group, end)| Some((group.program()?, *end)))
 }
 
 fn scoped<'a>(scope: &Scope, variant: &VariantResult, run: &'a SeedResult) -> Option<&'a Figures> {

@@ -37,20 +37,16 @@ pub(super) fn finding(result: &RunResult) -> String {
     if !slowdowns.is_empty() {
         return slowdown(result, &slowdowns);
     }
-    let loads = by_variant(result, Quantity::DeliveredLoad, &Scope::All);
-    let best = loads.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    match best {
-        None => "Nothing was measured.".into(),
-        Some((name, load)) => {
-            let load = significant(load.mean);
-            match all {
-                1 => format!("The senders are delivered {load} of their links' rate."),
-                _ => {
-                    let name = called(name);
-                    format!("Most is delivered in {name}: {load} of the senders' links' rate.")
-                }
-            }
-        }
+    let differ = result.links_differ();
+    let quantity = if differ { Quantity::AcceptedGbps } else { Quantity::DeliveredLoad };
+    let delivered = by_variant(result, quantity, &Scope::All);
+    let best = delivered.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    let Some((name, most)) = best else { return "Nothing was measured.".into() };
+    let (name, most) = (called(name), significant(most.mean));
+    match all {
+        1 => format!("The senders are delivered {most} of their links' rate."),
+        _ if differ => format!("Most is delivered in {name}: {most} Gb/s of payload."),
+        _ => format!("Most is delivered in {name}: {most} of the senders' links' rate."),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::measure::{Estimate, Measure, Quantity, Scope};
 use crate::result::{PublishedRow, RunResult, VariantResult};
 use crate::table::{Align, Table, with_interval};
-use clearlane_workload::{Class, FlowGroup};
+use clearlane_workload::{Class, FlowGroup, Rank};
 use serde::{Deserialize, Serialize};
 
 /// Which end of a scale is better.
@@ -74,7 +74,13 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     if groups().any(|group| group.program().is_some()) {
         let all = Scope::All;
         columns.push(column("completion", "completion", Some(Low), Q::CompletionTime, all));
+        if repeats(result) {
+            let all = Scope::All;
+            columns.push(column("operation", "one operation", Some(Low), Q::OperationTime, all));
+        }
     }
+    // Shares of links that differ between variants say nothing of who gets more.
+    let share = if result.links_differ() { None } else { Some(High) };
     if sides {
         let hot = Scope::Class(Class::Hot);
         columns.push(column("hot_gbps", "hot payload", Some(High), Q::AcceptedGbps, hot));
@@ -82,14 +88,17 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
         columns.push(column("gbps", "victim payload", Some(High), Q::AcceptedGbps, scope()));
-        columns.push(column("load", "victim accepted", Some(High), Q::AcceptedLoad, scope()));
+        columns.push(column("load", "victim accepted", share, Q::AcceptedLoad, scope()));
         columns.push(column("slowdown", "victim slowdown", Some(Low), Q::Slowdown, Scope::All));
     } else {
         if open_loop {
             columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
         }
-        columns.push(column("delivered", "delivered", Some(High), Q::DeliveredLoad, scope()));
-        columns.push(column("load", "accepted", Some(High), Q::AcceptedLoad, scope()));
+        if share.is_none() {
+            columns.push(column("gbps", "payload", Some(High), Q::AcceptedGbps, scope()));
+        }
+        columns.push(column("delivered", "delivered", share, Q::DeliveredLoad, scope()));
+        columns.push(column("load", "accepted", share, Q::AcceptedLoad, scope()));
     }
     let label = |victims, everybody| if sides { victims } else { everybody };
     let (mean, p50) = (label("victim latency mean", "latency mean"), label("victim p50", "p50"));
@@ -104,6 +113,17 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     columns.push(column("worst_load", "worst link", None, Q::WorstLoad, Scope::All));
     columns.push(column("held_back", "held back", Some(Low), Q::HeldBack, Scope::All));
     columns
+}
+
+/// Whether a program does several operations and is the only one of each variant: of several
+/// programs there is no one operation.
+fn repeats(result: &RunResult) -> bool {
+    let programs = |variant: &VariantResult| -> Vec<u64> {
+        let groups = variant.prepared.groups.iter();
+        groups.filter_map(|group| Some(group.program()?.operations())).collect()
+    };
+    let each: Vec<_> = result.variants.iter().map(programs).collect();
+    each.iter().all(|programs| programs.len() <= 1) && each.iter().flatten().any(|n| *n > 1)
 }
 
 /// The headline of a result.
@@ -130,6 +150,20 @@ impl RunResult {
         }
         align_marks(&mut table);
         table
+    }
+
+    /// Whether a sender's links carry more in one variant than in another, in the mean.
+    pub(crate) fn links_differ(&self) -> bool {
+        let carried = |variant: &VariantResult| -> u128 {
+            let prepared = &variant.prepared;
+            let rate = |rank: &Rank| prepared.hosts.rate(*rank, &prepared.parameters);
+            let senders = || prepared.groups.iter().flat_map(|group| &group.senders);
+            let all: u128 = senders().map(|rank| u128::from(rate(rank).bits_per_second().0)).sum();
+            all / senders().count().max(1) as u128
+        };
+        let mut each = self.variants.iter().map(carried);
+        let first = each.next();
+        each.any(|carried| Some(carried) != first)
     }
 
     /// Published numbers beside ours; nothing if the experiment has none.

@@ -277,7 +277,8 @@ struct OfPoint<'a> {
 
 impl Progress for OfPoint<'_> {
     fn on_begin(&self, run: &Begun) {
-        self.share.progress.on_begin(run);
+        let points = self.share.points.lock().unwrap_or_else(|e| e.into_inner()).len();
+        self.share.progress.on_begin(&Begun { earlier: run.earlier / points as f64, ..*run });
     }
 
     fn on_progress(&self, done: f64, packet_hops: u64) {

@@ -9,6 +9,7 @@ use crate::Subnet;
 use crate::graph::{Host, Peer, SwitchGraph, Target};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
 use clearlane_ib::{Lid, PortNumber};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How many faults are kept with their path.
@@ -71,6 +72,8 @@ pub struct Fault {
 pub struct ReachabilityReport {
     /// Adapter ports plugged into a switch; all send and receive.
     pub hosts: usize,
+    /// The adapters these ports are on: fewer where an adapter has several cabled ports.
+    pub adapters: usize,
     /// Those of them without a LID.
     pub without_lid: usize,
     /// Host LIDs looked at: hosts × LIDs of each.
@@ -95,14 +98,24 @@ impl ReachabilityReport {
     pub fn is_sane(&self) -> bool {
         self.reached == self.pairs && self.hosts - self.without_lid >= 2
     }
+
+    /// Who sends and receives, in words: `32 hosts`, or `32 ports of 16 hosts`.
+    pub fn who(&self) -> String {
+        let hosts = |count| format!("{count} {}", if count == 1 { "host" } else { "hosts" });
+        match self.adapters < self.hosts {
+            true => format!("{} ports of {}", self.hosts, hosts(self.adapters)),
+            false => hosts(self.hosts),
+        }
+    }
 }
 
 impl fmt::Display for ReachabilityReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ReachabilityReport { hosts, lids, pairs, reached, .. } = self;
+        let ReachabilityReport { lids, pairs, reached, .. } = self;
         writeln!(
             f,
-            "reachability   {reached} of {pairs} paths arrive ({hosts} hosts, {lids} LIDs)"
+            "reachability   {reached} of {pairs} paths arrive ({}, {lids} LIDs)",
+            self.who()
         )?;
         if self.without_lid > 0 {
             writeln!(f, "without LID    {} hosts", self.without_lid)?;
@@ -144,6 +157,7 @@ pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
     let mut walk = Walk { graph: &graph, subnet, states: Vec::new(), path: Vec::new() };
     let mut report = ReachabilityReport {
         hosts: hosts.len(),
+        adapters: hosts.iter().map(|host| host.end.node).collect::<BTreeSet<_>>().len(),
         without_lid: without_lid.len(),
         lids: 0,
         pairs: 0,

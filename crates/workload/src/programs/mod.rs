@@ -68,6 +68,14 @@ macro_rules! programs {
                 built.map_err(|problem| ProgramError { program, problem })
             }
 
+            /// How many operations it does one after another, of the kind whose time MPI
+            /// benchmarks report: half rounds of a ping-pong, whole collectives.
+            pub fn operations(&self) -> u64 {
+                match self {
+                    $(ProgramSpec::$variant(params) => params.operations(),)*
+                }
+            }
+
             /// The name of its entry.
             pub fn name(&self) -> &'static str {
                 match self {
@@ -105,6 +113,14 @@ fn rounds(rounds: u32) -> Result<u32, String> {
     }
 }
 
+/// Fewer than two ranks have nobody to exchange anything with.
+fn several(ranks: u32) -> Result<u32, String> {
+    match ranks {
+        0 | 1 => Err(format!("takes 2 ranks or more, not {ranks}")),
+        several => Ok(several),
+    }
+}
+
 const fn once() -> u32 {
     1
 }
@@ -133,6 +149,24 @@ mod tests {
         assert_eq!(said.as_deref(), Some("program `ping-pong` takes 2 ranks, not 3"));
         let spec = ring_allreduce::Params { size: Bytes(8), rounds: 0 };
         assert!(ProgramSpec::RingAllreduce(spec).build(&group).is_err());
+    }
+
+    #[test]
+    fn benchmarks_time_half_a_ping_pong_and_a_whole_collective() {
+        let (size, rounds) = (Bytes(8), 5);
+        let of = |spec: ProgramSpec| spec.operations();
+        assert_eq!(of(ProgramSpec::PingPong(ping_pong::Params { size, rounds })), 10);
+        assert_eq!(of(ProgramSpec::RingAllreduce(ring_allreduce::Params { size, rounds })), 5);
+        let alltoall = pairwise_alltoall::Params { size, rounds };
+        assert_eq!(of(ProgramSpec::PairwiseAlltoall(alltoall)), 5);
+    }
+
+    #[test]
+    fn a_collective_of_one_rank_is_refused() {
+        let spec = ring_allreduce::Params { size: Bytes(8), rounds: 1 };
+        let spec = ProgramSpec::RingAllreduce(spec);
+        let said = spec.build(&Group { ranks: 1, group: 0 }).err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), Some("program `ring-allreduce` takes 2 ranks or more, not 1"));
     }
 
     /// The ranks of one program of each kind.

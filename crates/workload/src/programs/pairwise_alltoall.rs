@@ -1,7 +1,7 @@
 //! An all-to-all in which each rank has one partner at a time.
 
 use super::exchange::{Exchange, Step, Steps};
-use super::{Entry, Group, once, rounds, size};
+use super::{Entry, Group, once, rounds, several, size};
 use crate::{Rank, RankProgram};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
@@ -28,8 +28,13 @@ pub struct Params {
 }
 
 impl Params {
+    /// One a round.
+    pub(super) fn operations(&self) -> u64 {
+        u64::from(self.rounds)
+    }
+
     pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
-        let (rounds, ranks) = (rounds(self.rounds)?, group.ranks);
+        let (rounds, ranks) = (rounds(self.rounds)?, several(group.ranks)?);
         let rank = |rank: u32| -> Box<dyn RankProgram> {
             let steps = Partners { rank, ranks, bytes: self.size.0 };
             Box::new(Exchange::new(steps, group.group, rounds))

@@ -24,6 +24,11 @@ pub struct Params {
 }
 
 impl Params {
+    /// Messages one after another, two a round.
+    pub(super) fn operations(&self) -> u64 {
+        2 * u64::from(self.rounds)
+    }
+
     pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
         if group.ranks != 2 {
             return Err(format!("takes 2 ranks, not {}", group.ranks));
