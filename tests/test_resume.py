@@ -132,17 +132,15 @@ class Kills:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """What results are but for the command that made them, and a sweep's list of its points, which
-    is in the order in which they were finished."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".parquet":
-            found[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.name in ("summary.json", "sweep.json"):
-            content = json.loads(path.read_text())
-            content.pop("command", None)
-            found[str(path.relative_to(folder))] = json.dumps(content, sort_keys=True)
-    assert any(name.endswith(".json") for name in found), list(folder.iterdir())
+    """What results are but for a sweep's list of its points, which is in the order in which they
+    were finished."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    found = {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+        if path.name != "points.jsonl"
+    }
+    assert {"experiment.toml", "report.html"} < found.keys(), list(found)
     return found
 
 
@@ -163,7 +161,8 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
         resume = ["resume", named, *DIVISIONS[turn % len(DIVISIONS)]]
         # Killed less and less often: it must end.
         longest = 2.0 if turn < 9 else 120.0
-        words = resume if kept.exists() else [*begun, "--force"]
+        # What was asked is kept first, and let go of last.
+        words = resume if (kept / "command.json").exists() else [*begun, "--force"]
         ended = kills.call(binary, folder, words, longest)
     assert ended
     assert not kept.exists(), "what was kept is let go of"
@@ -227,4 +226,61 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     assert states() == kept
     (tmp_path / "killed.toml").write_text(asked)
     clearlane("resume", "killed", "--threads", "2", limit_s=300)
+    assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
+
+
+def interrupted(clearlane: Clearlane, folder: Path, words: list[str]) -> str:
+    """Interrupts a command after a second. What it said."""
+    with subprocess.Popen(
+        [clearlane.binary, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 4, said
+    return said
+
+
+def test_results_in_the_folder_of_the_call_are_gone_on_with(
+    clearlane: Clearlane, tmp_path: Path
+) -> None:
+    (tmp_path / "killed.toml").write_text(EXPERIMENTS["iba-cc"])
+    here = tmp_path / "here"
+    here.mkdir()
+    said = interrupted(clearlane, here, ["run", "../killed.toml", "--out", "."])
+    assert "to go on: clearlane resume ." in said
+    assert (tmp_path / "here.checkpoint" / "command.json").is_file()
+    clearlane("resume", "here", limit_s=300)
+    assert not (tmp_path / "here.checkpoint").exists()
+    assert json.loads((here / "summary.json").read_text())["status"] == "complete"
+    again = clearlane("resume", "here", code=2)
+    assert "its results are complete" in again.stderr
+
+
+def test_files_of_others_are_neither_deleted_nor_mixed_with(
+    clearlane: Clearlane, tmp_path: Path
+) -> None:
+    (tmp_path / "killed.toml").write_text(EXPERIMENTS["iba-cc"])
+    theirs = tmp_path / "killed.checkpoint" / "thesis.tex"
+    theirs.parent.mkdir()
+    theirs.write_text("years")
+    for force in [[], ["--force"]]:
+        words = ["run", "killed.toml", "--out", "killed", "--checkpoint-every", "1s", *force]
+        assert "holds other files" in clearlane(*words, code=2).stderr
+    assert theirs.read_text() == "years"
+    assert not (tmp_path / "killed").exists()
+
+
+def test_a_sweep_called_again_goes_on_with_its_runs(clearlane: Clearlane, tmp_path: Path) -> None:
+    (tmp_path / "killed.toml").write_text(SWEEP)
+    clearlane("sweep", "killed.toml", "--out", "whole", limit_s=300)
+    call = ["sweep", "killed.toml", "--out", "killed", "--jobs", "1"]
+    assert "to go on: clearlane resume killed" in interrupted(clearlane, tmp_path, call)
+    states = list((tmp_path / "killed.checkpoint").glob("point-*/*.state"))
+    assert states, "runs under way were kept"
+    # A state of another experiment is let go; what is kept of this one is gone on with.
+    (states[0].parent / "0-77.state").write_text("of another")
+    clearlane(*call, limit_s=300)
+    assert not (tmp_path / "killed.checkpoint").exists()
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")

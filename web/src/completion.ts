@@ -122,7 +122,7 @@ export function waitingRanks(variant: Variant): HTMLElement | null {
       one.program,
       one.host,
       one.operation,
-      either(one.peer, one.operation === "work" ? "–" : "any"),
+      either(one.peer, named ? "any" : "–"),
       either(one.peer_host, "–"),
       either(one.tag, named ? "any" : "–"),
       either(one.context, "–"),

@@ -204,7 +204,8 @@ fn pattern(of: &patterns::Entry) -> Entry {
 }
 
 fn program(of: &programs::Entry) -> Entry {
-    let facts = [("parameters", of.parameters), ("reference", of.reference)];
+    let facts =
+        [("parameters", of.parameters), ("example", of.example), ("reference", of.reference)];
     entry(Kind::Programs, of.name, of.summary, &facts)
 }
 

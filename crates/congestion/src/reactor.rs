@@ -51,7 +51,7 @@ pub enum Feedback {
 pub struct Stripe {
     /// The path.
     pub path: Path,
-    /// Payload, at least 1 B.
+    /// Payload, at least 1 B; of a message of 0 B, 0 B.
     pub bytes: Bytes,
 }
 
@@ -60,6 +60,11 @@ pub struct Stripe {
 pub struct Stripes(Vec<Stripe>);
 
 impl Stripes {
+    /// The message goes undivided, be it of 0 B.
+    pub fn whole(&mut self, path: Path, bytes: Bytes) {
+        self.0.push(Stripe { path, bytes });
+    }
+
     /// Adds a part behind those there; one of 0 B is left out.
     pub fn push(&mut self, path: Path, bytes: Bytes) {
         if bytes.0 > 0 {
@@ -95,9 +100,9 @@ pub struct Probe {
 /// `next_injection` alone.
 pub trait Reactor: Send {
     /// Splits a message of `bytes` over paths: the parts add up to it. `draw` is 64 uniform bits of
-    /// this flow. All on path 0 unless the mechanism says otherwise.
+    /// this flow. A message of 0 B is not divided. All on path 0 unless the mechanism says otherwise.
     fn plan(&mut self, _now: Picoseconds, bytes: Bytes, _draw: u64, out: &mut Stripes) {
-        out.push(Path(0), bytes);
+        out.whole(Path(0), bytes);
     }
 
     /// A packet begins to leave at `now`. Not told while `is_unlimited` holds for its pair.

@@ -31,13 +31,18 @@ struct Event {
     happening: Happening,
 }
 
+/// Bytes of a message, which may have none.
+fn plans() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(0u64), 5 => 1u64..1_000_000]
+}
+
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let happening = prop_oneof![
         4 => (64u32..=2074).prop_map(Happening::Sent),
         4 => Just(Happening::Becn),
         3 => (0u64..200_000_000).prop_map(Happening::Ack),
         1 => Just(Happening::Completion),
-        2 => (1u64..1_000_000, any::<u64>()).prop_map(|(b, d)| Happening::Plan(b, d)),
+        2 => (plans(), any::<u64>()).prop_map(|(b, d)| Happening::Plan(b, d)),
     ];
     // Bursts, gaps of microseconds, and silences in which timers expire.
     let after = prop_oneof![Just(0), 0u64..4_000_000, 0u64..400_000_000];
@@ -148,6 +153,9 @@ impl Driven<'_> {
                 self.reactor.plan(now, Bytes(bytes), draw, &mut stripes);
                 let sum: u64 = stripes.parts().iter().map(|part| part.bytes.0).sum();
                 assert_eq!(sum, bytes, "parts do not add up");
+                let parts = stripes.parts();
+                let alone = parts.len() == 1;
+                assert!(alone || parts.len() > 1 && parts.iter().all(|part| part.bytes.0 > 0));
                 assert!(stripes.parts().iter().all(|part| part.path.0 < SOURCE.paths));
             }
         }

@@ -6,7 +6,7 @@ use crate::prepare::Prepared;
 use crate::result::SeedResult;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{FlowRecord, Outcome};
-use clearlane_workload::Class;
+use clearlane_workload::{Class, FlowGroup};
 use std::ops::Range;
 
 /// What became of the run of the victims without the hot flows.
@@ -86,8 +86,8 @@ impl AloneDelivered {
         if run.interrupted {
             return None;
         }
-        if let Some(slowdown) = self.slowdown_of_programs(run, prepared) {
-            return Some(slowdown);
+        if let Some(programs) = victim_programs(prepared) {
+            return self.slowdown_of_programs(run, &programs);
         }
         let sum = |slices: &[u64], part: &Range<usize>| {
             slices.get(part.clone()).map(|part| part.iter().sum::<u64>())
@@ -106,23 +106,25 @@ impl AloneDelivered {
         }
     }
 
-    fn slowdown_of_programs(&self, run: &SeedResult, prepared: &Prepared) -> Option<f64> {
-        let mut victims = (0..prepared.groups.len())
-            .filter(|index| prepared.groups[*index].class == Class::Victim)
-            .peekable();
-        victims.peek()?;
-        let victims: Vec<usize> = victims.collect();
-        if !victims.iter().all(|index| prepared.groups[*index].program().is_some()) {
-            return None;
-        }
+    /// Of the last of these groups to end; nothing if one did not, in either run.
+    fn slowdown_of_programs(&self, run: &SeedResult, programs: &[usize]) -> Option<f64> {
         let last = |completions: &[Option<Picoseconds>]| {
             let of = |index: &usize| completions.get(*index).copied().flatten();
-            let ends: Option<Vec<Picoseconds>> = victims.iter().map(of).collect();
+            let ends: Option<Vec<Picoseconds>> = programs.iter().map(of).collect();
             ends?.into_iter().max()
         };
         let (beside, alone) = (last(&run.completions)?, last(&self.completions)?);
         (alone.0 > 0).then(|| beside.0 as f64 / alone.0 as f64)
     }
+}
+
+/// The groups of victims, if all of them run programs.
+fn victim_programs(prepared: &Prepared) -> Option<Vec<usize>> {
+    let groups = prepared.groups.iter().enumerate();
+    let victims = groups.filter(|(_, group)| group.class == Class::Victim);
+    let program = |(index, group): (usize, &FlowGroup)| group.program().map(|_| index);
+    let programs: Vec<usize> = victims.map(program).collect::<Option<_>>()?;
+    (!programs.is_empty()).then_some(programs)
 }
 
 /// How long the measured part is, µs.

@@ -26,7 +26,8 @@ pub enum Status {
     /// A run ended in a deadlock: of the simulated network, or of ranks that wait for each other.
     #[serde(rename = "deadlock")]
     Deadlock,
-    /// A run that was to end with its programs came to its limit, `run.duration`, before.
+    /// A run that was to end with its programs came to its limit, `run.duration`, before; or a
+    /// program had ended with some seeds only.
     #[serde(rename = "not ended")]
     NotEnded,
     /// A figure of the headline was still changing when a run ended, or a run was over before its
@@ -179,6 +180,18 @@ impl SeedResult {
 }
 
 impl VariantResult {
+    /// Whether a program had ended with some seeds and with others not.
+    fn ends_with_some_seeds(&self) -> bool {
+        let has_ended = |group: usize| {
+            self.runs.iter().map(move |run| run.completions.get(group).copied().flatten().is_some())
+        };
+        let groups = self.prepared.groups.iter().enumerate();
+        let mut programs = groups.filter(|(_, group)| group.program().is_some());
+        programs.any(|(group, _)| {
+            has_ended(group).any(|ended| ended) && has_ended(group).any(|ended| !ended)
+        })
+    }
+
     /// What ranks of a run wait for that will never happen; empty if it did not end so.
     pub fn waiting(&self, run: &SeedResult) -> Vec<WaitingRank> {
         match &run.ending {
@@ -235,7 +248,9 @@ impl RunResult {
             Status::Partial
         } else if variant.runs.iter().any(SeedResult::is_deadlock) {
             Status::Deadlock
-        } else if variant.runs.iter().any(|run| run.is_at_limit(self.experiment.plan.ends)) {
+        } else if variant.runs.iter().any(|run| run.is_at_limit(self.experiment.plan.ends))
+            || variant.ends_with_some_seeds()
+        {
             Status::NotEnded
         } else if variant.runs.iter().any(|run| !run.figures.warm_up.converged)
             || figures.iter().flatten().any(|figure| !figure.converged)

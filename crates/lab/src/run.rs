@@ -16,7 +16,7 @@ use clearlane_sim::{
     Recording, Setup, SetupError, Simulation, cable_ends, queue_width_log2,
 };
 use clearlane_workload::programs::Group;
-use clearlane_workload::{FlowGroup, OpenLoop, Rank, RankProgram};
+use clearlane_workload::{FlowGroup, OpenLoop, ProgramSpec, Rank, RankProgram};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -343,10 +343,13 @@ fn work(
     thread::scope(|scope| {
         let started = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
         let checkpoints = shared.options.checkpoints.as_ref();
-        let ticker = checkpoints.map(|checkpoints| {
+        let ticker = checkpoints.and_then(|checkpoints| {
             let (every, cancel) = (checkpoints.every(), shared.halt.cancel);
-            scope.spawn(move || shared.ticker.tick(every, cancel))
+            let tick = move || shared.ticker.tick(every, cancel);
+            // Without, runs are kept only when they are interrupted.
+            thread::Builder::new().spawn_scoped(scope, tick).ok()
         });
+        ticker.iter().for_each(|_| shared.ticker.is_on());
         // Those that are there take the jobs of those that are not.
         let workers: Vec<_> = (1..at_once).map_while(started).collect();
         worker();
@@ -402,7 +405,7 @@ fn simulate(
         Told::Share(done, packet_hops) => shared.progress.on_progress(done, packet_hops),
         Told::Elapsed(elapsed) => shared.progress.on_elapsed(elapsed),
     };
-    let pause = if keeper.is_some() { shared.ticker.pause(number) } else { shared.halt.cancel };
+    let pause = shared.ticker.pause(number, shared.halt.cancel);
     let pauses = Pauses { cancel: shared.halt.cancel, pause, keeper: keeper.as_ref() };
     let interrupted = advance(&mut simulation, plan, &pauses, &shared.tally, tell);
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
@@ -428,13 +431,14 @@ fn finished(
     }
     let figures = figures(&outcome, plan, prepared);
     let first = job.seed == plan.seed;
-    let completions = completions(prepared, &outcome);
+    let without = if job.alone { prepared.groups_without_hot() } else { None };
+    let completions = completions(without.as_ref().unwrap_or(&prepared.groups), &outcome);
     if job.alone {
         let deadlocked = matches!(outcome.ending, Ending::Deadlock(_) | Ending::RanksWait(_));
         let alone = || AloneDelivered::of(outcome, &figures, completions, prepared, first);
         return (!interrupted).then(|| Finished::Alone((!deadlocked).then(alone)));
     }
-    let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures.measured));
+    let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures));
     let timed = shared.timed.iter().map(timed).collect();
     Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
@@ -486,26 +490,32 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
     }
 }
 
-/// By group: when its program had ended.
-fn completions(prepared: &Prepared, outcome: &Outcome) -> Vec<Option<Picoseconds>> {
-    let mut jobs = outcome.jobs.iter();
-    let completion = |group: &FlowGroup| {
-        let job = group.program().and_then(|_| jobs.next())?;
-        (job.unfinished == 0).then_some(job.ended_at)
-    };
-    prepared.groups.iter().map(completion).collect()
+/// The groups that run a program, in the order of the simulation's jobs.
+fn with_programs(groups: &[FlowGroup]) -> impl Iterator<Item = (usize, &FlowGroup, &ProgramSpec)> {
+    // Hot groups have no senders where the victims are alone.
+    let groups = groups.iter().enumerate().filter(|(_, group)| !group.senders.is_empty());
+    groups.filter_map(|(index, group)| Some((index, group, group.program()?)))
+}
+
+/// By group: when its program had ended, in a run of these groups.
+fn completions(groups: &[FlowGroup], outcome: &Outcome) -> Vec<Option<Picoseconds>> {
+    let mut completions = vec![None; groups.len()];
+    for ((index, ..), job) in with_programs(groups).zip(&outcome.jobs) {
+        completions[index] = (job.unfinished == 0).then_some(job.ended_at);
+    }
+    completions
 }
 
 /// The programs among the groups: a rank at each sender.
 fn jobs_of(groups: &[FlowGroup]) -> Vec<SimJob> {
-    let job = |(index, group): (usize, &FlowGroup)| {
+    let job = |(index, group, program): (usize, &FlowGroup, &ProgramSpec)| {
         let ranks = Group { ranks: group.senders.len() as u32, group: index as u16 };
-        // `TrafficSpec::group` has built it before, for as many ranks; one without is left out.
-        let programs = group.program()?.build(&ranks).ok()?;
+        // `TrafficSpec::group` has built it before, for as many ranks.
+        let programs = program.build(&ranks).unwrap_or_default();
         let placed = |(host, program): (&Rank, _)| Placed { host: host.0, program };
-        Some(SimJob { ranks: group.senders.iter().zip(programs).map(placed).collect() })
+        SimJob { ranks: group.senders.iter().zip(programs).map(placed).collect() }
     };
-    groups.iter().enumerate().filter_map(job).collect()
+    with_programs(groups).map(job).collect()
 }
 
 #[cfg(test)]

@@ -92,13 +92,15 @@ impl WaitingRank {
 impl fmt::Display for WaitingRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WaitingRank { program, rank, host, operation, .. } = self;
-        write!(f, "rank {rank} of {program} on {host} waits for a {operation}")?;
+        write!(f, "rank {rank} of {program} on {host} waits for ")?;
         let way = match *operation {
             "send" | "put" => "to",
             "receive" | "probe" | "get" => "from",
             // Neither has a peer, a tag or a context.
-            _ => return Ok(()),
+            "work" => return f.write_str("work of its own"),
+            _ => return f.write_str("its time to come"),
         };
+        write!(f, "a {operation}")?;
         match (self.peer, &self.peer_host) {
             (Some(peer), Some(host)) => write!(f, " {way} rank {peer} on {host}")?,
             _ => write!(f, " {way} any rank")?,

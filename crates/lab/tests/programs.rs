@@ -26,6 +26,11 @@ fn ran(rest: &str, threads: usize) -> RunResult {
     run(&parse(rest), &options, &Quiet, &AtomicBool::new(false)).unwrap()
 }
 
+fn ran_whole(text: &str) -> RunResult {
+    let experiment = Experiment::parse(text, Path::new("x.toml")).unwrap();
+    run(&experiment, &RunOptions::new(1, ""), &Quiet, &AtomicBool::new(false)).unwrap()
+}
+
 #[test]
 fn a_series_has_many_slices_however_short_the_program_is() {
     for (rounds, limit) in [(20, "2 ms"), (20, "2 s"), (700, "2 s")] {
@@ -40,7 +45,7 @@ fn a_series_has_many_slices_however_short_the_program_is() {
         let run = &result.variants[0].runs[0];
         let series = &run.figures.series[0];
         assert!((50..=100).contains(&series.len()), "{} slices", series.len());
-        assert_eq!(run.simulated.0.div_ceil(run.figures.slice.0), series.len() as u64);
+        assert_eq!(run.figures.slices.count(run.simulated), series.len());
         let bytes: u64 = series.iter().map(|slice| slice.delivered_payload_bytes).sum();
         assert_eq!(bytes, 2 * rounds * 1024);
         let full = run.figures.all.accepted_gbps * run.simulated.as_seconds() / 8e-9;
@@ -60,6 +65,54 @@ fn a_program_that_ends_is_complete_and_not_unconverged() {
         let us = format!("{}", completion(&result) as f64 * 1e-6);
         assert!(result.to_json().contains(&format!("\"job\": {us}")), "{us}");
     }
+}
+
+/// A cell of the headline, by variant and column.
+fn cell(result: &RunResult, variant: &str, column: &str) -> Option<f64> {
+    let summary: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
+    summary["headline"][variant][column]["mean"].as_f64()
+}
+
+#[test]
+fn half_a_round_of_a_ping_pong_is_told_as_benchmarks_tell_it() {
+    let program = "program = { kind = \"ping-pong\", size = \"1 KiB\", rounds = 50 }\n\
+        senders = { hosts = [2, 5] }\n";
+    let result = ran(program, 1);
+    let [all, one] = ["completion", "operation"].map(|key| cell(&result, "as-is", key).unwrap());
+    assert!((all / 100.0 - one).abs() < 1e-9, "{all} {one}");
+    assert!(result.headline_table().to_string().contains("one operation"));
+    // What is done once has no time of its own.
+    let once = ran("program = { kind = \"ring-allreduce\", size = \"1 KiB\" }\n", 1);
+    assert_eq!(cell(&once, "as-is", "operation"), None);
+}
+
+#[test]
+fn shares_of_unequal_links_stand_beside_what_is_comparable() {
+    let text = |fabric: &str| {
+        HEAD.replace(", ends = \"programs\"", "").replace("star:8", fabric)
+            + "pattern = { kind = \"uniform\" }\nload = 0.3\nsize = \"2 KiB\"\n\
+            [[variant]]\nname = \"one\"\n\
+            [[variant]]\nname = \"two\"\nsim = { adapter_ports = 2 }\n"
+    };
+    let options = RunOptions::new(1, "");
+    let ran = |fabric: &str| {
+        let text = text(fabric).replace("2 ms", "100 us");
+        let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
+        run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
+    };
+    let doubled = ran("mesh:2x2,links=2");
+    let [one, two] = ["one", "two"].map(|variant| cell(&doubled, variant, "gbps").unwrap());
+    assert!(two > 1.8 * one, "{one} {two}");
+    assert!(!doubled.oddities().iter().any(|oddity| oddity.contains("adapter_ports")));
+    let single = ran("mesh:2x2");
+    assert_eq!(cell(&single, "two", "gbps"), None);
+    let said = "adapter_ports = 2, and no host has more than 1 cabled to switches: built \
+                fabrics have more with links = 2";
+    assert!(
+        single.oddities().iter().any(|oddity| oddity.ends_with(said)),
+        "{:?}",
+        single.oddities()
+    );
 }
 
 #[test]
@@ -90,6 +143,87 @@ fn victims_that_are_programs_are_slowed_down_by_as_much_as_they_take_longer() {
     let (slow, fast) = (completion(&beside), completion(&ran(program, 1)));
     assert!(slow > fast);
     assert_eq!(beside.variants[0].runs[0].slowdown, Some(slow as f64 / fast as f64));
+}
+
+#[test]
+fn a_hot_program_before_the_victims_is_not_taken_for_theirs() {
+    let head = HEAD.split("[[traffic]]").next().unwrap();
+    let group = |name: &str, class: &str, kind: &str, hosts: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nclass = \"{class}\"\nsenders = {{ hosts = {hosts} }}\n\
+             program = {{ kind = \"{kind}\", size = \"200 KiB\" }}\n"
+        )
+    };
+    let hot = group("hot", "hot", "pairwise-alltoall", "[0, 1, 2, 3]");
+    let victims = group("ring", "victim", "ring-allreduce", "[2, 3, 4, 5]");
+    let end = |text: &str, at: usize| {
+        let result = ran_whole(&format!("{head}{text}"));
+        let run = &result.variants[0].runs[0];
+        (run.completions[at].unwrap().0, run.slowdown)
+    };
+    let (alone, _) = end(&victims, 0);
+    let (beside, slowdown) = end(&format!("{hot}{victims}"), 1);
+    assert!(beside > alone);
+    assert_eq!(slowdown, Some(beside as f64 / alone as f64));
+}
+
+#[test]
+fn victims_whose_programs_do_not_end_have_no_slowdown() {
+    let hot = "[[traffic]]\nname = \"hot\"\nclass = \"hot\"\nload = 1.0\nsize = \"16 KiB\"\n\
+        pattern = { kind = \"incast\", to = 7 }\nsenders = { hosts = [4, 5, 6] }\n";
+    let program = "program = { kind = \"pairwise-alltoall\", size = \"100 MiB\" }\n";
+    let result = ran(&format!("{program}{hot}"), 1);
+    assert_eq!(result.variants[0].runs[0].slowdown, None);
+}
+
+#[test]
+fn a_program_that_ends_with_some_seeds_only_is_marked() {
+    let program = "program = { kind = \"ring-allreduce\", size = \"100 KiB\" }\n";
+    let text = format!("{HEAD}{program}{NOISE}").replace("2 ms\"", "2 ms\", seeds = 2");
+    let ends: Vec<u64> =
+        ran_whole(&text).variants[0].runs.iter().map(|run| run.completions[0].unwrap().0).collect();
+    let between = ends[0].midpoint(ends[1]);
+    assert!(ends[0] != ends[1]);
+    for ends in ["programs", "duration"] {
+        let limit = format!("{between} ps\", seeds = 2, ends = \"{ends}\"");
+        let text = format!("{HEAD}{program}{NOISE}").replace("2 ms\", ends = \"programs\"", &limit);
+        let result = ran_whole(&text);
+        assert_eq!(result.status(), Status::NotEnded, "{text}");
+        assert_eq!(result.not_converged()[0], "completion");
+    }
+}
+
+#[test]
+fn the_last_slice_counts_for_as_long_as_it_is() {
+    let program = "program = { kind = \"ring-allreduce\", size = \"100 KiB\" }\n";
+    let row = |kind: &str| {
+        format!(
+            "[[published]]\nname = \"{kind}\"\npublished = \"1\"\nnote = \"\"\n\
+             measure = {{ kind = \"{kind}\" }}\n"
+        )
+    };
+    let rows = ["span-load", "worst-load", "peak-load"].map(row).concat();
+    let result = ran(&format!("{program}{NOISE}{rows}"), 1);
+    let found: Vec<f64> =
+        result.published().iter().map(|row| row.obtained.as_ref().unwrap().mean).collect();
+    let [span, worst, peak] = found[..] else { panic!("{found:?}") };
+    assert!((span - worst).abs() < 1e-12 && peak > span && peak <= 1.0, "{found:?}");
+    let run = &result.variants[0].runs[0];
+    let slices = run.figures.slices;
+    let lengths = (0..run.figures.series[0].len()).map(|index| slices.length_of(index).0);
+    assert_eq!(lengths.sum::<u64>(), run.simulated.0);
+}
+
+#[test]
+fn messages_of_no_bytes_go_by_one_of_several_paths() {
+    for (kind, size) in [("pairwise-alltoall", "0 B"), ("ring-allreduce", "3 B")] {
+        let text = HEAD
+            .replace("star:8", "torus:3x3")
+            .replace("engine = \"min-hop\"", "engine = \"multipath\", lanes = 8, lmc = 1");
+        let program = format!("program = {{ kind = \"{kind}\", size = \"{size}\", rounds = 9 }}\n");
+        let result = ran_whole(&format!("{text}{program}[control]\nwhich = \"drb\"\n"));
+        assert_eq!(result.status(), Status::Complete, "{:?}", result.oddities());
+    }
 }
 
 /// Counts what it is told.
@@ -236,7 +370,7 @@ fn series_and_what_mechanisms_did_do_not_tell_how_a_run_was_divided() {
         let result = run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
         let run = &result.variants[0].runs[0];
         let history = run.history.as_ref().unwrap();
-        assert!(!history.control.flows.is_empty() && run.figures.slice.0 > 1_000_000);
+        assert!(!history.control.flows.is_empty() && run.figures.slices.length.0 > 1_000_000);
         (result.to_json(), format!("{:?} {:?}", run.figures.series, history))
     };
     let whole = told(1);
@@ -258,6 +392,7 @@ proptest! {
         ends in "programs|duration",
         warm_up in "auto|3 us|29 us",
         noise in any::<bool>(),
+        paths in any::<bool>(),
     ) {
         let run_table = format!("duration = \"30 us\", warm_up = \"{warm_up}\", ends = \"{ends}\"");
         let head = HEAD.replace("duration = \"2 ms\", ends = \"programs\"", &run_table);
@@ -266,6 +401,15 @@ proptest! {
              senders = {{ hosts = {hosts:?} }}\n{}",
             if noise { NOISE } else { "" }
         );
+        let text = match paths {
+            false => text,
+            true => {
+                text.replace("star:8", "torus:3x3").replace(
+                    "engine = \"min-hop\"",
+                    "engine = \"multipath\", lanes = 8, lmc = 1",
+                ) + "[control]\nwhich = \"drb\"\n"
+            }
+        };
         let ran = Experiment::parse(&text, Path::new("x.toml")).and_then(|experiment| {
             run(&experiment, &RunOptions::new(1, ""), &Quiet, &AtomicBool::new(false))
         });

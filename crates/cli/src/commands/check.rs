@@ -257,8 +257,8 @@ impl Findings {
             "notes": self.notes,
             "oddities": self.remarks,
             "reachability": {
-                "hosts": reachability.adapters,
-                "ports": reachability.hosts,
+                "hosts": reachability.hosts,
+                "adapters": reachability.adapters,
                 "without_lid": reachability.without_lid,
                 "lids": reachability.lids,
                 "paths": reachability.pairs,

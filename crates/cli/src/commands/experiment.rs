@@ -1,6 +1,6 @@
 //! What `run`, `compare` and `sweep` share: reading an experiment, running it, writing its folder.
 
-use super::resume::{Call, wall_time};
+use super::resume::{self, Call, wall_time};
 use crate::answer::{self, Answer, Verdict};
 use crate::arguments::between;
 use crate::division::Asked;
@@ -62,8 +62,8 @@ pub struct Shared {
     /// Replace the run that is in the folder
     #[arg(long)]
     pub force: bool,
-    /// Keep runs under way so often, 1 s to 24 h, for `clearlane resume`; without it they are kept
-    /// when the command is interrupted
+    /// Save runs under way at this interval, 1 s to 24 h, for `clearlane resume`; without it they
+    /// are saved when the command is interrupted
     #[arg(long, value_name = "TIME", value_parser = wall_time)]
     pub checkpoint_every: Option<Duration>,
     /// Print the experiment with every default spelt out and run nothing
@@ -97,14 +97,15 @@ enum Colours {
 impl Picture {
     /// Fails if the drawing may not be written, as into the folder of the results, `out`.
     fn check(&self, shared: &Shared, out: &Path) -> Result<(), Failure> {
-        let writing = Writing { force: shared.force, dry_run: false };
+        // A command that goes on is to draw what it was to draw.
+        let writing = Writing { force: shared.force || shared.call.resumes, dry_run: false };
         self.picture.iter().try_for_each(|path| {
             writing::outside(path, out)?;
             writing.files(&[path], &shared.inputs())
         })
     }
 
-    /// Draws, if it is asked for.
+    /// Draws, if it is asked for: what is complete.
     fn draw(&self, result: &RunResult) -> Result<(), Failure> {
         let Some(path) = &self.picture else { return Ok(()) };
         const SIDE_BY_SIDE: usize = 3;
@@ -142,17 +143,20 @@ pub fn answer(
     let out = shared.out.clone().unwrap_or_else(default);
     drawing.check(shared, &out)?;
     let made = !out.exists();
-    let checkpoints = shared.checkpoints(&out)?;
+    let checkpoints = shared.checkpoints(&out, Again::Refused)?;
     let force = shared.force || shared.call.resumes;
     let folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
-    shared.call.begin(&checkpoints, shared.checkpoint_every)?;
+    checkpoints.begin().map_err(Failure::lab)?;
     let result = run_watched(command, shared, &experiment, &halt, &checkpoints)?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
-    shared.call.end(&checkpoints, &out, result.status() == Status::Partial)?;
-    drawing.draw(&result)?;
+    let is_partial = result.status() == Status::Partial;
+    resume::end(&checkpoints, &out, is_partial)?;
+    if !is_partial {
+        drawing.draw(&result)?;
+    }
     let verdict = verdict(result.status());
     let report = format!("report: {}", report.display());
     if json {
@@ -187,6 +191,15 @@ pub fn verdict(status: Status) -> Verdict {
     }
 }
 
+/// What a command does that was interrupted and is called again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// It is told of `clearlane resume`.
+    Refused,
+    /// It goes on where it was.
+    GoesOn,
+}
+
 impl Shared {
     /// The files the command line names.
     pub fn inputs(&self) -> Vec<&Path> {
@@ -204,23 +217,26 @@ impl Shared {
         RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short, checkpoints }
     }
 
-    /// Where runs under way are kept. Fails if those of an interrupted command are there, unless
-    /// this one goes on with them or replaces them.
-    pub fn checkpoints(&self, out: &Path) -> Result<Checkpoints, Failure> {
-        let checkpoints = Checkpoints::of(out, self.checkpoint_every);
-        match (self.call.resumes, self.force) {
-            (true, _) => return Ok(checkpoints.resumed()),
-            (false, true) => checkpoints.clear().map_err(Failure::lab)?,
-            (false, false) if checkpoints.is_there() => {
-                let (kept, out) = (checkpoints.folder().display(), quoted(&out.to_string_lossy()));
-                return Err(Failure::Input(format!(
-                    "{kept}: holds an interrupted command; go on with `clearlane resume {out}`, or \
-                     add --force to drop it"
-                )));
-            }
-            (false, false) => {}
+    /// Where runs under way are kept. Those of an interrupted command that are there are gone on
+    /// with by one that resumes it, by the same sweep called again, and replaced by force. Any
+    /// other command fails.
+    pub fn checkpoints(&self, out: &Path, again: Again) -> Result<Checkpoints, Failure> {
+        let checkpoints = Checkpoints::of(out, self.checkpoint_every, self.call.text()?);
+        checkpoints.check_owner().map_err(Failure::lab)?;
+        if self.call.resumes {
+            return Ok(checkpoints.resumed());
         }
-        Ok(checkpoints)
+        if self.force || !checkpoints.is_there() {
+            return Ok(checkpoints);
+        }
+        if again == Again::GoesOn {
+            return Ok(checkpoints.called_again());
+        }
+        let (kept, out) = (checkpoints.folder().display(), quoted(&out.to_string_lossy()));
+        Err(Failure::Input(format!(
+            "{kept}: holds an interrupted command; go on with `clearlane resume {out}`, or add \
+             --force to drop it"
+        )))
     }
 
     /// How runs are to be divided.
@@ -287,6 +303,7 @@ pub fn marks(table: &str, ended: &[Status]) -> String {
     let mut why: Vec<&str> = Vec::new();
     for (status, words) in [
         (Status::NotConverged, "still changing when the run ended"),
+        (Status::NotEnded, "a program had not ended with every seed"),
         (Status::Deadlock, "the run ended in a deadlock"),
         (Status::Partial, "the run was interrupted"),
     ] {

@@ -10,6 +10,7 @@ use clearlane_ib::visible;
 use clearlane_lab::{Checkpoints, Refusal};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Parts the fabric is cut into, 1 to 1024 [default: as the command was called]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     partitions: Option<u32>,
-    /// Keep runs under way so often, 1 s to 24 h [default: as the command was called]
+    /// Save runs under way at this interval, 1 s to 24 h [default: as the command was called]
     #[arg(long, value_name = "TIME", value_parser = wall_time)]
     checkpoint_every: Option<Duration>,
 }
@@ -82,7 +83,15 @@ impl From<Word> for OsString {
     }
 }
 
+/// What a call says first, in every version.
+#[derive(Debug, Deserialize)]
+struct Schema {
+    schema: String,
+}
+
 const SCHEMA: &str = "clearlane-command/1";
+/// What all of them have in common.
+const ANY_SCHEMA: &str = "clearlane-command/";
 
 impl Call {
     /// With these words.
@@ -90,31 +99,8 @@ impl Call {
         Call { words, resumes: false }
     }
 
-    /// The runs begin: where they are kept now and then, so is the call, from the beginning.
-    pub fn begin(&self, to: &Checkpoints, every: Option<Duration>) -> Result<(), Failure> {
-        match every.is_some() && !self.resumes {
-            true => self.keep(to),
-            false => Ok(()),
-        }
-    }
-
-    /// The runs have ended. What was kept is let go of, or it is said how to go on.
-    pub fn end(&self, with: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failure> {
-        if let Some(problem) = with.failed() {
-            terminal::remark(&format!("clearlane: runs under way were not kept: {problem}"));
-        }
-        if !is_partial {
-            return with.clear().map_err(Failure::lab);
-        }
-        if with.folder().exists() {
-            self.keep(with)?;
-            let out = super::experiment::quoted(&out.to_string_lossy());
-            terminal::remark(&format!("clearlane: to go on: clearlane resume {out}"));
-        }
-        Ok(())
-    }
-
-    fn keep(&self, to: &Checkpoints) -> Result<(), Failure> {
+    /// As it is kept, to be read again.
+    pub fn text(&self) -> Result<String, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
         let kept = Kept {
             schema: SCHEMA.into(),
@@ -125,30 +111,64 @@ impl Call {
                 .into(),
             words: self.words.iter().cloned().map(Word::from).collect(),
         };
-        let text = serde_json::to_string_pretty(&kept).map_err(|error| failed(&error))?;
-        to.keep_command(&text).map_err(Failure::lab)
+        serde_json::to_string_pretty(&kept).map_err(|error| failed(&error))
     }
+}
+
+/// The runs have ended. What was kept is let go of, or it is said how to go on.
+pub fn end(kept: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failure> {
+    if let Some(problem) = kept.failed() {
+        terminal::remark(&format!("clearlane: runs under way were not kept: {problem}"));
+    }
+    if !is_partial {
+        return kept.clear().map_err(Failure::lab);
+    }
+    if kept.is_there() {
+        let out = super::experiment::quoted(&out.to_string_lossy());
+        terminal::remark(&format!("clearlane: to go on: clearlane resume {out}"));
+    }
+    Ok(())
+}
+
+/// Why nothing can be gone on with beside a folder where nothing is kept.
+fn nothing_kept(folder: &Path) -> Failure {
+    let is_complete = |name: &str| {
+        let text = fs::read_to_string(folder.join(name)).ok()?;
+        let result: serde_json::Value = serde_json::from_str(&text).ok()?;
+        result["status"].as_str().map(|status| status != "partial")
+    };
+    let problem = if ["summary.json", "sweep.json"]
+        .into_iter()
+        .any(|f| is_complete(f) == Some(true))
+    {
+        "its results are complete: there is nothing to go on with"
+    } else if folder.join("points.jsonl").exists() {
+        "no run under way is kept beside it; call the sweep again, it goes on with the points that \
+         are missing"
+    } else {
+        "nothing is kept beside it; run from the beginning, with --checkpoint-every 5m to be able \
+         to go on after a crash"
+    };
+    Failure::Input(format!("{}: {problem}", folder.display()))
 }
 
 /// The command that was kept beside a folder of results, and whether it answers in JSON.
 pub fn command(arguments: &Arguments, json: bool) -> Result<(Command, bool), Failure> {
     let folder = &Checkpoints::results(&arguments.folder);
-    let checkpoints = Checkpoints::of(folder, None);
-    let place = checkpoints.folder().display().to_string();
+    let checkpoints = Checkpoints::of(folder, None, String::new());
+    let place = checkpoints.command_file().display().to_string();
     let wrong = |problem: &str| Failure::Input(format!("{place}: {problem}"));
     let torn = || wrong("is torn or damaged; run from the beginning with --force");
     let Some(text) = checkpoints.command().map_err(Failure::lab)? else {
-        let problem = format!(
-            "{}: nothing is kept beside it; run from the beginning, with --checkpoint-every 5m to \
-             be able to go on after a crash",
-            folder.display()
-        );
-        return Err(Failure::Input(problem));
+        return Err(nothing_kept(folder));
     };
-    let kept: Kept = serde_json::from_str(&text).map_err(|_| torn())?;
-    if kept.schema != SCHEMA {
-        return Err(wrong(Refusal::Foreign.problem()));
+    let schema: Schema = serde_json::from_str(&text).map_err(|_| torn())?;
+    if schema.schema != SCHEMA {
+        let is_later = schema.schema.starts_with(ANY_SCHEMA);
+        let refusal = if is_later { Refusal::Version } else { Refusal::Foreign };
+        return Err(wrong(refusal.problem()));
     }
+    let kept: Kept = serde_json::from_str(&text).map_err(|_| torn())?;
     if kept.version != env!("CARGO_PKG_VERSION") {
         return Err(wrong(Refusal::Version.problem()));
     }

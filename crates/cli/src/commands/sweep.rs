@@ -1,7 +1,8 @@
 //! `clearlane sweep`: one experiment at every point of a grid of values.
 
-use super::experiment::{self, Shared};
+use super::experiment::{self, Again, Shared};
 use super::narrow;
+use super::resume;
 use crate::answer::{self, Answer};
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
@@ -58,14 +59,14 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
     let out: PathBuf = shared.out.clone().unwrap_or_else(default);
     let (keep, made) = (arguments.keep_runs, !out.exists());
-    let checkpoints = shared.checkpoints(&out)?;
+    let checkpoints = shared.checkpoints(&out, Again::GoesOn)?;
     let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let halt = interrupts.stop_in_good_order(&out, made);
-    shared.call.begin(&checkpoints, shared.checkpoint_every)?;
+    checkpoints.begin().map_err(Failure::lab)?;
     let result = run_watched(arguments, &sweep, &folder, &halt, &checkpoints)?;
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
-    shared.call.end(&checkpoints, &out, result.status() == Status::Partial)?;
+    resume::end(&checkpoints, &out, result.status() == Status::Partial)?;
     let verdict = experiment::verdict(result.status());
     if json {
         terminal::remark(&report);

@@ -264,7 +264,7 @@ impl Reactor for Metapath {
                 out.push(Path(k as u8), Bytes(end - given));
                 given = end;
             } else if (before..upto).contains(&chosen) {
-                out.push(Path(k as u8), bytes);
+                out.whole(Path(k as u8), bytes);
             }
             before = upto;
         }

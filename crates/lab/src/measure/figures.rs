@@ -1,6 +1,7 @@
 //! The figures of one run of one seed.
 
 use super::settled::Settled;
+use super::slices::Slices;
 use super::warm_up::mser5;
 use crate::experiment::{Ends, Plan, WarmUp};
 use crate::prepare::Prepared;
@@ -17,7 +18,7 @@ use std::ops::Range;
 pub(crate) struct Window {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(crate) slice: Picoseconds,
+    pub(crate) slices: Slices,
     /// When the last of them ends.
     pub(crate) end: Picoseconds,
     /// Whether figures are to be those of a steady state: programs come to an end and have none.
@@ -154,10 +155,8 @@ pub struct RunFigures {
     pub series: Vec<Vec<SeriesSlice>>,
     /// By group: what senders get of what they offer; empty where flows are not known.
     pub sender_shares: Vec<Vec<SenderShare>>,
-    /// Length of a slice.
-    pub slice: Picoseconds,
-    /// Whether the last slice is shorter than that: the run ended with its programs.
-    pub cut_short: bool,
+    /// How the series is cut.
+    pub slices: Slices,
 }
 
 impl Window {
@@ -200,29 +199,31 @@ impl Window {
             WarmUp::Until(_) => from + (to - from) / 2,
             WarmUp::Auto => to / 2,
         };
-        let end = Picoseconds(to as u64 * slice.0);
-        Window { from, to, slice, end, steady, level_from, converged: converged && from < to }
+        let slices = Slices { length: slice, cut_at: None };
+        let end = slices.start(to);
+        Window { from, to, slices, end, steady, level_from, converged: converged && from < to }
     }
 
     /// That of a run that ends with its programs.
     fn of_programs(outcome: &Outcome, plan: &Plan) -> Self {
-        let (slice, end) = (outcome.slice, outcome.duration);
-        let to = end.0.div_ceil(slice.0.max(1)) as usize;
+        let end = outcome.duration;
+        let slices = Slices { length: outcome.slice, cut_at: Some(end) };
+        let to = slices.count(end);
         let from = match plan.warm_up {
             WarmUp::Auto => 0,
-            WarmUp::Until(time) => (time.0.div_ceil(slice.0.max(1)) as usize).min(to),
+            WarmUp::Until(time) => slices.count(time).min(to),
         };
         let level_from = from + (to - from) / 2;
-        Window { from, to, slice, end, steady: false, level_from, converged: from < to }
+        Window { from, to, slices, end, steady: false, level_from, converged: from < to }
     }
 
     fn span(&self) -> Picoseconds {
-        Picoseconds(self.end.0.saturating_sub(self.from as u64 * self.slice.0))
+        Picoseconds(self.end.0.saturating_sub(self.slices.start(self.from).0))
     }
 
     /// How long of it a group may post.
     fn sending(&self, group: &FlowGroup) -> Picoseconds {
-        let from = group.span().start.0.max(self.from as u64 * self.slice.0);
+        let from = group.span().start.0.max(self.slices.start(self.from).0);
         let to = group.span().end.0.min(self.end.0);
         Picoseconds(to.saturating_sub(from))
     }
@@ -282,7 +283,7 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
     let classes = [Class::Hot, Class::Victim, Class::Background];
     RunFigures {
         warm_up: WarmUpFound {
-            from_us: Picoseconds(window.from as u64 * window.slice.0).as_microseconds(),
+            from_us: window.slices.start(window.from).as_microseconds(),
             to_us: window.end.as_microseconds(),
             converged: window.converged,
         },
@@ -295,8 +296,7 @@ pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Ru
         flows_dropped: outcome.flows_dropped,
         channels: channels(outcome, &window),
         series: outcome.groups.iter().map(|slices| series(slices)).collect(),
-        slice: window.slice,
-        cut_short: plan.ends == Ends::Programs,
+        slices: window.slices,
     }
 }
 

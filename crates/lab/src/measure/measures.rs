@@ -288,7 +288,8 @@ impl Measure {
         }
     }
 
-    /// Whether every run that has the figure had settled in it.
+    /// Whether every run that has the figure had settled in it, and, of the end of programs, every
+    /// run that ended has it.
     fn is_settled(&self, variant: &VariantResult) -> bool {
         let settled = |run: &SeedResult| match self {
             Measure::Value { quantity, scope } => is_settled(*quantity, scope, variant, run),
@@ -299,10 +300,21 @@ impl Measure {
         let whether_deadlocked =
             matches!(self, Measure::Value { quantity: Quantity::Deadlocks, .. });
         let ended = |run: &SeedResult| !run.interrupted && !run.is_deadlock();
-        let mut runs = variant.runs.iter().filter(|run| self.of_run(variant, run).is_some());
-        runs.all(
-            |run| if whether_deadlocked { !run.interrupted } else { ended(run) && settled(run) },
-        )
+        // Seeds with which a program had not ended are not left out of its mean unsaid.
+        let of_all = self.is_of_programs();
+        let runs = variant.runs.iter();
+        let mut runs = runs.map(|run| (run, self.of_run(variant, run).is_some()));
+        runs.all(|(run, has)| match (has, whether_deadlocked) {
+            (false, _) => !of_all || !ended(run),
+            (true, true) => !run.interrupted,
+            (true, false) => ended(run) && settled(run),
+        })
+    }
+
+    /// Whether it is of the end of programs.
+    fn is_of_programs(&self) -> bool {
+        use Quantity::{CompletionTime, OperationTime};
+        matches!(self, Measure::Value { quantity: CompletionTime | OperationTime, .. })
     }
 
     fn of_run(&self, variant: &VariantResult, run: &SeedResult) -> Option<f64> {

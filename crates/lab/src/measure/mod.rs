@@ -6,6 +6,7 @@ mod history;
 mod interval;
 pub mod measures;
 mod settled;
+mod slices;
 mod timed;
 mod warm_up;
 
@@ -16,6 +17,7 @@ pub use history::History;
 pub(crate) use history::trim;
 pub use interval::Estimate;
 pub use measures::{Measure, Quantity, Scope};
+pub use slices::Slices;
 pub use timed::{Flow, Span, Timed};
 
 pub(crate) use figures::figures;

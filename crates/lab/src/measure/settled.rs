@@ -46,7 +46,7 @@ impl Settled {
         if groups.clone().next().is_none() {
             return Settled::OF_PROGRAMS;
         }
-        let slice = window.slice.0;
+        let slice = window.slices.length.0;
         let (mut from, mut to) = (window.from, window.to);
         for group in groups.clone().filter_map(|index| all.get(index)) {
             from = from.max(group.span().start.0.div_ceil(slice) as usize);

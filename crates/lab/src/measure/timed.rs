@@ -2,7 +2,9 @@
 //! They are taken from a run's record before it is put away, so only those that an experiment asks
 //! for cost anything.
 
+use super::figures::RunFigures;
 use super::measures::Entry;
+use super::slices::Slices;
 use crate::experiment::exact_time;
 use crate::prepare::Prepared;
 use clearlane_congestion::OPEN_PATHS;
@@ -182,18 +184,25 @@ impl Timed {
         }
     }
 
-    /// What a run says; nothing if it has no such figure. `measured` are the slices that count.
+    /// What a run says; nothing if it has no such figure.
     pub(crate) fn of(
         &self,
         outcome: &Outcome,
         prepared: &Prepared,
-        measured: &Range<usize>,
+        figures: &RunFigures,
     ) -> Option<f64> {
-        let slice = outcome.slice;
-        let slices = self.span().map_or(measured.clone(), |span| span.slices(slice));
+        let cut = figures.slices;
+        let slices = match self.span() {
+            Some(span) => span.slices(cut.length),
+            // How a flow oscillates, slices of one length tell.
+            None => cut.full(figures.measured.clone()),
+        };
         let control = || (!outcome.control.dropped).then_some(&outcome.control.flows);
         // From the begin of the span to the end of its slice number `index`.
-        let until = |index: usize| Picoseconds((index + 1) as u64 * slice.0).as_microseconds();
+        let until = |index: usize| {
+            let (from, end) = (cut.start(slices.start), cut.end(slices.start + index));
+            Picoseconds(end.0 - from.0).as_microseconds()
+        };
         match self {
             Timed::Becns { source, .. } => {
                 let source = prepared.hosts.ranks().resolve(source).ok()?;
@@ -204,14 +213,17 @@ impl Timed {
             Timed::SpanLoad(_) => {
                 let mean = |channel: &ChannelRecord| {
                     let busy = within(&channel.busy_ps, &slices);
-                    let span = busy.len() as u64 * slice.0;
+                    let last = (slices.start + busy.len()).checked_sub(1)?;
+                    let span = cut.end(last).0.saturating_sub(cut.start(slices.start).0);
                     (span > 0).then(|| busy.iter().sum::<u64>() as f64 / span as f64)
                 };
                 switch_channels(outcome, prepared).filter_map(mean).reduce(f64::max)
             }
-            Timed::PeakLoad(_) => loads(outcome, prepared, &slices).into_iter().reduce(f64::max),
+            Timed::PeakLoad(_) => {
+                loads(outcome, prepared, cut, &slices).into_iter().reduce(f64::max)
+            }
             Timed::TimeToRelief(_) => {
-                let loads = loads(outcome, prepared, &slices);
+                let loads = loads(outcome, prepared, cut, &slices);
                 match loads.iter().rposition(|load| *load > RELIEVED) {
                     Some(last) if last + 1 == loads.len() => None,
                     last => Some(last.map_or(0.0, until)),
@@ -234,7 +246,7 @@ impl Timed {
             }
             Timed::OscillationPeriod(flow) => {
                 let period = Oscillation::of(&flow.bytes(outcome, prepared, &slices)?)?.period?;
-                Some(period * slice.as_microseconds())
+                Some(period * cut.length.as_microseconds())
             }
             Timed::OscillationAmplitude(flow) => {
                 Some(Oscillation::of(&flow.bytes(outcome, prepared, &slices)?)?.amplitude)
@@ -335,14 +347,18 @@ fn switch_channels<'a>(
 }
 
 /// By slice, the share of time the busiest switch output is busy.
-fn loads(outcome: &Outcome, prepared: &Prepared, slices: &Range<usize>) -> Vec<f64> {
+fn loads(outcome: &Outcome, prepared: &Prepared, cut: Slices, slices: &Range<usize>) -> Vec<f64> {
     let mut most: Vec<u64> = Vec::new();
     for channel in switch_channels(outcome, prepared) {
         let busy = within(&channel.busy_ps, slices);
         most.resize(most.len().max(busy.len()), 0);
         most.iter_mut().zip(busy).for_each(|(most, busy)| *most = (*most).max(*busy));
     }
-    most.into_iter().map(|busy| busy as f64 / outcome.slice.0 as f64).collect()
+    let load = |(index, busy): (usize, u64)| match cut.length_of(slices.start + index).0 {
+        0 => 0.0,
+        length => busy as f64 / length as f64,
+    };
+    most.into_iter().enumerate().map(load).collect()
 }
 
 /// How a series goes up and down.

@@ -39,16 +39,20 @@ pub(super) fn control_data(variant: &VariantResult) -> Option<ControlData> {
     let mechanisms = variant.prepared.control.names();
     let run = variant.runs.first().filter(|_| !mechanisms.is_empty())?;
     let flows = run.history.as_ref().map_or(Vec::new(), |h| h.most_notified(FLOWS_DRAWN));
-    let slices = run.simulated.0.div_ceil(run.figures.slice.0.max(1)) as usize;
+    let slices = run.figures.slices;
+    let simulated = slices.count(run.simulated);
     let line = |flow: &FlowControl, values: &mut dyn Iterator<Item = f64>| Line {
         name: name(variant, &flows, flow),
         class: variant.prepared.groups.get(usize::from(flow.group)).map_or("", |g| g.class.name()),
-        values: values.take(slices).collect(),
+        values: values.take(simulated).collect(),
     };
-    let per_ms = 1e3 / run.figures.slice.as_microseconds();
     // Four digits are more than a chart shows.
-    let rate = |becns: &u32| (f64::from(*becns) * per_ms * 10.0).round() / 10.0;
-    let becns = flows.iter().map(|flow| line(flow, &mut flow.becns.iter().map(rate)));
+    let rate = |(slice, becns): (usize, &u32)| match slices.length_of(slice).as_microseconds() {
+        0.0 => 0.0,
+        us => (f64::from(*becns) * 1e4 / us).round() / 10.0,
+    };
+    let becns = |flow: &&FlowControl| line(flow, &mut flow.becns.iter().enumerate().map(rate));
+    let becns = flows.iter().map(becns);
     let becns = Quantity { name: "BECNs (1/ms)", decimals: 1, lines: becns.collect() };
     let mut quantities = vec![becns];
     for (probe, flow) in flows.iter().flat_map(|flow| flow.probes.iter().map(move |p| (p, flow))) {

@@ -463,16 +463,14 @@ fn series(variant: &VariantResult) -> SeriesSet {
     let Some(run) = variant.runs.first() else {
         return SeriesSet { dt_us: 1.0, start_us: 0.0, groups: Vec::new(), flows: Vec::new() };
     };
-    let dt_us = run.figures.slice.as_microseconds();
+    let slices = run.figures.slices;
+    let dt_us = slices.length.as_microseconds();
     let gbps = |slice: usize, bytes: u64| {
-        let us = match run.figures.cut_short {
-            true => (run.simulated.as_microseconds() - slice as f64 * dt_us).min(dt_us),
-            false => dt_us,
-        };
+        let us = slices.length_of(slice).as_microseconds();
         if us > 0.0 { (bytes as f64 * 8e-3 / us * 1e4).round() / 1e4 } else { 0.0 }
     };
     // Slices that were not simulated are no zeros.
-    let whole = (run.simulated.0.div_ceil(run.figures.slice.0.max(1))) as usize;
+    let whole = slices.count(run.simulated);
     let groups = variant.prepared.groups.iter().zip(&run.figures.series);
     let ranks = variant.prepared.hosts.ranks();
     let group = |(group, slices): (&clearlane_workload::FlowGroup, &Vec<_>)| Series {

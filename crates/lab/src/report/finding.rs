@@ -10,26 +10,10 @@ use std::borrow::Cow;
 
 /// What the results say, in one sentence.
 pub(super) fn finding(result: &RunResult) -> String {
-    let deadlocked: Vec<Cow<'_, str>> = result
-        .variants
-        .iter()
-        .filter(|variant| variant.runs.iter().any(SeedResult::is_deadlock))
-        .map(|variant| called(&variant.name))
-        .collect();
-    let all = result.variants.len();
-    if !deadlocked.is_empty() {
-        let which = list(&deadlocked.iter().map(|name| &**name).collect::<Vec<_>>());
-        let mut runs = result.variants.iter().flat_map(|variant| &variant.runs);
-        let who = match runs.any(|run| matches!(run.ending, Ending::Deadlock(_))) {
-            true => "The network deadlocks",
-            false => "Ranks wait for ever",
-        };
-        return match deadlocked.len() == all {
-            true if all == 1 => format!("{who}."),
-            true => format!("{who} in every variant."),
-            false => format!("{who} in {which}, and not in the others."),
-        };
+    if let Some(deadlock) = deadlock(result) {
+        return deadlock;
     }
+    let all = result.variants.len();
     if let Some(completion) = completion(result) {
         return completion;
     }
@@ -48,6 +32,34 @@ pub(super) fn finding(result: &RunResult) -> String {
         _ if differ => format!("Most is delivered in {name}: {most} Gb/s of payload."),
         _ => format!("Most is delivered in {name}: {most} of the senders' links' rate."),
     }
+}
+
+/// Where the network deadlocks, and where ranks wait for each other.
+fn deadlock(result: &RunResult) -> Option<String> {
+    let which = |is: fn(&SeedResult) -> bool| -> Vec<Cow<'_, str>> {
+        let variants = result.variants.iter().filter(|variant| variant.runs.iter().any(is));
+        variants.map(|variant| called(&variant.name)).collect()
+    };
+    let all = result.variants.len();
+    let network = which(|run| matches!(run.ending, Ending::Deadlock(_)));
+    let ranks = which(|run| matches!(run.ending, Ending::RanksWait(_)));
+    let names = |names: &[Cow<'_, str>]| list(&names.iter().map(|n| &**n).collect::<Vec<_>>());
+    let (who, where_) = match (network.as_slice(), ranks.as_slice()) {
+        ([], []) => return None,
+        (network, []) => ("The network deadlocks", network),
+        ([], ranks) => ("Ranks wait for ever", ranks),
+        (network, ranks) => {
+            let (network, ranks) = (names(network), names(ranks));
+            let both =
+                format!("The network deadlocks in {network}. Ranks wait for ever in {ranks}.");
+            return Some(both);
+        }
+    };
+    Some(match where_.len() == all {
+        true if all == 1 => format!("{who}."),
+        true => format!("{who} in every variant."),
+        false => format!("{who} in {}, and not in the others.", names(where_)),
+    })
 }
 
 /// How long programs take, where runs end with them.
@@ -86,7 +98,8 @@ fn completion(result: &RunResult) -> Option<String> {
             format!("{who} is complete after {}.", list(&each))
         }
         (_, Some(best), Some(worst)) => {
-            format!("{who} is complete after {} and after {}.", each(best), each(worst))
+            let (least, most) = (each(best), each(worst));
+            format!("{who} takes {least}, the least, and {most}, the most.")
         }
         _ => format!("{who} is not complete after {limit}."),
     })

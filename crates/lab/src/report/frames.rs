@@ -20,9 +20,10 @@ pub(super) struct Frames {
 impl Frames {
     /// At most `most` frames of what was simulated.
     pub(super) fn of(run: &SeedResult, most: usize) -> Self {
-        let slice = Picoseconds(run.figures.slice.0.max(1));
+        let slices = run.figures.slices;
         let recorded = run.figures.series.first().map_or(0, Vec::len);
-        let whole = (run.simulated.0.div_ceil(slice.0) as usize).min(recorded);
+        let whole = slices.count(run.simulated).min(recorded);
+        let slice = slices.length;
         let slices = whole.div_ceil(most.max(1)).max(1);
         Frames { slice, slices, whole, end: run.simulated, measured: run.figures.measured.clone() }
     }

@@ -15,6 +15,6 @@ pub use folder::{RunFolder, write_run_folder};
 pub use headline::Better;
 
 pub(crate) use claim::Claim;
-pub(crate) use folder::{refused, write};
+pub(crate) use folder::{refused, replace, whole};
 pub(crate) use headline::{HeadlineColumn, align_marks, cell_text, headline, published_table};
 pub(crate) use tables::parquet_of_points;

@@ -252,7 +252,7 @@ fn control_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
             rows.extend(values.iter().enumerate().map(|(slice, v)| (flow, *name, slice, *v)));
         }
     }
-    let start = |slice: usize| Picoseconds(slice as u64 * run.figures.slice.0).as_microseconds();
+    let start = |slice: usize| run.figures.slices.start(slice).as_microseconds();
     let host = |rank: Rank| ranks.name(rank).to_owned();
     let mut columns = whose(variant, run, rows.len());
     columns.extend([
@@ -307,18 +307,18 @@ fn link_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
 }
 
 fn series_columns(variant: &VariantResult, run: &SeedResult) -> Vec<Column> {
-    let slice = run.figures.slice;
+    let slices = run.figures.slices;
     let groups = variant.prepared.groups.iter().zip(&run.figures.series);
     let rows: Vec<_> = groups
         .flat_map(|(group, slices)| slices.iter().enumerate().map(move |s| (group, s.0, s.1)))
         .collect();
-    let start = |index: usize| Picoseconds(index as u64 * slice.0).as_microseconds();
+    let us = |time: Picoseconds| time.as_microseconds();
     let mut columns = whose(variant, run, rows.len());
     columns.extend([
         text("group", rows.iter().map(|(group, _, _)| group.name.clone())),
         text("class", rows.iter().map(|(group, _, _)| group.class.name().to_owned())),
-        real("start_us", rows.iter().map(|(_, index, _)| start(*index))),
-        real("length_us", rows.iter().map(|_| slice.as_microseconds())),
+        real("start_us", rows.iter().map(|(_, index, _)| us(slices.start(*index)))),
+        real("length_us", rows.iter().map(|(_, index, _)| us(slices.length_of(*index)))),
         count("offered_wire_bytes", rows.iter().map(|(_, _, s)| s.offered_bytes)),
         count("delivered_payload_bytes", rows.iter().map(|(_, _, s)| s.delivered_payload_bytes)),
         count("messages", rows.iter().map(|(_, _, s)| s.messages)),

@@ -5,7 +5,7 @@ use super::result::SweepResult;
 use super::{Point, Sweep};
 use crate::LabError;
 use crate::result::{RunResult, Status};
-use crate::results::{Claim, refused, write, write_run_folder};
+use crate::results::{Claim, refused, replace, whole, write_run_folder};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ impl SweepFolder {
             Some(file) => file,
             None => {
                 // Not in place: a disk that is full must not take the points that are there.
-                self.replace(POINTS, points.known.as_bytes())?;
+                replace(&self.out, POINTS, points.known.as_bytes())?;
                 let path = self.out.join(POINTS);
                 let file = File::options().append(true).open(&path);
                 file.map_err(|source| refused(&path, source))?
@@ -180,34 +180,18 @@ impl SweepFolder {
         let parquet = result.parquet();
         let parquet = parquet.map_err(|e| LabError::Request(LabError::one_line(&e.to_string())))?;
         self.begun(&mut self.points.lock().unwrap_or_else(|e| e.into_inner()))?;
-        self.replace("experiment.toml", result.experiment.resolved().as_bytes())?;
-        self.replace("points.parquet", &parquet)?;
-        self.replace("report.html", result.page().as_bytes())?;
+        replace(&self.out, "experiment.toml", result.experiment.resolved().as_bytes())?;
+        replace(&self.out, "points.parquet", &parquet)?;
+        replace(&self.out, "report.html", result.page().as_bytes())?;
         // Last: whoever finds it finds the others.
-        self.replace("sweep.json", result.to_json().as_bytes())?;
+        replace(&self.out, "sweep.json", result.to_json().as_bytes())?;
         Ok(self.out.join("report.html"))
     }
-
-    /// A file that is whole or as it was.
-    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-        let (path, aside) = (self.out.join(name), self.out.join(part(name)));
-        let written = write(&aside, bytes).and_then(|()| fs::rename(&aside, &path));
-        written.map_err(|source| {
-            // The failure to report is the first one.
-            let _ = fs::remove_file(&aside);
-            refused(&path, source)
-        })
-    }
-}
-
-/// What a file is called until it is whole.
-fn part(name: &str) -> String {
-    format!(".{name}.unfinished")
 }
 
 /// Whether a file of ours was not finished when its process was killed.
 fn is_part(name: &str) -> bool {
-    FILES.iter().chain([&POINTS]).any(|whole| part(whole) == name)
+    whole(name).is_some_and(|name| FILES.contains(&name) || name == POINTS)
 }
 
 /// A record as a line; numbers are finite or null, so it can be written.

@@ -10,7 +10,6 @@ pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
 use crate::advance::Elapsed;
-use crate::checkpoint::Checkpoints;
 use crate::experiment::{Axis, Experiment, Variant};
 use crate::run::{Begun, Jobs, Progress, RunOptions, run};
 use clearlane_ib::Picoseconds;
@@ -180,11 +179,6 @@ fn at(axes: &[Axis], index: usize) -> Vec<usize> {
     at
 }
 
-/// What is kept of a point.
-fn part(kept: &Checkpoints, index: usize) -> Checkpoints {
-    kept.part(&format!("point-{index:04}"))
-}
-
 /// Runs the points that the folder does not hold yet and keeps each in it as soon as it is done.
 /// Once `cancel` is true the points under way are dropped and the result is partial.
 pub fn run_sweep(
@@ -206,7 +200,7 @@ pub fn run_sweep(
         elapsed: Mutex::new(vec![Elapsed::default(); missing.len()]),
     };
     if let Some(kept) = &options.checkpoints {
-        missing.iter().try_for_each(|index| part(kept, *index).check(folder.question(*index)))?;
+        missing.iter().try_for_each(|index| kept.point(*index).check(folder.question(*index)))?;
     }
     let next = AtomicUsize::new(0);
     let failed: Mutex<Option<LabError>> = Mutex::new(None);
@@ -217,7 +211,7 @@ pub fn run_sweep(
             let order = next.fetch_add(1, Ordering::Relaxed);
             let Some(index) = missing.get(order).copied() else { return };
             let memory_bytes = options.memory_bytes.map(|bytes| bytes / outer as u64);
-            let checkpoints = options.checkpoints.as_ref().map(|kept| part(kept, index));
+            let checkpoints = options.checkpoints.as_ref().map(|kept| kept.point(index));
             let jobs = Jobs::Exactly(inner);
             let options = RunOptions { jobs, memory_bytes, checkpoints, ..options.clone() };
             let told = OfPoint { share: &share, order };

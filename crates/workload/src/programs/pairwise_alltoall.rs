@@ -11,6 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "each rank sends to each other, a partner at a time: rank r XOR k where the ranks are \
               a power of two, else to r + k and from r − k",
     parameters: "size: to each rank, 0 B to 1 GiB; rounds: 1 to 1000000, 1 by default",
+    example: "program = { kind = \"pairwise-alltoall\", size = \"64 KiB\", rounds = 2 }",
     reference: "Thakur et al., Optimization of collective communication operations in MPICH, \
                 IJHPCA 19(1), 2005",
 };

@@ -9,6 +9,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "ping-pong",
     summary: "two ranks answer each other; half of a round is what MPI benchmarks call latency",
     parameters: "size: 0 B to 1 GiB; rounds: 1 to 1000000",
+    example: "program = { kind = \"ping-pong\", size = \"8 B\", rounds = 100 }",
     reference: "Intel MPI Benchmarks, PingPong",
 };
 

@@ -1,0 +1,124 @@
+//! When runs under way are kept: at every interval, when they are interrupted, and when they end.
+
+use super::Checkpoints;
+use crate::LabError;
+use clearlane_ib::Saved;
+use clearlane_sim::Simulation;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often it is looked whether runs are to be kept or are interrupted: ticks are the clock here.
+const TICK: Duration = Duration::from_millis(25);
+/// A finished run that took less is rather run again.
+const WORTH_KEEPING: Duration = Duration::from_secs(2);
+
+/// So many ticks are at least so long.
+fn ticks(span: Duration) -> u64 {
+    span.as_millis().div_ceil(TICK.as_millis()) as u64
+}
+
+/// Has runs pause when they are interrupted, and when they are to be kept.
+pub(crate) struct Ticker {
+    /// By job.
+    pauses: Vec<AtomicBool>,
+    ticks: AtomicU64,
+    is_over: AtomicBool,
+    /// Whether anybody ticks.
+    is_on: AtomicBool,
+}
+
+impl Ticker {
+    /// For so many jobs.
+    pub(crate) fn of(jobs: usize) -> Self {
+        let pauses = (0..jobs).map(|_| AtomicBool::new(false)).collect();
+        let [is_over, is_on] = [false; 2].map(AtomicBool::new);
+        Ticker { pauses, ticks: AtomicU64::new(0), is_over, is_on }
+    }
+
+    /// What a job is to pause at: where nobody ticks, when it is interrupted.
+    pub(crate) fn pause<'a>(&'a self, job: usize, cancel: &'a AtomicBool) -> &'a AtomicBool {
+        match self.is_on.load(Ordering::SeqCst) {
+            true => &self.pauses[job],
+            false => cancel,
+        }
+    }
+
+    /// Somebody ticks, before the jobs begin.
+    pub(crate) fn is_on(&self) {
+        self.is_on.store(true, Ordering::SeqCst);
+    }
+
+    /// Ticks until it is told that all is over.
+    pub(crate) fn tick(&self, every: Option<Duration>, cancel: &AtomicBool) {
+        let every = every.map(ticks);
+        while !self.is_over.load(Ordering::SeqCst) {
+            thread::park_timeout(TICK);
+            let now = self.ticks.fetch_add(1, Ordering::SeqCst) + 1;
+            let due = every.is_some_and(|every| now.is_multiple_of(every));
+            if due || cancel.load(Ordering::SeqCst) {
+                self.pauses.iter().for_each(|pause| pause.store(true, Ordering::SeqCst));
+            }
+        }
+    }
+
+    /// No more ticks.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Keeps one run.
+pub(crate) struct Keeper<'a> {
+    pub(crate) checkpoints: &'a Checkpoints,
+    pub(crate) question: &'a str,
+    pub(crate) job: String,
+    ticker: &'a Ticker,
+    /// By its ticks.
+    begun: u64,
+    /// Said if memory is short: then nothing is kept, because that takes memory too.
+    memory_short: &'a OnceLock<String>,
+}
+
+impl<'a> Keeper<'a> {
+    /// Of a job that begins.
+    pub(crate) fn of(
+        checkpoints: &'a Checkpoints,
+        question: &'a str,
+        job: String,
+        ticker: &'a Ticker,
+        memory_short: &'a OnceLock<String>,
+    ) -> Self {
+        let begun = ticker.ticks.load(Ordering::SeqCst);
+        Keeper { checkpoints, question, job, ticker, begun, memory_short }
+    }
+
+    /// The state to go on from, if there is one.
+    pub(crate) fn load(&self) -> Result<Option<Saved>, LabError> {
+        self.checkpoints.load(self.question, &self.job)
+    }
+
+    /// Keeps the run as it is. Where that fails, it goes on without.
+    pub(crate) fn keep(&self, simulation: &mut Simulation) {
+        if self.memory_short.get().is_some() {
+            return;
+        }
+        let problem = match simulation.save() {
+            None => Some("a program in it cannot be saved".to_owned()),
+            Some(state) => {
+                let kept = self.checkpoints.keep(self.question, &self.job, state);
+                kept.err().map(|error| error.to_string())
+            }
+        };
+        problem.into_iter().for_each(|problem| self.checkpoints.note_failure(problem));
+    }
+
+    /// Keeps a run that has ended, if it is worth it.
+    pub(crate) fn keep_end(&self, simulation: &mut Simulation) {
+        let took = self.ticker.ticks.load(Ordering::SeqCst) - self.begun;
+        if took >= ticks(WORTH_KEEPING) {
+            self.keep(simulation);
+        }
+    }
+}

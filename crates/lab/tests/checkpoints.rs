@@ -1,0 +1,137 @@
+//! Runs that are stopped, kept and gone on with: from where they were, and to the same bytes.
+
+use clearlane_lab::{Begun, Checkpoints, Experiment, Progress, RunOptions, RunResult, Status, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const TEXT: &str = "schema = 1\nname = \"kept\"\nrun = { duration = \"2 ms\" }\n\
+    fabric = { build = \"star:8\" }\nsubnet = { engine = \"min-hop\" }\n\
+    sim = { preset = \"qdr\" }\n\
+    [[traffic]]\nname = \"all\"\nclass = \"background\"\npattern = { kind = \"uniform\" }\n\
+    load = 0.5\nsize = \"2 KiB\"\n";
+
+/// Stops a run at a share of its time, and notes where it began.
+#[derive(Default)]
+struct Watch {
+    stop_at: Option<f64>,
+    cancel: AtomicBool,
+    begun: Mutex<Vec<Begun>>,
+}
+
+impl Progress for Watch {
+    fn on_begin(&self, run: &Begun) {
+        self.begun.lock().unwrap().push(*run);
+    }
+
+    fn on_progress(&self, done: f64, _: u64) {
+        if self.stop_at.is_some_and(|stop_at| done >= stop_at) {
+            self.cancel.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A folder of its own that is gone in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn of(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("checkpoints-{name}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Scratch(folder)
+    }
+
+    fn kept(&self) -> Checkpoints {
+        Checkpoints::of(&self.0.join("out"), None, "what was asked".into())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ran(text: &str, kept: Option<&Checkpoints>, watch: &Watch) -> RunResult {
+    let experiment = Experiment::parse(text, Path::new("x.toml")).unwrap();
+    let options = RunOptions { checkpoints: kept.cloned(), ..RunOptions::new(1, "") };
+    run(&experiment, &options, watch, &watch.cancel).unwrap()
+}
+
+#[test]
+fn a_run_goes_on_from_where_it_was_stopped() {
+    let scratch = Scratch::of("half");
+    let whole = ran(TEXT, None, &Watch::default());
+    let kept = scratch.kept();
+    let half = ran(TEXT, Some(&kept), &Watch { stop_at: Some(0.5), ..Watch::default() });
+    assert_eq!(half.status(), Status::Partial);
+    assert_eq!(kept.command().unwrap().as_deref(), Some("what was asked"));
+    let rest = Watch::default();
+    let resumed = ran(TEXT, Some(&scratch.kept().resumed()), &rest);
+    assert_eq!(resumed.to_json(), whole.to_json());
+    let begun = rest.begun.into_inner().unwrap();
+    assert!(begun.len() == 1 && (0.4..0.6).contains(&begun[0].earlier), "{begun:?}");
+    assert!(begun[0].earlier_hops > 1000, "{begun:?}");
+}
+
+#[test]
+fn a_run_of_another_experiment_is_refused_or_let_go() {
+    let scratch = Scratch::of("another");
+    ran(TEXT, Some(&scratch.kept()), &Watch { stop_at: Some(0.5), ..Watch::default() });
+    let state = scratch.kept().folder().join("0-1.state");
+    assert!(state.is_file());
+    let other = TEXT.replace("load = 0.5", "load = 0.4");
+    let experiment = Experiment::parse(&other, Path::new("x.toml")).unwrap();
+    let checkpoints = Some(scratch.kept().resumed());
+    let options = RunOptions { checkpoints, ..RunOptions::new(1, "") };
+    let watch = Watch::default();
+    let refused = run(&experiment, &options, &watch, &watch.cancel).unwrap_err().to_string();
+    assert!(refused.ends_with("undo that, or run from the beginning with --force"), "{refused}");
+    assert!(state.is_file() && !refused.contains('\n'));
+    // Called again, it begins anew.
+    let watch = Watch::default();
+    let anew = ran(&other, Some(&scratch.kept().called_again()), &watch);
+    assert_eq!(watch.begun.into_inner().unwrap()[0].earlier, 0.0);
+    assert_eq!(anew.to_json(), ran(&other, None, &Watch::default()).to_json());
+    assert!(!state.exists());
+}
+
+#[test]
+fn only_what_was_kept_is_cleared() {
+    let scratch = Scratch::of("others");
+    let kept = scratch.kept();
+    kept.clear().unwrap();
+    ran(TEXT, Some(&kept), &Watch { stop_at: Some(0.5), ..Watch::default() });
+    let place = |name: &str| kept.folder().join(name);
+    fs::create_dir(place("point-0003")).unwrap();
+    let ours = ["point-0003/2-77-alone.state", ".0-1.state.unfinished", ".command.json.unfinished"];
+    ours.iter().for_each(|name| fs::write(place(name), "").unwrap());
+    kept.check_owner().unwrap();
+    let theirs = ["notes.txt", "notes.state", "point-0003/0-x.state"];
+    for name in theirs {
+        fs::write(place(name), "theirs").unwrap();
+        assert!(kept.check_owner().is_err(), "{name}");
+    }
+    kept.clear().unwrap();
+    assert!(!kept.is_there() && !place("0-1.state").exists());
+    assert!(ours.iter().all(|name| !place(name).exists()));
+    assert!(theirs.iter().all(|name| place(name).is_file()));
+    theirs.iter().for_each(|name| fs::remove_file(place(name)).unwrap());
+    kept.clear().unwrap();
+    assert!(!kept.folder().exists());
+}
+
+#[test]
+fn a_folder_without_a_name_of_its_own_is_the_one_it_stands_for() {
+    let scratch = Scratch::of("nameless");
+    let out = scratch.0.join("out");
+    fs::create_dir_all(out.join("deeper")).unwrap();
+    let named = Checkpoints::of(&out, None, String::new());
+    let same = Checkpoints::of(&out.join("deeper/.."), None, String::new());
+    let real = |path: &Path| path.parent().unwrap().canonicalize().unwrap();
+    assert_eq!(same.folder().file_name(), named.folder().file_name());
+    assert_eq!(real(same.folder()), real(named.folder()));
+    assert!(!same.folder().starts_with(out.canonicalize().unwrap()));
+}
