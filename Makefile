@@ -74,7 +74,7 @@ style:
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@# Modules that a macro declares are not found by cargo fmt.
 	@rustfmt --edition 2024 --check $(wildcard crates/congestion/src/mechanisms/*.rs \
-		crates/congestion/src/mechanisms/*/mod.rs)
+		crates/congestion/src/mechanisms/*/mod.rs crates/workload/src/programs/*.rs)
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 bench:

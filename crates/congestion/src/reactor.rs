@@ -99,8 +99,8 @@ pub struct Probe {
 /// nothing. Those that decide *when* leave `plan` alone; those that decide *which* path leave
 /// `next_injection` alone.
 pub trait Reactor: Send {
-    /// Splits a message of `bytes` over paths: the parts add up to it. `draw` is 64 uniform bits of
-    /// this flow. A message of 0 B is not divided. All on path 0 unless the mechanism says otherwise.
+    /// Splits a message of `bytes` over paths: the parts add up to it. One of 0 B stays whole.
+    /// `draw` is 64 uniform bits of this flow. All on path 0 unless the mechanism says otherwise.
     fn plan(&mut self, _now: Picoseconds, bytes: Bytes, _draw: u64, out: &mut Stripes) {
         out.whole(Path(0), bytes);
     }

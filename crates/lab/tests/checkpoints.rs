@@ -121,6 +121,10 @@ fn only_what_was_kept_is_cleared() {
     theirs.iter().for_each(|name| fs::remove_file(place(name)).unwrap());
     kept.clear().unwrap();
     assert!(!kept.folder().exists());
+    fs::write(kept.folder(), "theirs").unwrap();
+    let refused = kept.check_owner().unwrap_err().to_string();
+    kept.clear().unwrap();
+    assert!(kept.folder().is_file() && refused.contains("holds other files"), "{refused}");
 }
 
 #[test]

@@ -214,7 +214,8 @@ impl Checkpoints {
         LabError::Checkpoint { path: self.folder.join(file_name(job)), problem }
     }
 
-    /// Fails if the folder holds anything that is not kept by clearlane: it is somebody's.
+    /// Fails if the folder is a file, or holds anything that clearlane does not keep: it is
+    /// somebody's.
     pub fn check_owner(&self) -> Result<(), LabError> {
         let path = self.folder.clone();
         match self.held() {
@@ -233,8 +234,7 @@ impl Checkpoints {
         let failed = |source| refused(&self.folder, source);
         let held = self.held().map_err(failed)?;
         let gone = |done: std::io::Result<()>| match done {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) if is_no_matter(error.kind()) => Ok(()),
             done => done.map_err(failed),
         };
         // What was asked goes last: without it nobody can go on with the rest.
@@ -257,6 +257,11 @@ impl Checkpoints {
     }
 }
 
+/// Whether a file is gone already, or a folder is somebody's.
+fn is_no_matter(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory)
+}
+
 /// What lies in the folder.
 #[derive(Default)]
 struct Held {
@@ -273,6 +278,11 @@ impl Held {
     fn add(&mut self, folder: &Path) -> std::io::Result<()> {
         let entries = match fs::read_dir(folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                // A file by that name is somebody's. One further up is told where folders are made.
+                self.foreign |= folder.exists();
+                return Ok(());
+            }
             entries => entries?,
         };
         for entry in entries {

@@ -304,26 +304,27 @@ const KEYS: &[Key] = &[
     key(
         "traffic",
         "program",
-        ["table", "kind = a program", "or pattern"],
-        "what the group's ranks do; it replaces pattern, load, size, arrivals, start and stop",
+        ["table", "kind = a program", "none"],
+        "what the group's ranks do, numbered by ascending host; it replaces pattern, load, size, \
+         arrivals, start and stop",
     ),
     key(
         "traffic",
         "pattern",
-        ["table", "kind = a pattern", REQUIRED],
+        ["table", "kind = a pattern", "required without program"],
         "who sends to whom; explain names a pattern's keys",
     ),
     key("traffic", "senders", ["\"all\" or a table", "", "all"], "who sends"),
     key(
         "traffic",
         "load",
-        ["number", "0.000001 to 4", REQUIRED],
+        ["number", "0.000001 to 4", "required without program"],
         "offered share of a sender's link, headers included",
     ),
     key(
         "traffic",
         "size",
-        ["size or a table", "1 B to 1 GiB", REQUIRED],
+        ["size or a table", "1 B to 1 GiB", "required without program"],
         "message size, a range or a mix",
     ),
     key(

@@ -52,7 +52,11 @@ macro_rules! programs {
         #[derive(Clone, PartialEq, Debug, Deserialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum ProgramSpec {
-            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($module::Params),)*
+            $(
+                #[doc = concat!("`", $name, "`")]
+                #[serde(rename = $name)]
+                $variant($module::Params),
+            )*
         }
 
         /// All kinds of programs.
