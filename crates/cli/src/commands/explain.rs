@@ -5,7 +5,7 @@ use crate::arguments::{Flag, flag};
 use crate::catalogue::{self, Entry, Kind};
 use crate::failure::Failure;
 use crate::table;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 /// What to explain.
@@ -36,6 +36,10 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     if let Some(flag) = flag(wanted).filter(|_| found.is_empty()) {
         return Ok(explained_flag(&flag, json));
+    }
+    if let (true, Ok(kind)) = (found.is_empty(), Kind::from_str(wanted, true)) {
+        let many = format!("`{wanted}` are many; see `clearlane list {kind}`");
+        return Err(Failure::Input(many));
     }
     if found.is_empty() {
         let remedy = catalogue::nearest(wanted)

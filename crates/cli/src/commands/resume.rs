@@ -141,7 +141,7 @@ fn nothing_kept(folder: &Path) -> Failure {
         .into_iter()
         .any(|f| is_complete(f) == Some(true))
     {
-        "its results are complete: there is nothing to go on with"
+        "its runs have all ended: there is nothing to go on with"
     } else if folder.join("points.jsonl").exists() {
         "no run under way is kept beside it; call the sweep again, it goes on with the points that \
          are missing"

@@ -52,6 +52,10 @@ fn unknown_names_are_answered_with_the_nearest() {
         scratch.call("explain tours").failure(2),
         "nothing is named `tours`; did you mean `torus`?"
     );
+    assert_eq!(
+        scratch.call("explain programs").failure(2),
+        "`programs` are many; see `clearlane list programs`"
+    );
     let line = scratch.call("list engnies");
     assert!(line.failure(2).contains("'engines'"), "{line:?}");
 }

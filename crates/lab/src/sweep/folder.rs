@@ -82,7 +82,9 @@ impl SweepFolder {
         let records = self.records()?;
         let is_ours = |record: &Record| self.questions.contains(&record.question);
         let holds_ours = records.iter().any(is_ours);
-        let holds_any = !records.is_empty() || self.out.join("sweep.json").exists();
+        // One that was interrupted before its first point was finished holds none.
+        let is_without = |name: &str| !self.out.join(name).exists();
+        let holds_any = !records.is_empty() || (is_without(POINTS) && !is_without("sweep.json"));
         if self.force || !holds_any {
             return Ok(());
         }
