@@ -11,43 +11,6 @@ use clearlane_sim::{
 /// Payload of every message: one packet.
 pub(crate) const MESSAGE: Bytes = Bytes(2048);
 
-/// Tori by the rule: links of 4 GB/s, 8 KiB a lane, headers of 32 B. No adapter is a limit.
-pub(crate) const BY_RULE: Parameters = Parameters {
-    mtu: 2048,
-    header: Some(32),
-    packet_max: None,
-    link_rate: Some(BitsPerSecond(32_000_000_000)),
-    switch_delay: Picoseconds(94_000),
-    va_delay: Picoseconds(0),
-    sa_delay: Picoseconds(0),
-    cable_delay: Picoseconds(10_000),
-    credit_delay: Picoseconds(0),
-    buffer: Bytes(8192),
-    buffer_per: BufferPer::Lane,
-    send_overhead: Picoseconds(0),
-    receive_overhead: Picoseconds(200_000),
-    stripe_overhead: Picoseconds(0),
-    poll_overhead: Picoseconds(0),
-    eager_max: Bytes(8 << 10),
-    control_bytes: Bytes(64),
-    progress: Progress::Call,
-    read_depth: 16,
-    adapter_ports: Some(1),
-    memory_rate: None,
-    message_order: MessageOrder::Posted,
-    dma_rate: None,
-    drain_rate: None,
-    injection_engines: None,
-    outstanding: 16,
-    ack_coalescing: 1,
-    queueing: AdapterQueueing::PerDestination,
-    arbitration: InputArbitration::RoundRobin,
-    input_queueing: InputQueueing::Fifo,
-    crossbar_speedup: 100,
-    crossbar_reads: CrossbarReads::Lane,
-    output_buffer: None,
-};
-
 /// Fabrics with tables: the rate of their links, which is 4x QDR, and headers by transport.
 pub(crate) const BY_TABLES: Parameters = Parameters {
     mtu: 2048,
@@ -83,4 +46,14 @@ pub(crate) const BY_TABLES: Parameters = Parameters {
     crossbar_speedup: 100,
     crossbar_reads: CrossbarReads::Lane,
     output_buffer: None,
+};
+
+/// Tori by the rule: links of 4 GB/s, 8 KiB a lane, headers of 32 B. No adapter is a limit.
+pub(crate) const BY_RULE: Parameters = Parameters {
+    header: Some(32),
+    link_rate: Some(BitsPerSecond(32_000_000_000)),
+    switch_delay: Picoseconds(94_000),
+    cable_delay: Picoseconds(10_000),
+    receive_overhead: Picoseconds(200_000),
+    ..BY_TABLES
 };

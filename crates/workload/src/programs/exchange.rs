@@ -1,6 +1,7 @@
 //! Ranks that go through steps, in each of which they send to one rank and receive from one: most
 //! algorithms of collectives are lists of such steps.
 
+use super::{Group, rounds, several};
 use crate::{Event, Filter, Handle, Hints, Op, Rank, RankProgram};
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,19 @@ enum Doing {
     Receive,
     Send,
     Wait,
+}
+
+/// The ranks of an algorithm: `of` has the steps of one of so many.
+pub(super) fn ranks<S: Steps + 'static>(
+    group: &Group,
+    repeated: u32,
+    of: impl Fn(u32, u32) -> S,
+) -> Result<Vec<Box<dyn RankProgram>>, String> {
+    let (rounds, ranks) = (rounds(repeated)?, several(group.ranks)?);
+    let rank = |rank: u32| -> Box<dyn RankProgram> {
+        Box::new(Exchange::new(of(rank, ranks), group.group, rounds))
+    };
+    Ok((0..ranks).map(rank).collect())
 }
 
 impl<S: Steps> Exchange<S> {

@@ -1,7 +1,7 @@
 //! An all-to-all in which each rank has one partner at a time.
 
-use super::exchange::{Exchange, Step, Steps};
-use super::{Entry, Group, once, rounds, several, size};
+use super::exchange::{self, Step, Steps};
+use super::{Entry, Group, once, size};
 use crate::{Rank, RankProgram};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
@@ -35,12 +35,8 @@ impl Params {
     }
 
     pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
-        let (rounds, ranks) = (rounds(self.rounds)?, several(group.ranks)?);
-        let rank = |rank: u32| -> Box<dyn RankProgram> {
-            let steps = Partners { rank, ranks, bytes: self.size.0 };
-            Box::new(Exchange::new(steps, group.group, rounds))
-        };
-        Ok((0..ranks).map(rank).collect())
+        let bytes = self.size.0;
+        exchange::ranks(group, self.rounds, |rank, ranks| Partners { rank, ranks, bytes })
     }
 }
 

@@ -1,8 +1,8 @@
 //! An allreduce around a ring: each rank passes a share of the vector on to the next one, adds what
 //! it receives to its own, and, once around, passes the sums on once more.
 
-use super::exchange::{Exchange, Step, Steps};
-use super::{Entry, Group, once, rounds, several, size};
+use super::exchange::{self, Step, Steps};
+use super::{Entry, Group, once, size};
 use crate::{Rank, RankProgram};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
@@ -34,12 +34,8 @@ impl Params {
     }
 
     pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
-        let (rounds, ranks) = (rounds(self.rounds)?, several(group.ranks)?);
-        let rank = |rank: u32| -> Box<dyn RankProgram> {
-            let steps = Ring { rank, ranks, bytes: self.size.0 };
-            Box::new(Exchange::new(steps, group.group, rounds))
-        };
-        Ok((0..ranks).map(rank).collect())
+        let bytes = self.size.0;
+        exchange::ranks(group, self.rounds, |rank, ranks| Ring { rank, ranks, bytes })
     }
 }
 
