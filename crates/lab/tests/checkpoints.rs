@@ -98,6 +98,22 @@ fn a_run_of_another_experiment_is_refused_or_let_go() {
     assert!(!state.exists());
 }
 
+/// Where headers have none, there are packets of no bytes.
+#[test]
+fn packets_of_no_bytes_are_kept() {
+    let text = TEXT
+        .replace("preset = \"qdr\"", "preset = \"qdr\", header = \"0 B\"")
+        .replace("pattern = { kind = \"uniform\" }\nload = 0.5\nsize = \"2 KiB\"", "")
+        + "program = { kind = \"pairwise-alltoall\", size = \"0 B\", rounds = 1000000 }\n";
+    let scratch = Scratch::of("empty");
+    let stop = |stop_at: f64| Watch { stop_at: Some(stop_at), ..Watch::default() };
+    let whole = ran(&text, None, &Watch::default());
+    ran(&text, Some(&scratch.kept()), &stop(0.3));
+    ran(&text, Some(&scratch.kept().resumed()), &stop(0.6));
+    let resumed = ran(&text, Some(&scratch.kept().resumed()), &Watch::default());
+    assert_eq!(resumed.to_json(), whole.to_json());
+}
+
 #[test]
 fn only_what_was_kept_is_cleared() {
     let scratch = Scratch::of("others");

@@ -226,6 +226,73 @@ fn messages_of_no_bytes_go_by_one_of_several_paths() {
     }
 }
 
+#[test]
+fn a_run_ends_on_the_grid_wherever_a_look_for_a_deadlock_is_due() {
+    for rounds in 15..45 {
+        let result = ran(
+            &format!(
+                "program = {{ kind = \"ping-pong\", size = \"1 KiB\", rounds = {rounds} }}\n\
+                 senders = {{ hosts = [2, 5] }}\n"
+            ),
+            1,
+        );
+        let end = (completion(&result) / (1 << 20) + 1) << 20;
+        assert_eq!(result.variants[0].runs[0].simulated.0, end, "{rounds} rounds");
+    }
+}
+
+/// Long messages on a tree, by the variants' names.
+fn beside_mechanisms(fabric: &str, program: &str, variants: &str) -> RunResult {
+    let text = HEAD.replace("star:8", fabric).replace("2 ms", "50 ms");
+    ran_whole(&format!("{text}program = {program}\n{variants}"))
+}
+
+#[test]
+fn reads_tell_no_mechanism_of_delays_that_are_none() {
+    let result = beside_mechanisms(
+        "leaf-spine:leaves=2,hosts=4,spines=2",
+        "{ kind = \"ring-allreduce\", size = \"1 MiB\", rounds = 2 }",
+        "[[variant]]\nname = \"none\"\n\
+         [[variant]]\nname = \"timely\"\ncontrol = { when = \"timely\" }\n",
+    );
+    let [none, timely] = ["none", "timely"].map(|v| cell(&result, v, "completion").unwrap());
+    assert!(timely < 1.5 * none, "{timely} us with timely, {none} us without");
+}
+
+#[test]
+fn senders_of_what_is_read_hear_of_congestion_by_ack_or_by_cnp() {
+    let result = beside_mechanisms(
+        "leaf-spine:leaves=4,hosts=6,spines=1",
+        "{ kind = \"pairwise-alltoall\", size = \"64 KiB\" }",
+        "[[variant]]\nname = \"cnp\"\ncontrol = { when = \"iba-cc\", iba-cc = { becn = \"cnp\" } }\n\
+         [[variant]]\nname = \"ack\"\ncontrol = { when = \"iba-cc\", iba-cc = { becn = \"ack\" } }\n",
+    );
+    let becns = |variant: usize| result.variants[variant].runs[0].totals.becns;
+    assert!(becns(0) > 100 && becns(1) * 2 > becns(0), "{} and {}", becns(0), becns(1));
+}
+
+#[test]
+fn a_read_of_several_packets_is_one_read() {
+    let sim = "sim = { preset = \"qdr\", header = \"256 B\", packet_max = \"257 B\" }";
+    let text = HEAD.replace("sim = { preset = \"qdr\" }", sim).replace("2 ms", "50 ms");
+    let program = "program = { kind = \"pairwise-alltoall\", size = \"16 KiB\", rounds = 5 }\n";
+    let result = ran_whole(&format!("{text}{program}"));
+    assert_eq!(result.status(), Status::Complete, "{:?}", result.oddities());
+}
+
+#[test]
+fn large_fabrics_of_hosts_with_several_ports_are_run() {
+    let text = HEAD
+        .replace("star:8", "torus:24x24,hosts=4,links=4")
+        .replace("engine = \"min-hop\"", "engine = \"dor\", lanes = 2")
+        .replace("preset = \"qdr\"", "preset = \"qdr\", adapter_ports = \"all\"")
+        .replace("2 ms\", ends = \"programs\"", "2 us\"");
+    let result = ran_whole(&format!(
+        "{text}pattern = {{ kind = \"uniform\" }}\nload = 0.2\nsize = \"2 KiB\"\n"
+    ));
+    assert!(result.variants[0].runs[0].totals.packet_hops > 1000);
+}
+
 /// Counts what it is told.
 #[derive(Default)]
 struct Counts(Mutex<Vec<Elapsed>>);

@@ -77,10 +77,10 @@ impl Ranks {
         upcoming.map(|(destination, group)| (record.base + destination.0, group))
     }
 
-    /// The record of a process, to be fetched from memory.
+    /// The record of a process, to be fetched from memory; nothing at a place where there is none.
     #[inline(always)]
-    pub fn record(&self, at: u32) -> &impl Sized {
-        &self.records[at as usize]
+    pub fn record(&self, at: u32) -> Option<&impl Sized> {
+        self.records.get(at as usize)
     }
 
     /// Its program, likewise.

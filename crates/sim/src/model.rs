@@ -220,9 +220,9 @@ pub(crate) trait Reactors: Send + Sized {
     }
     /// BECN has arrived for a flow, with these flags.
     fn on_becn(&mut self, _now: u64, _of: Governed, _flags: Flags) {}
-    /// So many further packets of a flow are acknowledged.
-    /// Returns whether that means anything to a reactor.
-    fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32) -> bool {
+    /// So many further packets of a flow are acknowledged: by an ACK, or by what a READ has read,
+    /// the time of which is that of a transfer. Returns whether that means anything to a reactor.
+    fn on_acknowledged(&mut self, _now: u64, _of: Governed, _packets: u32, _by_ack: bool) -> bool {
         false
     }
     /// A stripe posted at `born` has been acknowledged whole.

@@ -301,6 +301,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
         if matches!(entry.kind(), Kind::Deliver | Kind::Step) {
             let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
             self.adapters.prefetch(slot);
+            // Where adapters have one port, a host has the number of its slot; else it is a guess.
             let at = if entry.kind() == Kind::Step { entry.packet() } else { slot };
             self.ranks.prefetch(at);
         }

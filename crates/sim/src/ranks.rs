@@ -196,7 +196,9 @@ impl Ranks {
     /// Ranks whose records may be of use soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: u32) {
-        prefetch_value(self.all.record(at));
+        if let Some(record) = self.all.record(at) {
+            prefetch_value(record);
+        }
     }
 
     /// Programs that may be stepped soon, whose records are at hand.

@@ -104,9 +104,8 @@ enum Next {
 /// What comes next, given a time no later than the next event, one at which somebody wants to look,
 /// and how far programs are, if the run ends with them: then windows end at the grid of such ends.
 fn next(queue: &Queue, time: u64, limit: u64, jobs: Option<JobState>) -> Next {
-    let grid = |time: u64| (time / END_GRID.0 + 1) * END_GRID.0;
     let limit = match jobs {
-        Some(JobState { unfinished: 0, ended_at, .. }) => limit.min(grid(ended_at.0)),
+        Some(JobState { unfinished: 0, ended_at, .. }) => limit.min(end_after(ended_at.0)),
         _ => limit,
     };
     match time {
@@ -114,9 +113,14 @@ fn next(queue: &Queue, time: u64, limit: u64, jobs: Option<JobState>) -> Next {
         time if time >= limit => Next::Limit(limit),
         time => {
             let end = queue.window_end(time).min(limit);
-            Next::Window(time, if jobs.is_some() { end.min(grid(time)) } else { end })
+            Next::Window(time, if jobs.is_some() { end.min(end_after(time)) } else { end })
         }
     }
+}
+
+/// When a run ends whose programs have ended at a time.
+fn end_after(time: u64) -> u64 {
+    (time / END_GRID.0 + 1) * END_GRID.0
 }
 
 /// How far all programs of several partitions are together.
@@ -377,9 +381,13 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// Time has come to a limit: programs have ended, a look for a deadlock is due, or `until` is
     /// reached.
     fn at_limit(&mut self, limit: u64, until: u64) -> Option<Status> {
-        if self.ends_with_jobs && limit <= until && jobs(self.partitions.iter()).unfinished == 0 {
-            (self.now, self.ended) = (limit, true);
-            return Some(Status::Drained);
+        if self.ends_with_jobs && limit <= until {
+            let JobState { unfinished, ended_at, .. } = jobs(self.partitions.iter());
+            // A look for a deadlock may be due before.
+            if unfinished == 0 && limit >= end_after(ended_at.0) {
+                (self.now, self.ended) = (limit, true);
+                return Some(Status::Drained);
+            }
         }
         if limit == self.next_look {
             if self.look(limit, limit) || self.look_at_ranks(limit) {

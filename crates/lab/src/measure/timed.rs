@@ -356,7 +356,8 @@ fn loads(outcome: &Outcome, prepared: &Prepared, cut: Slices, slices: &Range<usi
     }
     let load = |(index, busy): (usize, u64)| match cut.length_of(slices.start + index).0 {
         0 => 0.0,
-        length => busy as f64 / length as f64,
+        // What is leaving when the run ends is booked to its own end.
+        length => (busy as f64 / length as f64).min(1.0),
     };
     most.into_iter().enumerate().map(load).collect()
 }

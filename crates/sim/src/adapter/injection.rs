@@ -301,7 +301,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON {
             let rate = net.class(port).rate;
             let busy = rate.serialisation(u64::from(packet.bytes));
-            let reliable = packet.flags & RELIABLE != 0;
+            // A response to a READ is acknowledged by nobody.
+            let reliable = packet.flags & (RELIABLE | RESPONSE) == RELIABLE;
             let of = &mut self.queue_pairs[self.messages[id].queue_pair];
             of.injected_at = net.now;
             let leaving = Leaving { bytes: packet.bytes, busy, reliable };
@@ -333,7 +334,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         is_first: bool,
         packet: &mut Packet,
     ) {
-        if packet.flags & READ != 0 {
+        if is_first && packet.flags & READ != 0 {
             *self.reads.entry(self.messages[id].queue_pair).or_default() += 1;
         }
         if is_first && packet.flags & (TOLD | LAST) == TOLD {

@@ -492,7 +492,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         !message.is_reliable() || message.flags & RESPONSE != 0 || {
             let pair = &self.queue_pairs[message.queue_pair];
             pair.next_psn.wrapping_sub(pair.acknowledged) < self.settings.outstanding
-                && (message.flags & READ == 0 || self.may_read(message.queue_pair))
+                && (message.flags & READ == 0
+                    || message.sent > 0
+                    || self.may_read(message.queue_pair))
         }
     }
 

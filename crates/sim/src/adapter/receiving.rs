@@ -270,7 +270,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 self.reads.remove(&queue);
             }
         }
-        self.acknowledged_up_to(net, slot, port, queue, of.psn);
+        self.acknowledged_up_to(net, slot, port, (queue, of.psn), false);
         self.go_on(net, slot, port, queue);
     }
 
@@ -375,18 +375,19 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON && packet.flags & BECN != 0 {
             self.on_becn(net, slot, port, packet);
         }
-        self.acknowledged_up_to(net, slot, port, index, packet.psn);
+        self.acknowledged_up_to(net, slot, port, (index, packet.psn), true);
     }
 
-    /// A connection's packets are acknowledged up to a PSN, that one included.
+    /// A connection's packets are acknowledged up to a PSN, that one included: by an ACK, or by
+    /// what a READ has read.
     #[inline(always)]
     fn acknowledged_up_to(
         &mut self,
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-        index: QueuePairIndex,
-        psn: u32,
+        (index, psn): (QueuePairIndex, u32),
+        by_ack: bool,
     ) {
         let pair = &mut self.queue_pairs[index];
         let governed = pair.governed;
@@ -397,7 +398,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return;
         }
         pair.acknowledged = acknowledged;
-        if M::Reactors::ON && self.reactors.on_acknowledged(net.now, governed, packets) {
+        if M::Reactors::ON && self.reactors.on_acknowledged(net.now, governed, packets, by_ack) {
             self.heard(net.now, index);
         }
         self.complete_up_to(net, slot, index, acknowledged);

@@ -9,7 +9,8 @@ use crate::MessageOrder;
 use crate::model::{Arrival, FlowKey, Governed, Leaving, Plan, QueueRank, Reactors, StripePlan};
 use crate::outcome::ControlRecord;
 use crate::packet::{
-    Envelope, Flags, FlowIndex, Packet, PacketIndex, QueuePairIndex, RELIABLE, ReactorIndex, Waiter,
+    Envelope, Flags, FlowIndex, Packet, PacketIndex, QueuePairIndex, READ, RELIABLE, RESPONSE,
+    ReactorIndex, Waiter,
 };
 use crate::port::NEVER;
 use crate::records::Records;
@@ -426,7 +427,7 @@ impl Reactors for AdapterReactors {
         }
     }
 
-    fn on_acknowledged(&mut self, now: u64, of: Governed, packets: u32) -> bool {
+    fn on_acknowledged(&mut self, now: u64, of: Governed, packets: u32, by_ack: bool) -> bool {
         if !self.hears_acks {
             return false;
         }
@@ -435,7 +436,7 @@ impl Reactors for AdapterReactors {
         for (time, bytes) in sent.drain(..sent.len().min(packets as usize)) {
             (last, acknowledged) = (Some((time, bytes)), acknowledged + u64::from(bytes));
         }
-        if let Some((time, bytes)) = last {
+        if let Some((time, bytes)) = last.filter(|_| by_ack) {
             let latency = Picoseconds(now - time);
             let ack = Feedback::Ack { latency, bytes, acknowledged };
             Decision::BOTH.iter().for_each(|decision| self.feed(now, of, *decision, ack));
@@ -454,7 +455,8 @@ impl Reactors for AdapterReactors {
     }
 
     fn on_marked(&mut self, now: u64, packet: &Packet) -> (Flags, Flags) {
-        let reliable = packet.flags & RELIABLE != 0;
+        // No ACK follows a READ or the response to it: a BECN would wait for that of others.
+        let reliable = packet.flags & (RELIABLE | RESPONSE | READ) == RELIABLE;
         let arrived = Arrived { fecn: true, reliable };
         let (mut on_ack, mut in_cnp) = (0, 0);
         for decision in Decision::BOTH {

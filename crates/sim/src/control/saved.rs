@@ -197,6 +197,7 @@ impl AdapterReactors {
                 for (number, saved) in &of.early {
                     early.insert(*number, packet(saved)?);
                 }
+                holds(of.partial.iter().all(|(_, missing)| *missing > 0))?;
                 let partial = of.partial.iter().copied().collect();
                 let sequence = Sequence { next: of.next, partial, early };
                 self.sequences.set((slot, of.source, of.group), sequence);

@@ -219,7 +219,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     ) -> Option<PacketIndex> {
         holds(parts.lids.host(saved.dlid).is_some() && parts.lids.host(saved.slid).is_some())?;
         holds(saved.source < parts.hosts && saved.group < parts.groups && saved.sl < 16)?;
-        holds(saved.flags & !FLAGS == 0 && saved.bytes > 0 && saved.payload <= saved.bytes)?;
+        holds(saved.flags & !FLAGS == 0 && saved.payload <= saved.bytes)?;
         let placed = match saved.queue {
             Some(queue) => Some(parts.queues.get(queue as usize)?),
             None => None,
