@@ -264,8 +264,10 @@ fn senders_of_what_is_read_hear_of_congestion_by_ack_or_by_cnp() {
     let result = beside_mechanisms(
         "leaf-spine:leaves=4,hosts=6,spines=1",
         "{ kind = \"pairwise-alltoall\", size = \"64 KiB\" }",
-        "[[variant]]\nname = \"cnp\"\ncontrol = { when = \"iba-cc\", iba-cc = { becn = \"cnp\" } }\n\
-         [[variant]]\nname = \"ack\"\ncontrol = { when = \"iba-cc\", iba-cc = { becn = \"ack\" } }\n",
+        "[[variant]]\nname = \"cnp\"\n\
+         control = { when = \"iba-cc\", iba-cc = { becn = \"cnp\" } }\n\
+         [[variant]]\nname = \"ack\"\n\
+         control = { when = \"iba-cc\", iba-cc = { becn = \"ack\" } }\n",
     );
     let becns = |variant: usize| result.variants[variant].runs[0].totals.becns;
     assert!(becns(0) > 100 && becns(1) * 2 > becns(0), "{} and {}", becns(0), becns(1));
