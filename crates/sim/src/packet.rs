@@ -98,7 +98,7 @@ pub(crate) struct Packet {
     pub(crate) group: u16,
     /// Service level.
     pub(crate) sl: u8,
-    /// `ACK` to `RESPONSE`.
+    /// `ACK` to `HELD`.
     pub(crate) flags: Flags,
     /// Output port and lane at the switch it comes to next, `UNROUTED` until looked up. Where
     /// adapters hear of arrivals: the lane by which it came in.
@@ -151,7 +151,7 @@ pub(crate) enum Carried {
     Data,
     /// A two-sided message.
     Message(clearlane_ranks::Envelope),
-    /// That so many bytes are to be read for the `process` that knows this by `token`.
+    /// That so many bytes are to be read for the rank that `reader` names.
     /// Its packets are to keep a gap, in thousandths.
     ReadRequest { reader: Reader, bytes: u64, gap: u32 },
     /// The bytes read.

@@ -287,7 +287,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     }
 
     /// Ports that are about to begin become what they were; `kept` says whether packets know their
-    /// outputs, and `first` where this partition begins.
+    /// outputs.
     pub(crate) fn load_ports(
         &mut self,
         saved: &[SavedPort],
