@@ -349,7 +349,7 @@ fn work(
             // Without, runs are kept only when they are interrupted.
             thread::Builder::new().spawn_scoped(scope, tick).ok()
         });
-        ticker.iter().for_each(|_| shared.ticker.is_on());
+        ticker.iter().for_each(|_| shared.ticker.begin());
         // Those that are there take the jobs of those that are not.
         let workers: Vec<_> = (1..at_once).map_while(started).collect();
         worker();

@@ -45,8 +45,8 @@ impl Ticker {
         }
     }
 
-    /// Somebody ticks, before the jobs begin.
-    pub(crate) fn is_on(&self) {
+    /// From now on somebody ticks. Told before the jobs begin.
+    pub(crate) fn begin(&self) {
         self.is_on.store(true, Ordering::SeqCst);
     }
 

@@ -44,7 +44,7 @@ fn deadlock(result: &RunResult) -> Option<String> {
     let network = which(|run| matches!(run.ending, Ending::Deadlock(_)));
     let ranks = which(|run| matches!(run.ending, Ending::RanksWait(_)));
     let names = |names: &[Cow<'_, str>]| list(&names.iter().map(|n| &**n).collect::<Vec<_>>());
-    let (who, where_) = match (network.as_slice(), ranks.as_slice()) {
+    let (who, variants) = match (network.as_slice(), ranks.as_slice()) {
         ([], []) => return None,
         (network, []) => ("The network deadlocks", network),
         ([], ranks) => ("Ranks wait for ever", ranks),
@@ -55,10 +55,10 @@ fn deadlock(result: &RunResult) -> Option<String> {
             return Some(both);
         }
     };
-    Some(match where_.len() == all {
+    Some(match variants.len() == all {
         true if all == 1 => format!("{who}."),
         true => format!("{who} in every variant."),
-        false => format!("{who} in {}, and not in the others.", names(where_)),
+        false => format!("{who} in {}, and not in the others.", names(variants)),
     })
 }
 
