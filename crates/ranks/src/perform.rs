@@ -188,7 +188,7 @@ impl Ranks {
             Envelope { kind: Kind::RequestToSend { token: handle.0, hints: post.hints }, ..eager };
         let request = Post { bytes: control_bytes, hints: unpaced(post.hints), ..*post };
         self.post(fabric, at, clock, &request, What::Message { envelope, token: None });
-        self.posted(fabric, at, handle);
+        self.posted(fabric, at, if post.tracked { handle } else { NOTHING });
     }
 
     /// A handle for what is posted, if it is tracked.

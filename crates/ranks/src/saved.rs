@@ -12,7 +12,7 @@ use crate::requests::{Doing, Request, Requests, SavedRequests, State};
 use crate::settings::Settings;
 use crate::transport::{Envelope, Kind};
 use clearlane_ib::{Picoseconds, Saved, StateError};
-use clearlane_workload::{Event, Filter, Handle, Hints, Op, Rank};
+use clearlane_workload::{Event, Filter, Handle, Op, Rank};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -54,10 +54,6 @@ pub struct Named {
     pub group: Option<u16>,
     /// The longest message, in bytes.
     pub bytes: u64,
-    /// The highest port of an adapter.
-    pub engine: Option<u8>,
-    /// The highest path.
-    pub path: Option<u8>,
 }
 
 impl Named {
@@ -65,10 +61,6 @@ impl Named {
         self.process = self.process.max(Some(process));
         self.group = self.group.max(Some(group));
         self.bytes = self.bytes.max(bytes);
-    }
-
-    fn hints(&mut self, hints: &Hints) {
-        (self.engine, self.path) = (hints.engine, hints.path);
     }
 }
 
@@ -138,20 +130,14 @@ impl Ranks {
         let Some(library) = &record.library else { return named };
         let met = library.requests.iter().filter_map(|(_, request)| request.met.as_ref());
         let envelopes = met.chain(library.matching.messages()).chain(library.order.early());
-        envelopes.for_each(|envelope| {
-            named.see(envelope.from, envelope.group, envelope.bytes);
-            if let Kind::RequestToSend { hints, .. } = &envelope.kind {
-                named.hints(hints);
-            }
-        });
+        envelopes.for_each(|envelope| named.see(envelope.from, envelope.group, envelope.bytes));
         if let Some(
-            Op::Put { dst: peer, bytes, group, hints, .. }
-            | Op::Send { dst: peer, bytes, group, hints, .. }
-            | Op::Get { src: peer, bytes, group, hints },
+            Op::Put { dst: peer, bytes, group, .. }
+            | Op::Send { dst: peer, bytes, group, .. }
+            | Op::Get { src: peer, bytes, group, .. },
         ) = library.operation
         {
             named.see(record.base + peer.0, group, bytes);
-            named.hints(&hints);
         }
         named
     }
@@ -350,6 +336,7 @@ mod tests {
     use super::*;
     use crate::process::Process;
     use crate::settings::Progress;
+    use clearlane_workload::Hints;
     use clearlane_workload::programs::PingPong;
 
     const RECEIVE: u64 = 5;
@@ -542,10 +529,9 @@ mod tests {
         let mut ranks = ranks();
         let library = ranks.library(0);
         let _ = library.matching.arrive(eager(0));
-        let hints = Hints { engine: Some(3), path: Some(5), ..Hints::default() };
+        let hints = Hints::default();
         library.operation = Some(Op::Get { src: Rank(4), bytes: 70, group: 2, hints });
-        let (process, group, engine, path) = (Some(14), Some(7), Some(3), Some(5));
-        assert_eq!(ranks.named(0), Named { process, group, bytes: 70, engine, path });
+        assert_eq!(ranks.named(0), Named { process: Some(14), group: Some(7), bytes: 70 });
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl Addressing {
         HostLids(lids)
     }
 
+    /// A path there is for one that was asked for.
+    pub(crate) fn path(&self, asked: u8) -> u8 {
+        (u32::from(asked) % self.paths) as u8
+    }
+
     /// LID of a port; its number where forwarding is by rule.
     #[inline(always)]
     pub(crate) fn lid(&self, port: u32) -> u32 {

@@ -207,18 +207,16 @@ pub(crate) fn load<M: Model, const V: usize>(
     holds(state.floor.max(state.now) <= clearlane_ib::Picoseconds::MAX_RUN.0 + 1)?;
     let lids = partitions[0].adapters.host_lids();
     let hosts = partitions[0].ranks.placement().hosts;
-    let others = partitions[0].ranks.placement().others.len() as u32;
-    let ranks = (hosts, others);
-    holds(state.ranks.len() as u32 == hosts + others)?;
+    let others = partitions[0].ranks.placement().others.clone();
+    holds(state.ranks.len() == hosts as usize + others.len())?;
+    holds(state.reactors.flows().all(|source| source < hosts))?;
+    holds(state.reactors.reactors().all(|slot| slot < end.slot))?;
     let places = load_queues(partitions, state, &firsts)?;
     let partition_of = partitions[0].adapters.partition_of().to_vec();
     let part_of_host = |host: u32| partition_of.get(host as usize).copied().unwrap_or(0);
     let part_of_slot = |slot: u32| firsts.partition_point(|first| first.slot <= slot) as u32 - 1;
     let flows = numbered(state.reactors.flows().map(part_of_host), partitions.len());
-    let reactors = numbered(
-        state.reactors.reactors().map(|slot| part_of_slot(slot.min(end.slot - 1))),
-        partitions.len(),
-    );
+    let reactors = numbered(state.reactors.reactors().map(part_of_slot), partitions.len());
     for number in 0..partitions.len() {
         let forwarder = std::sync::Arc::clone(&partitions[number].switches.forwarder);
         let hint = |dlid: u32| crate::model::Forwarder::hint(&*forwarder, dlid);
@@ -231,9 +229,10 @@ pub(crate) fn load<M: Model, const V: usize>(
             flows: &flows,
             reactors: &reactors,
             lids: &lids,
-            hosts: ranks.0,
-            ranks: ranks.1,
+            hosts,
+            others: &others,
             groups,
+            floor: state.floor,
             hint: &hint,
         };
         load_part(&mut partitions[number], state, &parts, (&firsts, number))?;

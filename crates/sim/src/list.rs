@@ -27,6 +27,15 @@ impl<I: RecordIndex + From<u32> + PartialEq> List<I> {
         self.head == I::from(u32::MAX)
     }
 
+    /// Its last record.
+    #[inline(always)]
+    pub(crate) fn last(&self) -> Option<I>
+    where
+        I: Copy,
+    {
+        (!self.is_empty()).then_some(self.tail)
+    }
+
     #[inline(always)]
     pub(crate) fn push_back<T: Linked<I>>(&mut self, records: &mut Records<I, T>, id: I) {
         *records[id].next() = I::from(u32::MAX);

@@ -55,6 +55,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
         places: Places,
     ) -> Self {
         let port_bytes = net.ports.len() * size_of::<crate::port::Port<M::Ports, V>>();
+        let mut seats: Vec<_> = ranks.seats().collect();
+        seats.sort_by_key(|(_, seat)| seat.slot);
         for home in 0..net.homes.len() as u32 {
             let record = net.homes[HomeIndex(home)];
             let next = net.homes.iter().nth(home as usize + 1);
@@ -68,9 +70,13 @@ impl<M: Model, const V: usize> Partition<M, V> {
                     net.schedule(0, PortIndex(port), Kind::Step, 0, host);
                 }
             }
-            for (at, seat) in ranks.seats().filter(|(_, seat)| slots.contains(&seat.slot)) {
+            let first = seats.partition_point(|(_, seat)| seat.slot < slots.start);
+            for (at, seat) in &seats[first..] {
+                if !slots.contains(&seat.slot) {
+                    break;
+                }
                 let port = PortIndex(ports.start + seat.slot - slots.start);
-                net.schedule(0, port, Kind::Step, seat.number, at);
+                net.schedule(0, port, Kind::Step, seat.number, *at);
             }
         }
         Partition { net, switches, adapters, ranks, places, port_bytes, events: 0 }
@@ -79,9 +85,8 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// Packets that have come to adapters and wait to be stored, and where.
     pub(crate) fn unstored(&self) -> impl Iterator<Item = (PortIndex, PacketIndex)> + '_ {
         let port = |slot: u32| {
-            let homes = &self.net.homes;
-            let home = homes.iter().take_while(|home| home.first_slot <= slot).last().copied();
-            let home = home.unwrap_or(homes[HomeIndex(0)]);
+            let homes = self.net.homes.iter().as_slice();
+            let home = homes[homes.partition_point(|home| home.first_slot <= slot) - 1];
             home.first.plus(u32::from(home.switch_ports) + slot - home.first_slot)
         };
         self.adapters.unstored().map(move |(slot, id)| (port(slot), id))

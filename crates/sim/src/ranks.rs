@@ -8,7 +8,7 @@ use crate::packet::{Carried, Reader, Waiter};
 use crate::port::PortIndex;
 use crate::queue::Kind;
 use crate::records::prefetch_value;
-use crate::saved::Parts;
+use crate::saved::{MESSAGE_MAX, Parts};
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{Outgoing, Transport, What};
 use rustc_hash::FxHashMap;
@@ -111,7 +111,8 @@ impl<M: Model, const V: usize> Transport for Below<'_, M, V> {
         };
         // The header of a READ besides those of every packet (RETH: IBA vol. 1, 9.3).
         let bytes = if matches!(what, Carried::ReadRequest { .. }) { 16 } else { bytes };
-        let (sl, path) = (hints.sl.map(|sl| sl.value()), hints.path);
+        let path = hints.path.map(|path| self.adapters.path(path));
+        let sl = hints.sl.map(|sl| sl.value());
         let destination = self.placement.host(to);
         let post = Post {
             born,
@@ -182,10 +183,9 @@ impl Ranks {
     /// Whether there is all that the rank at a place names.
     pub(crate) fn names_what_there_is(&self, place: u32, parts: &Parts<'_>) -> bool {
         let named = self.all.named(place);
-        let path = named.path.is_none_or(|path| parts.has_path(path));
-        let process = named.process.is_none_or(|process| process < parts.hosts + parts.ranks);
+        let process = named.process.is_none_or(|process| parts.host(process).is_some());
         let group = named.group.is_none_or(|group| group < parts.groups);
-        process && group && path
+        process && group && named.bytes <= MESSAGE_MAX
     }
 
     /// Ranks of programs: their places and seats.

@@ -53,7 +53,8 @@ impl Simulation {
                 if let Some(groups) = &subnet.adaptive {
                     setup::check_groups(setup.fabric, subnet, groups)?;
                 }
-                let all = setup.control.as_ref().is_some_and(|control| control.which.is_some());
+                let chosen = setup.control.as_ref().is_some_and(|control| control.which.is_some());
+                let all = chosen || !setup.jobs.is_empty();
                 setup::check_tables(setup.fabric, &hosts, subnet, all)?;
                 with_tables(setup, hosts, subnet)
             }

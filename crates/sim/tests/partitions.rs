@@ -174,7 +174,13 @@ fn case(seed: u64) -> Case {
         slow: pick(s, &[Slow::None, Slow::None, Slow::Trunks, Slow::Hosts, Slow::Some]),
         parameters: {
             let plain = parameters(s);
-            crossbars(&mut Stream::new(seed, "crossbars", 0), plain)
+            let plain = crossbars(&mut Stream::new(seed, "crossbars", 0), plain);
+            // Longer than what a message takes: answers overtake what is about to be posted.
+            let send_overhead = match Stream::new(seed, "overheads", 0).below(3) {
+                0 => Picoseconds(7_000_000),
+                _ => plain.send_overhead,
+            };
+            Parameters { send_overhead, ..plain }
         },
         load: 0.05 + s.unit() * 1.5,
         largest: pick(s, &[64u64, 3000, 20_000]),
@@ -476,7 +482,7 @@ fn fetching_ahead_is_not_seen() {
         recorded: false,
         answering: false,
         when: None,
-        until: 4_000_000,
+        until: 9_000_000,
         ..case(11)
     };
     agrees(&case, 10_000, 3);

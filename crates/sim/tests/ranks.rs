@@ -11,7 +11,7 @@ use clearlane_sim::{
     Division, END_GRID, Ending, Forwarding, GroupSlice, Job, Outcome, Parameters, Placed,
     Recording, Setup, Simulation, Status, preset,
 };
-use clearlane_workload::{Completion, Event, RankProgram, Transport};
+use clearlane_workload::{Completion, Event, Filter, RankProgram, Transport};
 use script::*;
 use support::{Case, Greedy, build, group, idle, tables};
 
@@ -118,6 +118,56 @@ fn a_get_takes_the_way_there_and_back_and_no_cpu_there() {
         // The request is acknowledged by its response, which nobody acknowledges.
         assert_eq!(outcome.totals.acks_injected, 0);
     }
+}
+
+#[test]
+fn an_answer_does_not_wait_for_what_its_host_is_about_to_post() {
+    let p = Parameters { send_overhead: Picoseconds(10_000_000), ..qdr() };
+    for bytes in [0, 2048, 100_000] {
+        let get = vec![Do::Get { from: 1, bytes }, Do::Wait(0)];
+        // The request comes when the CPU is busy with a send, which is ready 5 us after it.
+        let send = Do::Send { to: 2, bytes: 64, tag: 0 };
+        let busy = vec![Do::Compute(6_000_000), send];
+        let receive = vec![Do::Receive(any_tag(1)), Do::Wait(0)];
+        let (told, _) = run("star:3", &p, vec![get, busy, receive]);
+        let done = p.send_overhead.0 + read(&p, 1, bytes) + p.receive_overhead.0;
+        assert_eq!(completed(&told, 0), [done], "{bytes} B");
+    }
+}
+
+#[test]
+fn messages_leave_when_they_are_ready_and_of_one_time_as_they_were_posted() {
+    let overhead = 1_000_000;
+    let p = Parameters {
+        send_overhead: Picoseconds(overhead),
+        receive_overhead: Picoseconds(0),
+        ..qdr()
+    };
+    // Each stream is busy with its own sends: `tag` says how many overheads until it is ready.
+    let on = |stream, tag| Do::SendOn {
+        stream,
+        tracked: false,
+        context: u16::from(stream),
+        to: 1,
+        bytes: 0,
+        tag,
+    };
+    let sends = vec![on(1, 1), on(1, 2), on(1, 3), on(2, 1), on(3, 1), on(3, 2), on(2, 2)];
+    let receive = |context, tag| Do::Receive(Filter { tag: Some(tag), source: None, context });
+    let order = [(1, 1), (2, 1), (3, 1), (1, 2), (3, 2), (2, 2), (1, 3)];
+    let mut receives: Vec<_> = order.iter().map(|(stream, tag)| receive(*stream, *tag)).collect();
+    receives.extend((0..order.len()).map(Do::Wait));
+    let (told, _) = run("star:2", &p, vec![sends, receives]);
+    // Those that are ready together follow each other on the link.
+    let packet = u64::from(wire::RC_DATA) * BYTE;
+    let mut behind = 0;
+    let mut last = 0;
+    let expected = order.map(|(_, tag)| {
+        behind = if tag == last { behind + packet } else { 0 };
+        last = tag;
+        u64::from(tag) * overhead + flight(&p, 1, 0) + behind
+    });
+    assert_eq!(completed(&told, 1), expected);
 }
 
 #[test]

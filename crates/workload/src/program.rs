@@ -26,11 +26,11 @@ pub struct Gap(pub u32);
 /// mechanisms see fit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Hints {
-    /// The port of the adapter, counted from 0, at both ends.
+    /// The port of the adapter at both ends, counted from 0, modulo the ports that both have.
     pub engine: Option<u8>,
     /// The service level, which is what priority is made of (IBA vol. 1, 7.6.9).
     pub sl: Option<ServiceLevel>,
-    /// The path: LID offset of both ends.
+    /// The path: LID offset of both ends, modulo the LIDs that every port has.
     pub path: Option<u8>,
     /// Idle time after each packet.
     pub gap: Gap,

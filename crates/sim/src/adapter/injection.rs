@@ -67,27 +67,6 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// Messages whose software overhead is over join their send queues.
-    #[inline(always)]
-    fn take_ready(&mut self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
-        while !self.adapters[SlotIndex(slot)].posted.is_empty() {
-            let id = self.adapters[SlotIndex(slot)].posted.head;
-            let ready = self.ready(&self.messages[id]);
-            if ready > net.now {
-                net.wake(port, ready);
-                return;
-            }
-            self.adapters[SlotIndex(slot)].posted.pop_front(self.messages.all_mut());
-            let message = self.messages[id];
-            if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &message) {
-                self.send_at_once(net, slot, port, &message);
-                self.messages.remove(id);
-            } else {
-                self.enqueue(net.now, slot, id);
-            }
-        }
-    }
-
     /// The lane that sends; nothing if none may, and then when to look again is known.
     #[inline(always)]
     fn choose_lane(

@@ -6,6 +6,7 @@
 mod injection;
 mod memory;
 mod message;
+mod posted;
 mod queue_pair;
 mod receiving;
 mod saved;
@@ -28,6 +29,7 @@ use clearlane_workload::Transport;
 use memory::Hosts;
 pub(crate) use message::Post;
 use message::{DIVIDED, Message, MessageIndex, TRACKED};
+use posted::Overtaking;
 use queue_pair::{QueueKey, QueuePair, QueuePairs, RESPONSES, Receiver};
 use rustc_hash::FxHashMap;
 pub(crate) use saved::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue};
@@ -77,7 +79,7 @@ struct Adapter<const V: usize> {
     rings: [List<QueuePairIndex>; V],
     /// Send queues waiting for an injection engine.
     line: List<QueuePairIndex>,
-    /// Messages not yet ready: software overhead.
+    /// Messages not yet ready, ascending; those that overtake stand beside.
     posted: List<MessageIndex>,
     /// When host memory has been read as far as needed for the next packet.
     dma_at: u64,
@@ -158,6 +160,8 @@ pub(crate) struct Adapters<M: Model, const V: usize> {
     adapters: Records<SlotIndex, Adapter<V>>,
     hosts: Hosts,
     messages: Slab<MessageIndex, Message>,
+    /// Messages not yet ready that overtake others.
+    overtaking: Overtaking,
     queue_pairs: QueuePairs,
     /// The one queue of each adapter whose messages all wait in line; empty otherwise.
     fifos: Records<SlotIndex, QueuePairIndex>,
@@ -203,6 +207,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             adapters: adapters.into(),
             hosts,
             messages: Slab::default(),
+            overtaking: Overtaking::new(),
             queue_pairs,
             fifos,
             receivers: Records::default(),
@@ -249,6 +254,11 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     pub(crate) fn prefetch_queue(&self, slot: u32, destination: u32, group: u16) {
         self.queue_pairs.prefetch_found(QueueKey { slot, destination, group, path: 0 });
+    }
+
+    /// A path there is for one that was asked for.
+    pub(crate) fn path(&self, asked: u8) -> u8 {
+        self.addressing.path(asked)
     }
 
     fn lane_of(&self, sl: u8) -> u8 {
@@ -303,8 +313,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
         self.note_posted(net, post);
         let message = self.message(net, post, sl);
-        let is_ready = post.ready <= net.now;
-        if !is_ready || !self.adapters[SlotIndex(slot)].posted.is_empty() {
+        if post.ready > net.now || self.is_any_ready(net.now, slot) {
             self.post_stripe(net, slot, port, message);
             return 1;
         }
@@ -434,24 +443,6 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     fn ready(&self, message: &Message) -> u64 {
         message.sent
-    }
-
-    /// Has a message, or one of its stripes, wait for the software overhead to be over.
-    fn post_stripe(
-        &mut self,
-        net: &mut NetworkOf<M, V>,
-        slot: u32,
-        port: PortIndex,
-        message: Message,
-    ) {
-        let ready = self.ready(&message);
-        let id = self.messages.insert(message);
-        self.adapters[SlotIndex(slot)].posted.push_back(self.messages.all_mut(), id);
-        if ready <= net.now {
-            net.touch(port);
-        } else {
-            net.wake(port, ready);
-        }
     }
 
     /// Takes a message that is ready into its send queue.

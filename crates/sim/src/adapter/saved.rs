@@ -11,7 +11,7 @@ use crate::network::NetworkOf;
 use crate::packet::{
     Flags, FlowIndex, PacketIndex, QueuePairIndex, ReactorIndex, ReceiverIndex, UNROUTED,
 };
-use crate::saved::{HostLids, Parts, Placed, SavedMessage, SavedPacket, Whole, holds};
+use crate::saved::{HostLids, MESSAGE_MAX, Parts, Placed, SavedMessage, SavedPacket, Whole, holds};
 use serde::{Deserialize, Serialize};
 
 /// What orders send queues of a run: slot, destination, group, path; and the number here.
@@ -170,9 +170,17 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         whole: &Whole<'_>,
         rank: &dyn Fn(u32) -> u32,
     ) -> Vec<SavedMessage> {
-        let some = |id: MessageIndex| (id != MessageIndex::NIL).then_some(id);
-        let all = std::iter::successors(some(list.head), |id| some(self.messages[*id].next));
+        let all = self.messages_of(list);
         all.map(|id| self.save_message(net, &self.messages[id], whole, rank)).collect()
+    }
+
+    /// The messages of a list.
+    pub(super) fn messages_of(
+        &self,
+        list: &List<MessageIndex>,
+    ) -> impl Iterator<Item = MessageIndex> {
+        let some = |id: MessageIndex| (id != MessageIndex::NIL).then_some(id);
+        std::iter::successors(some(list.head), move |id| some(self.messages[*id].next))
     }
 
     fn save_message(
@@ -219,6 +227,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let all = std::iter::successors(some(list.head), |id| some(self.queue_pairs[*id].next));
             all.map(|id| numbers[id.0 as usize]).collect::<Vec<u32>>()
         };
+        let posted = |slot: u32| {
+            let all = self.all_posted(slot).into_iter();
+            all.map(|id| self.save_message(net, &self.messages[id], whole, rank)).collect()
+        };
         let save = |slot: u32| {
             let of = &self.adapters[SlotIndex(slot)];
             let acks = |list: &List<PacketIndex>| {
@@ -230,7 +242,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 acks: of.acks.iter().map(acks).collect(),
                 rings: of.rings.iter().map(queues).collect(),
                 line: queues(&of.line),
-                posted: self.save_messages(net, &of.posted, whole, rank),
+                posted: posted(slot),
                 paced: paced.map(|(key, queue)| (key.1, numbers[queue.0 as usize])).collect(),
                 dma_at: of.dma_at,
                 drained_at: of.drained_at,
@@ -333,14 +345,17 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         parts: &Parts<'_>,
         place: &dyn Fn(u32) -> Option<u32>,
     ) -> Option<()> {
+        let slot = self.queue_pairs[queue].key().slot;
         for message in &saved.messages {
-            let id = self.load_message(net, message, parts, place)?;
+            // There is something left to send: the message itself, or a packet of none.
+            holds(message.sent < message.bytes || message.sent == 0)?;
+            let id = self.load_message(net, message, slot, parts, place)?;
             // What sends it asks its queue.
             holds(self.messages[id].queue_pair != QueuePairIndex::NIL || self.is_datagram(id))?;
             self.queue_pairs[queue].messages.push_back(self.messages.all_mut(), id);
         }
         for message in &saved.waiting {
-            let id = self.load_message(net, message, parts, place)?;
+            let id = self.load_message(net, message, slot, parts, place)?;
             self.queue_pairs[queue].waiting.push_back(self.messages.all_mut(), id);
         }
         Some(())
@@ -369,17 +384,24 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         &mut self,
         net: &mut NetworkOf<M, V>,
         saved: &SavedMessage,
+        slot: u32,
         parts: &Parts<'_>,
         place: &dyn Fn(u32) -> Option<u32>,
     ) -> Option<MessageIndex> {
         holds(saved.destination < parts.hosts && saved.group < parts.groups && saved.sl < 16)?;
-        holds(saved.path < RESPONSES)?;
+        holds(saved.path < RESPONSES && saved.bytes <= MESSAGE_MAX)?;
         let lid = self.addressing.lid(self.addressing.port(saved.destination, 0));
         holds(parts.lids.host(lid + u32::from(saved.path)) == Some(saved.destination))?;
         let queue_pair = match saved.queue {
             None => QueuePairIndex::NIL,
             Some(queue) => parts.queue(queue)?,
         };
+        if queue_pair != QueuePairIndex::NIL {
+            let QueueKey { slot: of, destination, group, path } =
+                self.queue_pairs[queue_pair].key();
+            let key = (of, destination, group, path & !RESPONSES);
+            holds(key == (slot, saved.destination, saved.group, saved.path))?;
+        }
         let rank = if saved.flags & TRACKED != 0 { place(saved.rank)? } else { 0 };
         let token = match saved.flags & DIVIDED {
             0 => saved.token,
@@ -415,9 +437,11 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         place: &dyn Fn(u32) -> Option<u32>,
     ) -> Option<()> {
         holds(saved.len() == self.adapters.len())?;
+        let mut listed = 0;
         for (slot, saved) in (0..).zip(saved) {
             let index = SlotIndex(slot);
             holds(saved.acks.len() == V && saved.rings.len() == V)?;
+            listed += self.count_listed(saved, slot, parts)?;
             let of = &mut self.adapters[index];
             (of.dma_at, of.drained_at) = (saved.dma_at, saved.drained_at);
             (of.engines, of.next_psn) = (saved.engines, saved.next_psn);
@@ -431,35 +455,52 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
             for (lane, ring) in saved.rings.iter().enumerate() {
                 for queue in ring {
-                    let queue = self.ready_queue(*queue, slot, parts)?;
+                    let queue = self.ready_queue(*queue, parts)?;
+                    let head = self.queue_pairs[queue].messages.head;
+                    holds(usize::from(self.messages[head].lane) % V == lane)?;
                     let list = &mut self.adapters[index].rings[lane];
                     list.push_back(self.queue_pairs.all_mut(), queue);
                 }
                 self.adapters[index].settle_lane(lane as u8);
             }
             for queue in &saved.line {
-                let queue = self.ready_queue(*queue, slot, parts)?;
+                let queue = self.ready_queue(*queue, parts)?;
                 self.adapters[index].line.push_back(self.queue_pairs.all_mut(), queue);
             }
             for message in &saved.posted {
-                let id = self.load_message(net, message, parts, place)?;
-                self.adapters[index].posted.push_back(self.messages.all_mut(), id);
+                let id = self.load_message(net, message, slot, parts, place)?;
+                self.keep_posted(slot, id);
             }
             for (until, queue) in &saved.paced {
                 let queue = parts.queue(*queue)?;
-                holds(self.queue_pairs[queue].key().slot == slot)?;
                 self.paced.insert((slot, *until, self.queue_pairs[queue].rank()), queue);
             }
         }
-        Some(())
+        let active = |queue: &QueuePairIndex| self.queue_pairs[*queue].is_active();
+        holds(listed == self.queue_pairs.live().filter(active).count())
     }
 
-    /// A queue of a slot that has something to send and is in no list yet.
-    fn ready_queue(&self, number: u32, slot: u32, parts: &Parts<'_>) -> Option<QueuePairIndex> {
+    /// How many queues of a slot are in a list. Nothing if one is twice, or in none of its own, or
+    /// if not each in a ring and each that keeps a gap has an engine.
+    fn count_listed(&self, saved: &SavedAdapter, slot: u32, parts: &Parts<'_>) -> Option<usize> {
+        let with_engine = saved.rings.iter().flatten().chain(saved.paced.iter().map(|(_, of)| of));
+        holds(saved.engines as usize == with_engine.clone().count())?;
+        let due = parts.control.due.get((parts.first.slot + slot) as usize);
+        let due = due.iter().flat_map(|due| &due.queues).map(|(.., of)| of);
+        let mut all: Vec<u32> = with_engine.chain(&saved.line).chain(due).copied().collect();
+        all.sort_unstable();
+        holds(all.is_sorted_by(|one, next| one < next))?;
+        for queue in &all {
+            let of = &self.queue_pairs[parts.queue(*queue)?];
+            holds(of.key().slot == slot && of.is_active())?;
+        }
+        Some(all.len())
+    }
+
+    /// A queue that has something to send.
+    fn ready_queue(&self, number: u32, parts: &Parts<'_>) -> Option<QueuePairIndex> {
         let queue = parts.queue(number)?;
-        let of = &self.queue_pairs[queue];
-        let alone = of.next == QueuePairIndex::NIL;
-        holds(of.key().slot == slot && of.is_active() && alone && !of.messages.is_empty())?;
+        holds(!self.queue_pairs[queue].messages.is_empty())?;
         Some(queue)
     }
 

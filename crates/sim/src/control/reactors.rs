@@ -115,8 +115,9 @@ pub(crate) struct AdapterReactors {
     pub(super) plans: FxHashMap<(u32, u32, u16), Stream>,
     pub(super) stripes: Stripes,
     pub(super) posted: Posted,
-    /// While a run is loaded: divided messages by their numbers in the whole run.
-    pub(super) loaded: FxHashMap<u32, u32>,
+    /// While a run is loaded: divided messages by their numbers in the whole run, and how many
+    /// further stripes may be theirs.
+    pub(super) loaded: FxHashMap<u32, (u32, u32)>,
     pub(super) sequences: Sequences,
 }
 

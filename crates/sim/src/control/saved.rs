@@ -213,17 +213,19 @@ impl AdapterReactors {
         number: u32,
         place: &dyn Fn(u32) -> Option<u32>,
     ) -> Option<u32> {
-        if let Some(known) = self.loaded.get(&number) {
+        if let Some((known, further)) = self.loaded.get_mut(&number) {
+            // Of those that are missing one each.
+            *further = further.checked_sub(1)?;
             return Some(*known);
         }
         let (unsent, waiter) = *saved.wholes.get(number as usize)?;
-        holds(unsent > 0)?;
+        let further = unsent.checked_sub(1)?;
         let waiter = match waiter {
             None => None,
             Some((rank, token)) => Some(Waiter { rank: place(rank)?, token }),
         };
         let index = self.posted.insert(Message { unsent, waiter });
-        self.loaded.insert(number, index);
+        self.loaded.insert(number, (index, further));
         Some(index)
     }
 
@@ -263,6 +265,7 @@ impl AdapterReactors {
         }
         let number = self.flows.push(Flow { key, governed }) as u32;
         if self.hears_acks {
+            holds(saved.sent.iter().all(|(time, _)| *time <= parts.floor))?;
             self.sent.push(saved.sent.iter().copied().collect());
         }
         if let Some(record) = &saved.record {

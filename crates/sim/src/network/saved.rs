@@ -11,7 +11,9 @@ use crate::packet::{
 use crate::port::{NEVER, PortIndex, Return, Ring};
 use crate::port_set::PortSet;
 use crate::queue::{Address, DUE, Event, Kind};
-use crate::saved::{FLAGS, Parts, SavedCarried, SavedLetter, SavedPacket, Whole, holds};
+use crate::saved::{
+    FLAGS, MESSAGE_MAX, Parts, SavedCarried, SavedLetter, SavedPacket, Whole, holds,
+};
 use clearlane_ib::wire;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -225,6 +227,14 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
             None => None,
         };
         holds(saved.flags & RELIABLE == 0 || placed.is_some())?;
+        if let Some(placed) = placed {
+            // Answers come from where the data of their queue pair goes.
+            let ends = match saved.flags & (ACK | CNP) {
+                0 => (placed.host, placed.destination),
+                _ => (placed.destination, placed.host),
+            };
+            holds((saved.source, parts.lids.host(saved.dlid)) == (ends.0, Some(ends.1)))?;
+        }
         // An ACK tells the sender's half where the receiver's is.
         let receiver = placed.filter(|_| saved.flags & (RELIABLE | ACK) != 0);
         let envelope = self.load_letter(saved.letter.as_ref(), parts)?;
@@ -263,22 +273,23 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         let Some(SavedLetter { what, number, stripes }) = saved else {
             return Some(EnvelopeIndex::NIL);
         };
-        let is_rank = |rank: u32| holds(rank < parts.hosts + parts.ranks);
         let what = match what {
             SavedCarried::Data => Carried::Data,
             SavedCarried::Message(envelope) => {
-                is_rank(envelope.from).and(is_rank(envelope.to))?;
-                holds(envelope.group < parts.groups)?;
+                parts.host(envelope.from).and(parts.host(envelope.to))?;
+                holds(envelope.group < parts.groups && envelope.bytes <= MESSAGE_MAX)?;
                 Carried::Message(*envelope)
             }
             SavedCarried::ReadRequest { rank, token, bytes, gap } => {
-                is_rank(*rank)?;
+                parts.host(*rank)?;
+                holds(*bytes <= MESSAGE_MAX)?;
                 let reader = Reader { rank: *rank, token: *token };
                 Carried::ReadRequest { reader, bytes: *bytes, gap: *gap }
             }
             SavedCarried::ReadResponse { rank, token, queue, psn } => {
-                is_rank(*rank)?;
-                let queue_pair = parts.queues.get(*queue as usize)?.queue.0;
+                let placed = parts.queues.get(*queue as usize)?;
+                holds(parts.host(*rank)? == placed.host)?;
+                let queue_pair = placed.queue.0;
                 let reader = Reader { rank: *rank, token: *token };
                 Carried::ReadResponse { reader, request: Request { queue_pair, psn: *psn } }
             }

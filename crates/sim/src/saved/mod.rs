@@ -17,6 +17,9 @@ pub(crate) use control::{
 };
 pub(crate) use recorder::{SavedCounters, SavedFlowRecord, SavedRecorder, SavedSlice};
 
+/// Bytes of a message that no run has.
+pub(crate) const MESSAGE_MAX: u64 = 1 << 40;
+
 /// All flags that packets have.
 pub(crate) const FLAGS: Flags =
     ACK | LAST | TOLD | RELIABLE | FECN | BECN | CNP | RESPONSE | CONTROL | READ | HELD;
@@ -164,10 +167,12 @@ pub(crate) struct Parts<'a> {
     pub(crate) flows: &'a [(u32, u32)],
     pub(crate) reactors: &'a [(u32, u32)],
     pub(crate) lids: &'a HostLids,
-    /// Hosts, ranks of programs besides, flow groups.
+    /// Hosts, which are the first ranks, and the host of each further one.
     pub(crate) hosts: u32,
-    pub(crate) ranks: u32,
+    pub(crate) others: &'a [u32],
     pub(crate) groups: u16,
+    /// All that has happened happened before.
+    pub(crate) floor: u64,
     /// The destination as the forwarder knows it.
     pub(crate) hint: &'a dyn Fn(u32) -> u64,
 }
@@ -179,9 +184,12 @@ impl Parts<'_> {
         self.is_here(placed.host).then_some(placed.queue)
     }
 
-    /// Whether every host has so many paths.
-    pub(crate) fn has_path(&self, path: u8) -> bool {
-        self.lids.0.first().is_some_and(|(_, count, _)| u32::from(path) < *count)
+    /// The host that a rank is at.
+    pub(crate) fn host(&self, rank: u32) -> Option<u32> {
+        match rank.checked_sub(self.hosts) {
+            None => Some(rank),
+            Some(other) => self.others.get(other as usize).copied(),
+        }
     }
 
     /// A flow of this partition.
