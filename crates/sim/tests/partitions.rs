@@ -13,7 +13,9 @@ use clearlane_fabric::damage::degrade;
 use clearlane_fabric::structure::grid;
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::random::Stream;
-use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Lmc, Picoseconds, ServiceLevel};
+use clearlane_ib::{
+    BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Lmc, Picoseconds, Saved, ServiceLevel,
+};
 use clearlane_sim::{
     AdapterQueueing, BufferPer, CrossbarReads, Division, Forwarding, GroupSettings, Hosts,
     InputArbitration, InputQueueing, Job, Mechanisms, MessageOrder, Outcome, Parameters, Placed,
@@ -349,12 +351,27 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
             && let Some(saved) = simulation.save()
         {
             let next = divisions[step as usize % divisions.len()];
+            for copy in 0..2 {
+                let forged = forge(&saved, &mut Stream::new(case.seed, "forged", 2 * step + copy));
+                if let Ok(mut forged) = Simulation::resume(setup(next), &forged) {
+                    assert!(forged.save().is_some());
+                }
+            }
             simulation = Simulation::resume(setup(next), &saved).unwrap();
         }
     }
     // How a run has ended is found again.
     simulation.run_until(Picoseconds(case.until));
     Ran::of(simulation.finish(), &log)
+}
+
+/// A state with a byte changed. Whatever it says, it is refused or can be saved: nothing in it has
+/// no end, and no number is of what there is not.
+fn forge(saved: &Saved, stream: &mut Stream) -> Saved {
+    let mut forged = saved.clone();
+    let at = stream.below(forged.bytes.len() as u64) as usize;
+    forged.bytes[at] ^= 1 + stream.below(255) as u8;
+    forged
 }
 
 /// How a run ended, and what scripts were told, rank by rank.

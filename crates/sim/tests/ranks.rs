@@ -122,12 +122,12 @@ fn a_get_takes_the_way_there_and_back_and_no_cpu_there() {
 
 #[test]
 fn an_answer_does_not_wait_for_what_its_host_is_about_to_post() {
-    let p = Parameters { send_overhead: Picoseconds(10_000_000), ..qdr() };
+    let p = Parameters { send_overhead: Picoseconds(40_000_000), ..qdr() };
     for bytes in [0, 2048, 100_000] {
         let get = vec![Do::Get { from: 1, bytes }, Do::Wait(0)];
-        // The request comes when the CPU is busy with a send, which is ready 5 us after it.
+        // The request comes when the CPU is busy with a send, which is ready when all is read.
         let send = Do::Send { to: 2, bytes: 64, tag: 0 };
-        let busy = vec![Do::Compute(6_000_000), send];
+        let busy = vec![Do::Compute(36_000_000), send];
         let receive = vec![Do::Receive(any_tag(1)), Do::Wait(0)];
         let (told, _) = run("star:3", &p, vec![get, busy, receive]);
         let done = p.send_overhead.0 + read(&p, 1, bytes) + p.receive_overhead.0;
@@ -136,38 +136,73 @@ fn an_answer_does_not_wait_for_what_its_host_is_about_to_post() {
 }
 
 #[test]
-fn messages_leave_when_they_are_ready_and_of_one_time_as_they_were_posted() {
+fn messages_leave_when_they_are_ready() {
     let overhead = 1_000_000;
-    let p = Parameters {
-        send_overhead: Picoseconds(overhead),
-        receive_overhead: Picoseconds(0),
-        ..qdr()
-    };
+    let p = Parameters { send_overhead: Picoseconds(overhead), ..qdr() };
     // Each stream is busy with its own sends: `tag` says how many overheads until it is ready.
-    let on = |stream, tag| Do::SendOn {
-        stream,
-        tracked: false,
-        context: u16::from(stream),
-        to: 1,
-        bytes: 0,
-        tag,
+    let on = |stream: u8, tag| {
+        let (tracked, context, to, bytes) = (false, stream.into(), 1, 0);
+        Do::SendOn { stream, tracked, context, to, bytes, tag }
     };
     let sends = vec![on(1, 1), on(1, 2), on(1, 3), on(2, 1), on(3, 1), on(3, 2), on(2, 2)];
     let receive = |context, tag| Do::Receive(Filter { tag: Some(tag), source: None, context });
-    let order = [(1, 1), (2, 1), (3, 1), (1, 2), (3, 2), (2, 2), (1, 3)];
+    // What a program posts at once it posts a picosecond apart.
+    let order = [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3)];
     let mut receives: Vec<_> = order.iter().map(|(stream, tag)| receive(*stream, *tag)).collect();
     receives.extend((0..order.len()).map(Do::Wait));
     let (told, _) = run("star:2", &p, vec![sends, receives]);
-    // Those that are ready together follow each other on the link.
-    let packet = u64::from(wire::RC_DATA) * BYTE;
-    let mut behind = 0;
-    let mut last = 0;
-    let expected = order.map(|(_, tag)| {
-        behind = if tag == last { behind + packet } else { 0 };
-        last = tag;
-        u64::from(tag) * overhead + flight(&p, 1, 0) + behind
+    // The receiver's CPU is slower than the link.
+    let cost = p.receive_overhead.0;
+    let expected = order.map(|(stream, tag)| {
+        let behind = if tag < 3 { u64::from(stream) } else { 1 };
+        u64::from(tag) * overhead + flight(&p, 1, 0) + behind * cost
     });
     assert_eq!(completed(&told, 1), expected);
+}
+
+#[test]
+fn messages_that_overtake_together_leave_as_they_were_posted() {
+    let p = Parameters { send_overhead: Picoseconds(1_000_000), ..qdr() };
+    let fabric = build("star:2");
+    let subnet = tables(&fabric, 1, false);
+    let log = Log::default();
+    let send = Do::Send { to: 1, bytes: 0, tag: 0 };
+    let on = |tag| {
+        let (stream, tracked, context, to, bytes) = (1, false, 0, 1, 0);
+        Do::SendOn { stream, tracked, context, to, bytes, tag }
+    };
+    // Those of the first program are ready after one overhead and after two; the others' between.
+    let between = vec![Do::Compute(500_000), send];
+    let programs = [vec![on(0), on(1)], between.clone(), between];
+    let job = |(number, todo): (u32, Vec<Do>)| {
+        let receive = vec![Do::Receive(any_tag(0)), Do::Wait(0)];
+        let ranks = [(0, todo), (1, receive)];
+        let placed = |(host, todo)| Placed { host, program: script(2 * number + host, todo, &log) };
+        Job { ranks: ranks.into_iter().map(placed).collect() }
+    };
+    let setup = Setup {
+        fabric: &fabric,
+        forwarding: Forwarding::Tables(&subnet),
+        parameters: p.clone(),
+        groups: vec![group(Transport::Rc)],
+        programs: vec![idle(), idle()],
+        jobs: (0..).zip(programs).map(job).collect(),
+        ends_with_jobs: false,
+        recording: None,
+        control: None,
+        queue_width_log2: 13,
+        division: Division::WHOLE,
+        taps: Vec::new(),
+    };
+    let mut simulation = Simulation::new(setup).unwrap();
+    assert_eq!(simulation.run_until(Picoseconds(10_000_000)), Status::Drained);
+    let told = log.lock().unwrap().clone();
+    let (first, cost) = (1_000_000 + flight(&p, 1, 0), p.receive_overhead.0);
+    assert_eq!(completed(&told, 1), [first + cost]);
+    // Each program has a CPU of its own: what comes second comes a packet later.
+    let packet = u64::from(wire::RC_DATA) * BYTE;
+    let second = first + 500_000 + cost;
+    assert_eq!([completed(&told, 3), completed(&told, 5)], [[second], [second + packet]]);
 }
 
 #[test]
