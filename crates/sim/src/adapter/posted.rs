@@ -27,6 +27,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// Has a message, or one of its stripes, wait for the software overhead to be over.
+    #[inline(always)]
     pub(super) fn post_stripe(
         &mut self,
         net: &mut NetworkOf<M, V>,
@@ -36,7 +37,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     ) {
         let ready = self.ready(&message);
         let id = self.messages.insert(message);
-        self.keep_posted(slot, id);
+        self.keep_posted(slot, id, ready);
         if ready <= net.now {
             net.touch(port);
         } else {
@@ -45,14 +46,19 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     }
 
     /// Puts a message where it is found when it is ready.
-    pub(super) fn keep_posted(&mut self, slot: u32, id: MessageIndex) {
-        let ready = self.ready(&self.messages[id]);
+    #[inline(always)]
+    pub(super) fn keep_posted(&mut self, slot: u32, id: MessageIndex, ready: u64) {
         let list = &mut self.adapters[SlotIndex(slot)].posted;
-        let overtakes = list.last().is_some_and(|last| self.messages[last].sent > ready);
-        let list = match overtakes {
-            false => list,
-            true => self.overtaking.entry((slot, ready)).or_insert_with(List::empty),
-        };
+        match list.last().is_some_and(|last| self.messages[last].sent > ready) {
+            false => list.push_back(self.messages.all_mut(), id),
+            true => self.overtake(slot, id, ready),
+        }
+    }
+
+    /// Puts one beside the list that is ready before the last one there.
+    #[inline(never)]
+    fn overtake(&mut self, slot: u32, id: MessageIndex, ready: u64) {
+        let list = self.overtaking.entry((slot, ready)).or_insert_with(List::empty);
         list.push_back(self.messages.all_mut(), id);
     }
 
@@ -64,7 +70,11 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 net.wake(port, ready);
                 return;
             }
-            let Some(id) = self.take_posted(slot, ready, overtakes) else { return };
+            let id = match overtakes {
+                false => self.adapters[SlotIndex(slot)].posted.pop_front(self.messages.all_mut()),
+                true => self.take_overtaking(slot, ready),
+            };
+            let Some(id) = id else { return };
             let message = self.messages[id];
             if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &message) {
                 self.send_at_once(net, slot, port, &message);
@@ -83,22 +93,25 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return None;
         }
         let ready = self.ready(&self.messages[head]);
-        if self.overtaking.is_empty() {
-            return Some((ready, false));
-        }
-        // Of those ready at one time the ones in the list were posted first.
-        match self.overtaking.range((slot, 0)..(slot, ready)).next() {
-            Some(((_, earlier), _)) => Some((*earlier, true)),
-            None => Some((ready, false)),
+        match self.overtaking.is_empty() {
+            true => Some((ready, false)),
+            false => Some(self.first_of_both(slot, ready)),
         }
     }
 
-    /// Takes the first message of a slot.
-    #[inline(always)]
-    fn take_posted(&mut self, slot: u32, ready: u64, overtakes: bool) -> Option<MessageIndex> {
-        if !overtakes {
-            return self.adapters[SlotIndex(slot)].posted.pop_front(self.messages.all_mut());
+    /// The same, if the first of the list is ready then. Of those ready at one time the ones in
+    /// the list were posted first.
+    #[inline(never)]
+    fn first_of_both(&self, slot: u32, ready: u64) -> (u64, bool) {
+        match self.overtaking.range((slot, 0)..(slot, ready)).next() {
+            Some(((_, earlier), _)) => (*earlier, true),
+            None => (ready, false),
         }
+    }
+
+    /// Takes the first of those that overtake and are ready then.
+    #[inline(never)]
+    fn take_overtaking(&mut self, slot: u32, ready: u64) -> Option<MessageIndex> {
         let list = self.overtaking.get_mut(&(slot, ready))?;
         let id = list.pop_front(self.messages.all_mut());
         if list.is_empty() {

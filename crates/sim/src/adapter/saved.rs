@@ -469,7 +469,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
             for message in &saved.posted {
                 let id = self.load_message(net, message, slot, parts, place)?;
-                self.keep_posted(slot, id);
+                self.keep_posted(slot, id, message.sent);
             }
             for (until, queue) in &saved.paced {
                 let queue = parts.queue(*queue)?;
