@@ -1,7 +1,7 @@
 //! The library's face: a set-up goes in, an outcome comes out. Which instance of the simulator runs
 //! is decided here, in one place, so that no instance is built that no set-up reaches.
 
-use crate::adapter::{AdapterSettings, Adapters};
+use crate::adapter::{AdapterSettings, Adapters, PacketSize};
 use crate::addressing::Addressing;
 use crate::arbiter::Arbitration;
 use crate::cabling::Cabling;
@@ -373,8 +373,10 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         let parameters = &setup.parameters;
         let settings = AdapterSettings {
             groups: std::mem::take(&mut setup.groups),
-            payload_max: [Transport::Rc, Transport::Ud].map(|t| parameters.payload_max(t)),
-            headers: [Transport::Rc, Transport::Ud].map(|t| parameters.header_bytes(t)),
+            packets: [Transport::Ud, Transport::Rc].map(|transport| PacketSize {
+                payload_max: parameters.payload_max(transport),
+                header: parameters.header_bytes(transport),
+            }),
             dma: parameters.dma_rate.and_then(LinkRate::from_bits),
             drain: parameters.drain_rate.and_then(LinkRate::from_bits),
             memory: parameters.memory_rate.and_then(LinkRate::from_bits),

@@ -1,7 +1,7 @@
 //! The sending side's turn: which packet leaves next.
 
 use super::message::{DIVIDED, Message, MessageIndex, TRACKED};
-use super::{Adapters, SlotIndex, Told, credits};
+use super::{Adapters, PacketSize, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
 use crate::model::{Forwarder, Leaving, Model, Observer, Reactors};
@@ -190,7 +190,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let idle = adapter.busy_lanes == 0
             && adapter.dma_at <= net.now
             && net.ports[port].free_at <= net.now;
-        let fits = message.bytes <= self.settings.payload_max(false)
+        let PacketSize { payload_max, header } = self.settings.packet(false);
+        let fits = message.bytes <= u64::from(payload_max)
             && !self.share()
             && message.gap == 0
             && !message.is_reliable()
@@ -198,7 +199,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if !idle || !fits {
             return false;
         }
-        let bytes = message.bytes as u32 + self.settings.header(false);
+        let bytes = message.bytes as u32 + header;
         net.has_credits(port, message.lane, credits(bytes))
     }
 
@@ -232,10 +233,9 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         // A busy lane without ACKs has a queue in its ring, and a queue there has a message.
         let queue = &self.queue_pairs[adapter.rings[at].head];
         let message = &self.messages[queue.messages.head];
-        let reliable = message.is_reliable();
+        let PacketSize { payload_max, header } = self.settings.packet(message.is_reliable());
         let left = message.bytes - message.sent;
-        let payload = left.min(self.settings.payload_max(reliable)) as u32;
-        let header = self.settings.header(reliable);
+        let payload = left.min(payload_max.into()) as u32;
         let dma_at = self.adapters[SlotIndex(self.first_slot(slot))].dma_at;
         (credits(payload + header), dma_at)
     }
@@ -435,7 +435,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     fn packetize(&mut self, slot: u32, id: MessageIndex) -> Packet {
         let message = &mut self.messages[id];
         let left = message.bytes - message.sent;
-        let payload = left.min(self.settings.payload_max(message.is_reliable()));
+        let size = self.settings.packet(message.is_reliable());
+        let payload = left.min(size.payload_max.into());
         message.sent += payload;
         let psn = match message.is_reliable() {
             false => &mut self.adapters[SlotIndex(slot)].next_psn,
@@ -450,7 +451,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     fn packet(&self, slot: u32, message: &Message, payload: u64, psn: u32, last: bool) -> Packet {
         let reliable = message.is_reliable();
-        let bytes = payload as u32 + self.settings.header(reliable);
+        let bytes = payload as u32 + self.settings.packet(reliable).header;
         let source = self.rank(slot);
         let pair = message.queue_pair;
         let receiver = match reliable {

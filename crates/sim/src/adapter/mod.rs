@@ -118,14 +118,20 @@ impl<const V: usize> Adapter<V> {
     }
 }
 
+/// Bytes of data packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketSize {
+    /// Payload of a full one.
+    pub(crate) payload_max: u32,
+    pub(crate) header: u32,
+}
+
 /// What all adapters of a run have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct AdapterSettings {
     pub(crate) groups: Vec<GroupSettings>,
-    /// Payload of a full packet on reliable connections and in datagrams.
-    pub(crate) payload_max: [u32; 2],
-    /// Header bytes of data on reliable connections and in datagrams.
-    pub(crate) headers: [u32; 2],
+    /// Of datagrams and of reliable connections.
+    pub(crate) packets: [PacketSize; 2],
     pub(crate) dma: Option<LinkRate>,
     pub(crate) drain: Option<LinkRate>,
     /// The memory bus.
@@ -142,13 +148,8 @@ pub(crate) struct AdapterSettings {
 
 impl AdapterSettings {
     #[inline(always)]
-    fn header(&self, reliable: bool) -> u32 {
-        self.headers[usize::from(!reliable)]
-    }
-
-    #[inline(always)]
-    fn payload_max(&self, reliable: bool) -> u64 {
-        self.payload_max[usize::from(!reliable)].into()
+    fn packet(&self, reliable: bool) -> PacketSize {
+        self.packets[usize::from(reliable)]
     }
 }
 
@@ -433,9 +434,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     fn note_posted(&self, net: &mut NetworkOf<M, V>, post: &Post) {
         if M::Observer::ON && !post.is_control() {
             let reliable = self.is_reliable(post.group);
-            let header = u64::from(self.settings.header(reliable));
-            let packets = post.bytes.div_ceil(self.settings.payload_max(reliable)).max(1);
-            net.observer.on_posted(post.born, post.group, post.bytes + packets * header);
+            let PacketSize { payload_max, header } = self.settings.packet(reliable);
+            let packets = post.bytes.div_ceil(payload_max.into()).max(1);
+            let bytes = post.bytes + packets * u64::from(header);
+            net.observer.on_posted(post.born, post.group, bytes);
         }
     }
 
@@ -489,7 +491,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// Whether a connection may have one RDMA READ more under way.
+    /// Whether a connection may have one RDMA READ more under way. Apart, because few ask.
+    #[inline(never)]
     fn may_read(&self, queue: QueuePairIndex) -> bool {
         self.reads.get(&queue).is_none_or(|reads| *reads < self.settings.read_depth)
     }
