@@ -351,13 +351,8 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
             && let Some(saved) = simulation.save()
         {
             let next = divisions[step as usize % divisions.len()];
-            for copy in 0..2 {
-                let forged = forge(&saved, &mut Stream::new(case.seed, "forged", 2 * step + copy));
-                if let Ok(mut forged) = Simulation::resume(setup(next), &forged) {
-                    assert!(forged.save().is_some());
-                }
-            }
-            simulation = Simulation::resume(setup(next), &saved).unwrap();
+            let forged = &mut Stream::new(case.seed, "forged", step);
+            simulation = taken_up(&saved, forged, || setup(next));
         }
     }
     // How a run has ended is found again.
@@ -365,13 +360,18 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
     Ran::of(simulation.finish(), &log)
 }
 
-/// A state with a byte changed. Whatever it says, it is refused or can be saved: nothing in it has
-/// no end, and no number is of what there is not.
-fn forge(saved: &Saved, stream: &mut Stream) -> Saved {
-    let mut forged = saved.clone();
-    let at = stream.below(forged.bytes.len() as u64) as usize;
-    forged.bytes[at] ^= 1 + stream.below(255) as u8;
-    forged
+/// Goes on from a state. Copies with a byte changed are refused, or can be saved whatever they say:
+/// no list there has no end, and no number is of what there is not.
+fn taken_up<'a>(saved: &Saved, s: &mut Stream, setup: impl Fn() -> Setup<'a>) -> Simulation {
+    for _ in 0..2 {
+        let mut forged = saved.clone();
+        let at = s.below(forged.bytes.len() as u64) as usize;
+        forged.bytes[at] ^= 1 + s.below(255) as u8;
+        if let Ok(mut forged) = Simulation::resume(setup(), &forged) {
+            assert!(forged.save().is_some());
+        }
+    }
+    Simulation::resume(setup(), saved).unwrap()
 }
 
 /// How a run ended, and what scripts were told, rank by rank.
