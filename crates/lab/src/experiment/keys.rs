@@ -45,6 +45,9 @@ pub(crate) fn word<T: PartialEq>(words: &[(&str, T)], value: &T) -> toml::Value 
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).into()
 }
 
+/// More keys than that do not help in a message.
+const KEYS_SHOWN_MAX: usize = 12;
+
 impl<'a> Keys<'a> {
     /// The keys of a table called `path` in messages. Fails on another value.
     pub(crate) fn of(document: &'a Document, path: &str, node: &'a Node) -> Result<Self, LabError> {
@@ -63,7 +66,11 @@ impl<'a> Keys<'a> {
         match entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
             None => Ok(()),
             Some(entry) => {
-                let near = nearest(&entry.key, known.iter().copied());
+                let near = match nearest(&entry.key, known.iter().copied()) {
+                    near if !near.is_empty() => near,
+                    _ if known.len() > KEYS_SHOWN_MAX => "; see `clearlane list keys`".to_owned(),
+                    _ => format!("; its keys are {}", known.join(", ")),
+                };
                 let text = format!("{} has no key {}{near}", self.name(), quote(&entry.key));
                 Err(self.document.error(entry.at, &text))
             }
