@@ -2,7 +2,9 @@
 //! what is refused.
 
 use clearlane_ib::wire;
-use clearlane_lab::{Elapsed, Experiment, Progress, Quiet, RunOptions, RunResult, Status, run};
+use clearlane_lab::{
+    Elapsed, Experiment, Progress, Quiet, RunOptions, RunResult, Status, Sweep, run,
+};
 use clearlane_sim::{Ending, preset};
 use proptest::prelude::*;
 use std::path::Path;
@@ -409,6 +411,37 @@ fn what_does_not_fit_a_program_is_refused_with_a_remedy() {
         ),
     ] {
         assert_eq!(refused(&rest), said);
+    }
+}
+
+/// Variants say anew what a group does, and add groups of either kind.
+#[test]
+fn variants_give_a_group_a_program_or_traffic_in_its_place() {
+    let base = "program = { kind = \"ring-allreduce\", size = \"1 KiB\" }\n";
+    let variants = "[[variant]]\nname = \"program\"\n\
+        [[variant]]\nname = \"traffic\"\ntraffic = [{ name = \"job\", load = 0.2, \
+        pattern = { kind = \"uniform\" }, size = \"1 KiB\" }, { name = \"other\", \
+        class = \"background\", program = { kind = \"pairwise-alltoall\", size = \"1 B\" } }]\n";
+    let result = ran(&format!("{base}{variants}"), 1);
+    let programs = |variant: usize| {
+        let groups = &result.experiment.variants[variant].traffic;
+        groups.iter().map(|group| group.load().is_none()).collect::<Vec<_>>()
+    };
+    assert_eq!((programs(0), programs(1)), (vec![true], vec![false, true]));
+    assert!(result.variants.iter().all(|variant| variant.runs[0].completions.len() < 3));
+    assert_eq!(result.status(), Status::Complete);
+    let program = "[[variant]]\nname = \"both\"\ntraffic = [{ name = \"noise\", \
+        program = { kind = \"pairwise-alltoall\", size = \"1 B\" }, transport = \"rc\" }]\n";
+    let both = &parse(&format!("{base}{NOISE}{program}")).variants[0].traffic;
+    assert!(both.iter().all(|group| group.load().is_none()));
+    let swept = |key: &str| {
+        let text = format!("{HEAD}{base}{variants}");
+        let over = format!("traffic.{key}={{kind=\"uniform\"}},{{kind=\"tornado\",dims=[8]}}");
+        Sweep::parse(&text, Path::new("x.toml"), &[over], &[]).unwrap_err().to_string()
+    };
+    for key in ["pattern", "job.pattern"] {
+        let said = swept(key);
+        assert!(said.contains("but variant traffic sets it itself"), "{said}");
     }
 }
 

@@ -30,6 +30,9 @@ struct Source {
     stream: Stream,
     /// Picoseconds per wire byte at the group's load.
     pace: f64,
+    /// A payload, and how long its bytes on the wire take at that load, ps: that of the message
+    /// drawn last, which the next one often has.
+    share: (u64, f64),
     next: u64,
     /// Payload of a full packet, and what it has besides.
     payload: u32,
@@ -90,6 +93,7 @@ impl OpenLoop {
                 index: index as u16,
                 stream: Stream::new(seed, "open loop", entity),
                 pace,
+                share: (0, 0.0),
                 next: offered.start.0,
                 payload,
                 header,
@@ -130,7 +134,10 @@ impl Source {
     }
 
     fn gap_after(&mut self, payload: u64) -> u64 {
-        let mean = self.wire(payload) as f64 * self.pace;
+        if self.share.0 != payload {
+            self.share = (payload, self.wire(payload) as f64 * self.pace);
+        }
+        let mean = self.share.1;
         match self.offered.arrivals {
             Arrivals::Poisson => self.stream.exponential(mean),
             Arrivals::Periodic => (mean.round() as u64).max(1),

@@ -1,8 +1,8 @@
 //! Laying a variant over the experiment: tables merge key by key, values are replaced whole.
 
-use super::control;
 use super::document::{Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
+use super::{control, traffic};
 use crate::LabError;
 use clearlane_subnet::engines;
 
@@ -10,8 +10,8 @@ use clearlane_subnet::engines;
 const EXCLUSIVE: &[(&str, &[&str])] =
     &[("fabric", &["file", "build"]), ("subnet", &["engine", "forwarding"])];
 
-/// What a flow group cannot do without.
-const REQUIRED: &[&str] = &["class", "pattern", "load", "size"];
+/// What a flow group cannot do without: open-loop traffic, and a program.
+const REQUIRED: [&[&str]; 2] = [&["class", "pattern", "load", "size"], &["class", "program"]];
 
 /// The tables a variant may change.
 pub(crate) const SECTIONS: &[&str] = &["fabric", "subnet", "sim", "control", "traffic"];
@@ -26,7 +26,7 @@ pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<No
         match entries.iter_mut().find(|entry| entry.key == change.key) {
             None => entries.push(change.clone()),
             Some(entry) if change.key == "traffic" => {
-                entry.node = traffic(document, &entry.node, &change.node)?;
+                entry.node = groups(document, &entry.node, &change.node)?;
             }
             Some(entry) => entry.node = section(&change.key, &entry.node, &change.node),
         }
@@ -37,7 +37,13 @@ pub(crate) fn merged(document: &Document, base: &Node, over: &Node) -> Result<No
 /// Whether a value for `key` makes one of the same table go whose key is `other`.
 pub(crate) fn drops(table: &str, key: &str, other: &str) -> bool {
     let rivals = |keys: &&[&str]| key != other && keys.contains(&key) && keys.contains(&other);
-    EXCLUSIVE.iter().filter(|(name, _)| *name == table).any(|(_, keys)| rivals(keys))
+    let demand = match key {
+        "program" => traffic::OF_OPEN_LOOP.contains(&other),
+        "pattern" => other == "program",
+        _ => false,
+    };
+    (table == "traffic" && demand)
+        || EXCLUSIVE.iter().filter(|(name, _)| *name == table).any(|(_, keys)| rivals(keys))
 }
 
 /// A table with changes laid over it; `name` is the section's, for keys that exclude each other.
@@ -47,6 +53,11 @@ pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
         return over.clone();
     };
     let mut entries = under.clone();
+    if name == "traffic" {
+        // A program takes the place of open-loop traffic, and a pattern that of a program.
+        let dropped = |key: &str| changes.iter().any(|change| drops(name, &change.key, key));
+        entries.retain(|entry| !dropped(&entry.key));
+    }
     for change in changes {
         let group = EXCLUSIVE.iter().filter(|(table, _)| *table == name).map(|(_, keys)| *keys);
         let rivals = group.flatten().copied().collect::<Vec<_>>();
@@ -101,8 +112,14 @@ fn drop_unused(entries: &mut Vec<Entry>, changes: &[Entry]) {
     });
 }
 
+/// Whether a table says all that a flow group needs.
+fn is_whole(group: &Node) -> bool {
+    let has = |keys: &&[&str]| keys.iter().all(|key| group.get(key).is_some());
+    REQUIRED.iter().any(has)
+}
+
 /// Traffic groups are matched by name; a new name adds a group.
-fn traffic(document: &Document, base: &Node, over: &Node) -> Result<Node, LabError> {
+fn groups(document: &Document, base: &Node, over: &Node) -> Result<Node, LabError> {
     let (Value::Array(under), Value::Array(changes)) = (&base.value, &over.value) else {
         return Ok(over.clone());
     };
@@ -118,17 +135,16 @@ fn traffic(document: &Document, base: &Node, over: &Node) -> Result<Node, LabErr
         };
         match groups.iter_mut().find(|group| name(group).as_ref() == Some(&wanted)) {
             Some(group) => *group = section("traffic", group, change),
-            None if REQUIRED.iter().all(|key| change.get(key).is_some()) => {
-                groups.push(change.clone());
-            }
+            None if is_whole(change) => groups.push(change.clone()),
             None => {
                 // Half a group is not a new one but an old one misspelt.
                 let names: Vec<String> = under.iter().filter_map(name).collect();
                 let near = nearest(&wanted, names.iter().map(String::as_str));
                 let problem = format!(
-                    "traffic names no group {} of the experiment{near}; a new one needs {}",
+                    "traffic names no group {} of the experiment{near}; a new one needs {}, or {}",
                     quote(&wanted),
-                    REQUIRED.join(", ")
+                    REQUIRED[0].join(", "),
+                    REQUIRED[1].join(", ")
                 );
                 return Err(document.error(change.at, &problem));
             }

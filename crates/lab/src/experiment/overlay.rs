@@ -148,7 +148,9 @@ pub(crate) fn replaces(path: &[String], own: &[String]) -> bool {
         ([table, rest @ ..], [of, group, key @ ..]) if table == "traffic" && of == table => {
             // `traffic.hot.load` means that group, `traffic.load` all of them.
             let one = rest.len() > 1 && rest[0] == *group;
-            within(if one { &rest[1..] } else { rest }, key)
+            let rest = if one { &rest[1..] } else { rest };
+            let of_demand = rest.first().zip(key.first());
+            within(rest, key) || of_demand.is_some_and(|(a, b)| merge::drops(table, a, b))
         }
         ([table, key, ..], [of, drops, ..]) if table == of => {
             within(path, own) || merge::drops(table, key, drops)

@@ -117,7 +117,7 @@ pub(crate) const KEYS: &[&str] = &[
     "sl",
 ];
 /// What only open-loop traffic has.
-const OF_OPEN_LOOP: &[&str] = &["pattern", "load", "size", "arrivals", "start", "stop"];
+pub(super) const OF_OPEN_LOOP: &[&str] = &["pattern", "load", "size", "arrivals", "start", "stop"];
 /// Below, the gap between two messages may not fit any run.
 const LOAD_MIN: f64 = 1e-6;
 
