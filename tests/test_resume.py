@@ -256,6 +256,7 @@ def test_results_in_the_folder_of_the_call_are_gone_on_with(
     assert json.loads((here / "summary.json").read_text())["status"] != "partial"
     again = clearlane("resume", "here", code=2)
     assert "its runs have all ended" in again.stderr
+    assert "no such folder" in clearlane("resume", "hare", code=2).stderr
 
 
 def test_files_of_others_are_neither_deleted_nor_mixed_with(

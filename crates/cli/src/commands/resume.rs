@@ -137,10 +137,10 @@ fn nothing_kept(folder: &Path) -> Failure {
         let result: serde_json::Value = serde_json::from_str(&text).ok()?;
         result["status"].as_str().map(|status| status != "partial")
     };
-    let problem = if ["summary.json", "sweep.json"]
-        .into_iter()
-        .any(|f| is_complete(f) == Some(true))
-    {
+    let has_ended = |name: &str| is_complete(name) == Some(true);
+    let problem = if !folder.is_dir() {
+        "no such folder; give the folder of the results, as in runs/NAME"
+    } else if ["summary.json", "sweep.json"].into_iter().any(has_ended) {
         "its runs have all ended: there is nothing to go on with"
     } else if folder.join("points.jsonl").exists() {
         "no run under way is kept beside it; call the sweep again, it goes on with the points that \

@@ -116,6 +116,12 @@ impl Message {
         self.flags & RELIABLE != 0
     }
 
+    /// When one that has not joined its send queue may do so.
+    #[inline(always)]
+    pub(super) const fn ready(&self) -> u64 {
+        self.sent
+    }
+
     /// Who waits for it, if it is `TRACKED`.
     #[inline(always)]
     pub(super) const fn waiter(&self) -> Waiter {

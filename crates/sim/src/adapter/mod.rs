@@ -441,12 +441,6 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
-    /// When a message that has not joined its send queue may do so.
-    #[inline(always)]
-    fn ready(&self, message: &Message) -> u64 {
-        message.sent
-    }
-
     /// Takes a message that is ready into its send queue.
     fn enqueue(&mut self, now: u64, slot: u32, id: MessageIndex) {
         self.messages[id].sent = 0;

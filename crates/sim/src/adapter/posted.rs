@@ -35,7 +35,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         port: PortIndex,
         message: Message,
     ) {
-        let ready = self.ready(&message);
+        let ready = message.ready();
         let id = self.messages.insert(message);
         self.keep_posted(slot, id, ready);
         if ready <= net.now {
@@ -49,7 +49,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     #[inline(always)]
     pub(super) fn keep_posted(&mut self, slot: u32, id: MessageIndex, ready: u64) {
         let list = &mut self.adapters[SlotIndex(slot)].posted;
-        match list.last().is_some_and(|last| self.messages[last].sent > ready) {
+        match list.last().is_some_and(|last| self.messages[last].ready() > ready) {
             false => list.push_back(self.messages.all_mut(), id),
             true => self.overtake(slot, id, ready),
         }
@@ -92,7 +92,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if head == MessageIndex::NIL {
             return None;
         }
-        let ready = self.ready(&self.messages[head]);
+        let ready = self.messages[head].ready();
         match self.overtaking.is_empty() {
             true => Some((ready, false)),
             false => Some(self.first_of_both(slot, ready)),
@@ -125,7 +125,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let overtaking = self.overtaking.range((slot, 0)..=(slot, u64::MAX)).map(|(_, list)| list);
         let lists = std::iter::once(&self.adapters[SlotIndex(slot)].posted).chain(overtaking);
         let mut all: Vec<_> = lists.flat_map(|list| self.messages_of(list)).collect();
-        all.sort_by_key(|id| self.ready(&self.messages[*id]));
+        all.sort_by_key(|id| self.messages[*id].ready());
         all
     }
 }
