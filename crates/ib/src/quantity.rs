@@ -77,6 +77,13 @@ impl Picoseconds {
     pub fn as_microseconds(self) -> f64 {
         self.0 as f64 * 1e-6
     }
+
+    /// A text that reads back as the same: a whole number of the largest unit that has one.
+    pub fn exact(self) -> String {
+        let units =
+            [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
+        exact(self.0, &units, "ps")
+    }
 }
 
 const TIME_UNITS: &[(&str, u64)] = &[
@@ -88,6 +95,15 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("s", 1_000_000_000_000),
 ];
 const TIME_REMEDY: &str = "a number and one of ps, ns, us, ms, s, such as \"2.5 ms\"";
+
+/// A count in the first of these units of which it is a whole number above 0.
+fn exact(count: u64, units: &[(&str, u64)], least: &str) -> String {
+    let is_whole = |(_, scale): &&(&str, u64)| count > 0 && count.is_multiple_of(*scale);
+    match units.iter().find(is_whole) {
+        Some((unit, scale)) => format!("{} {unit}", count / scale),
+        None => format!("{count} {least}"),
+    }
+}
 
 impl FromStr for Picoseconds {
     type Err = QuantityError;
@@ -113,6 +129,13 @@ impl fmt::Display for Picoseconds {
 /// A size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// A text that reads back as the same: a whole number of the largest binary unit that has one.
+    pub fn exact(self) -> String {
+        exact(self.0, &[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)], "B")
+    }
+}
 
 const SIZE_UNITS: &[(&str, u64)] = &[
     ("B", 1),
@@ -158,6 +181,16 @@ impl BitsPerSecond {
     /// The same rate in Gb/s, for people.
     pub fn as_gigabits(self) -> f64 {
         self.0 as f64 * 1e-9
+    }
+
+    /// A text that reads back as the same: in Gb/s with all decimals it has.
+    pub fn exact(self) -> String {
+        let (whole, rest) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let decimals = format!("{rest:09}");
+        match decimals.trim_end_matches('0') {
+            "" => format!("{whole} Gb/s"),
+            decimals => format!("{whole}.{decimals} Gb/s"),
+        }
     }
 }
 

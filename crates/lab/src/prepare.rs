@@ -4,8 +4,7 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    Ends, FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, exact_time,
-    in_words,
+    Ends, FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, in_words,
 };
 use crate::routes::DefaultRoutes;
 use crate::run::Halt;
@@ -474,7 +473,7 @@ fn in_open_loop(offered: &Offered, count: usize, transport: &str, sl: &str) -> S
         Arrivals::Periodic => "periodic",
     };
     let (load, sizes) = (offered.load, in_words(&offered.sizes));
-    let (start, stop) = (exact_time(offered.start), exact_time(offered.stop));
+    let (start, stop) = (offered.start.exact(), offered.stop.exact());
     format!(
         "{count} {senders}, load {load}, messages of {sizes}, {arrivals} arrivals, \
          {transport}{sl}, {start} to {stop}"

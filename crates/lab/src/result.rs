@@ -1,7 +1,7 @@
 //! What a whole experiment found out.
 
 use crate::alone::Alone;
-use crate::experiment::{Ends, Experiment, Plan, Published, exact_time};
+use crate::experiment::{Ends, Experiment, Plan, Published};
 use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK, History, RunFigures, Timed};
 use crate::prepare::Prepared;
 use crate::results::headline;
@@ -388,7 +388,7 @@ fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<St
     if run.interrupted || run.is_deadlock() {
         return all;
     }
-    let limit = exact_time(plan.duration);
+    let limit = plan.duration.exact();
     let groups = variant.prepared.groups.iter().zip(&run.completions);
     let running = groups.filter(|(group, end)| group.program().is_some() && end.is_none());
     all.extend(running.map(|(group, _)| match plan.ends {

@@ -1,7 +1,7 @@
 //! `[control]`: which congestion mechanisms decide when packets are injected and which path they
 //! take, with their parameters. All of it is read by the registry of mechanisms.
 
-use super::devices::{exact_rate, exact_size, exact_time, plain};
+use super::devices::plain;
 use super::document::{self, Node};
 use super::keys::{Field, Keys, nearest};
 use super::reference::Key;
@@ -382,9 +382,9 @@ fn written(value: &Value) -> toml::Value {
     match value {
         Value::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
         Value::Number(number) => (*number).into(),
-        Value::Time(time) => exact_time(*time).into(),
-        Value::Size(size) => exact_size(*size).into(),
-        Value::Rate(rate) => exact_rate(*rate).into(),
+        Value::Time(time) => time.exact().into(),
+        Value::Size(size) => size.exact().into(),
+        Value::Rate(rate) => rate.exact().into(),
         Value::Word(word) => (*word).into(),
         Value::Table(entries) => {
             let entry = |(shift, multiplier): &(u8, u16)| format!("{shift}:{multiplier}");

@@ -2,7 +2,7 @@
 
 use super::keys::{Field, Keys, nearest};
 use crate::LabError;
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes};
 use clearlane_sim::parameters::{Access, KEYS, Key};
 use clearlane_sim::{Parameters, Preset, preset};
 
@@ -80,7 +80,7 @@ fn one_of(field: &Field<'_>, sizes: &[u32]) -> Result<u32, LabError> {
 }
 
 fn listed(sizes: &[u32]) -> String {
-    let sizes = sizes.iter().map(|size| exact_size(Bytes(u64::from(*size))));
+    let sizes = sizes.iter().map(|size| Bytes(u64::from(*size)).exact());
     sizes.collect::<Vec<_>>().join(", ")
 }
 
@@ -88,11 +88,11 @@ fn listed(sizes: &[u32]) -> String {
 fn value(access: &Access, p: &Parameters) -> toml::Value {
     let or = |value: Option<String>, none: &str| value.unwrap_or(none.to_owned()).into();
     match access {
-        Access::Time(_, at) => exact_time((at.get)(p)).into(),
-        Access::Size(_, at) => exact_size((at.get)(p)).into(),
-        Access::SizeOf(_, at) => exact_size(Bytes((at.get)(p).into())).into(),
+        Access::Time(_, at) => (at.get)(p).exact().into(),
+        Access::Size(_, at) => (at.get)(p).exact().into(),
+        Access::SizeOf(_, at) => Bytes((at.get)(p).into()).exact().into(),
         Access::SizeOr(none, _, at) => or((at.get)(p).map(|size| format!("{size} B")), none),
-        Access::RateOr(none, _, at) => or((at.get)(p).map(exact_rate), none),
+        Access::RateOr(none, _, at) => or((at.get)(p).map(BitsPerSecond::exact), none),
         Access::Count(_, at) => i64::from((at.get)(p)).into(),
         Access::CountOr(none, _, at) => match (at.get)(p) {
             Some(count) => i64::from(count).into(),
@@ -197,33 +197,4 @@ pub(super) fn plain(value: &toml::Value) -> String {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// A time in the largest unit that says it exactly.
-pub(crate) fn exact_time(time: Picoseconds) -> String {
-    let units = [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
-    for (unit, scale) in units {
-        if time.0 > 0 && time.0.is_multiple_of(scale) {
-            return format!("{} {unit}", time.0 / scale);
-        }
-    }
-    format!("{} ps", time.0)
-}
-
-/// A size in the largest binary unit that says it exactly.
-pub(crate) fn exact_size(size: Bytes) -> String {
-    for (unit, scale) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-        if size.0 > 0 && size.0.is_multiple_of(scale) {
-            return format!("{} {unit}", size.0 / scale);
-        }
-    }
-    format!("{} B", size.0)
-}
-
-/// A rate exactly: in Gb/s with all decimals it has.
-pub(super) fn exact_rate(rate: BitsPerSecond) -> String {
-    let (whole, rest) = (rate.0 / 1_000_000_000, rate.0 % 1_000_000_000);
-    let decimals = format!("{rest:09}");
-    let decimals = decimals.trim_end_matches('0');
-    if decimals.is_empty() { format!("{whole} Gb/s") } else { format!("{whole}.{decimals} Gb/s") }
 }

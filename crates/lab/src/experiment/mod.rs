@@ -25,7 +25,6 @@ pub(crate) use published::Take;
 pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
-pub(crate) use devices::exact_time;
 pub(crate) use keys::{nearest, quote, short};
 pub(crate) use traffic::in_words;
 

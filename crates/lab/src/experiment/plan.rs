@@ -1,6 +1,5 @@
 //! `[run]`: how long, from when on it counts, and how often.
 
-use super::devices::exact_time;
 use super::document::Value;
 use super::keys::{Field, word};
 use crate::LabError;
@@ -108,10 +107,10 @@ impl Plan {
     pub(crate) fn resolved(&self) -> toml::Table {
         let warm_up = match self.warm_up {
             WarmUp::Auto => "auto".to_owned(),
-            WarmUp::Until(time) => exact_time(time),
+            WarmUp::Until(time) => time.exact(),
         };
         let mut table = toml::Table::new();
-        table.insert("duration".into(), exact_time(self.duration).into());
+        table.insert("duration".into(), self.duration.exact().into());
         table.insert("warm_up".into(), warm_up.into());
         table.insert("seeds".into(), i64::from(self.seeds).into());
         table.insert("seed".into(), (self.seed as i64).into());

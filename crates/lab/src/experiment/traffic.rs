@@ -1,6 +1,5 @@
 //! `[[traffic]]`: flow groups as a file writes them, and as the simulator runs them.
 
-use super::devices::{exact_size, exact_time};
 use super::document::Value;
 use super::keys::{Field, Keys, word};
 use super::pattern;
@@ -294,9 +293,9 @@ impl OfferedSpec {
         put("load", self.load.into());
         put("size", self.written.size.clone());
         put("arrivals", word(ARRIVALS, &self.arrivals));
-        put("start", exact_time(self.start).into());
+        put("start", self.start.exact().into());
         if let Some(stop) = self.stop {
-            put("stop", exact_time(stop).into());
+            put("stop", stop.exact().into());
         }
     }
 
@@ -381,7 +380,7 @@ fn span(keys: &Keys<'_>, end: Picoseconds) -> Result<(Picoseconds, Option<Picose
         Some(field) => {
             let start = time(&field)?;
             if start >= end {
-                let end = exact_time(end);
+                let end = end.exact();
                 let problem = format!("is not before the run's end at {end}; lower it");
                 return Err(field.error(&problem));
             }
@@ -391,7 +390,7 @@ fn span(keys: &Keys<'_>, end: Picoseconds) -> Result<(Picoseconds, Option<Picose
     let Some(field) = keys.optional("stop") else { return Ok((start, None)) };
     let stop = time(&field)?;
     if stop <= start {
-        let problem = format!("is not after its start at {}; raise it", exact_time(start));
+        let problem = format!("is not after its start at {}; raise it", start.exact());
         return Err(field.error(&problem));
     }
     Ok((start, Some(stop)))
@@ -470,9 +469,9 @@ fn sizes(field: &Field<'_>) -> Result<SizeDistribution, LabError> {
 /// A size distribution in words, for the facts of a report.
 pub(crate) fn in_words(sizes: &SizeDistribution) -> String {
     match sizes {
-        SizeDistribution::Fixed(size) => exact_size(*size),
+        SizeDistribution::Fixed(size) => size.exact(),
         SizeDistribution::Uniform { min, max } => {
-            format!("{} to {}", exact_size(*min), exact_size(*max))
+            format!("{} to {}", min.exact(), max.exact())
         }
         SizeDistribution::Mix(mix) => format!("a mix of {} sizes", mix.len()),
     }

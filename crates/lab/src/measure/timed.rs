@@ -5,7 +5,6 @@
 use super::figures::RunFigures;
 use super::measures::Entry;
 use super::slices::Slices;
-use crate::experiment::exact_time;
 use crate::prepare::Prepared;
 use clearlane_congestion::OPEN_PATHS;
 use clearlane_ib::Picoseconds;
@@ -276,7 +275,7 @@ impl Span {
     pub(crate) fn fits(&self, slice: Picoseconds, duration: Picoseconds) -> Result<(), String> {
         let until = self.until.unwrap_or(duration);
         if self.from >= until || until > duration {
-            let [from, until, all] = [self.from, until, duration].map(exact_time);
+            let [from, until, all] = [self.from, until, duration].map(Picoseconds::exact);
             return Err(format!("from {from} until {until} is no span within a run of {all}"));
         }
         let ends = [Some(self.from), self.until.filter(|until| *until != duration)];
@@ -284,8 +283,8 @@ impl Span {
             None => Ok(()),
             Some(end) => Err(format!(
                 "{} is no edge of a slice of {}; change it or run.slices",
-                exact_time(end),
-                exact_time(slice)
+                end.exact(),
+                slice.exact()
             )),
         }
     }

@@ -311,7 +311,7 @@ fn facts(result: &RunResult) -> Vec<FactData> {
         }
     };
     let made = |label: &str, value: String| Fact { label: label.to_owned(), value };
-    let duration = crate::experiment::exact_time(result.experiment.plan.duration);
+    let duration = result.experiment.plan.duration.exact();
     for variant in &result.variants {
         for fact in &variant.prepared.facts {
             add(fact.clone(), &variant.name);

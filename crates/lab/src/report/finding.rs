@@ -1,6 +1,6 @@
 //! The finding of an experiment in one sentence, and why a link is bad in one.
 
-use crate::experiment::{Ends, exact_time};
+use crate::experiment::Ends;
 use crate::measure::{ChannelFigures, Estimate, Measure, Quantity, Scope};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::table::significant;
@@ -81,7 +81,7 @@ fn completion(result: &RunResult) -> Option<String> {
         _ => "The last program".to_owned(),
     };
     let times = by_variant(result, Quantity::CompletionTime, &Scope::All);
-    let limit = exact_time(plan.duration);
+    let limit = plan.duration.exact();
     let longest = times.iter().map(|(_, time)| time.mean).fold(0.0, f64::max);
     let (unit, us) = unit_for(longest);
     let in_unit = |time: &Estimate| format!("{} {unit}", significant(time.mean / us));

@@ -197,7 +197,7 @@ impl SweepResult {
             true => format!("{} points", self.asked),
             false => format!("{} of {} points", self.finished, self.asked),
         };
-        let duration = crate::experiment::exact_time(experiment.plan.duration);
+        let duration = experiment.plan.duration.exact();
         sweep_page(&SweepPage {
             title,
             summary: self.finding(),
