@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clearlane_congestion::{Decides, Parameter, mechanisms};
 use clearlane_fabric::{formats, topologies};
-use clearlane_lab::measure::measures;
+use clearlane_lab::measure::{self, kinds};
 use clearlane_lab::reference;
 use clearlane_sim::preset;
 use clearlane_subnet::engines;
@@ -118,7 +118,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Programs => programs::ALL.iter().map(|entry| program(entry)).collect(),
         Kind::Mechanisms => mechanisms::ALL.iter().map(|entry| mechanism(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
-        Kind::Measures => measures::ALL.iter().map(measure).collect(),
+        Kind::Measures => kinds::ALL.iter().map(|entry| measure(entry)).collect(),
         Kind::Keys => reference::keys().iter().map(key).collect(),
     }
 }
@@ -188,8 +188,9 @@ fn dump(of: &dumps::Entry) -> Entry {
     entry(Kind::Tables, of.name, of.summary, &[])
 }
 
-fn measure(of: &measures::Entry) -> Entry {
-    let facts = [("unit", of.unit), ("parameters", of.parameters)];
+fn measure(of: &measure::Entry) -> Entry {
+    let parameters = of.parameters();
+    let facts = [("unit", of.unit), ("parameters", &parameters)];
     entry(Kind::Measures, of.name, of.summary, &facts)
 }
 

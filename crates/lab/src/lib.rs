@@ -36,6 +36,7 @@ mod checkpoint;
 mod control;
 mod error;
 mod experiment;
+mod figures;
 pub mod measure;
 mod opensm_conf;
 mod port;
@@ -62,6 +63,7 @@ pub use experiment::{
     MechanismSpec, OfferedSpec, Plan, PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec,
     TrafficSpec, Variant, WarmUp,
 };
+pub use figures::History;
 pub use opensm_conf::OpensmConf;
 pub use prepare::{FABRIC_BYTES_MAX, Fact, TABLE_BYTES_MAX};
 pub use report::{

@@ -2,7 +2,11 @@
 
 use crate::alone::Alone;
 use crate::experiment::{Ends, Experiment, Plan, Published};
-use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK, History, RunFigures, Timed};
+use crate::figures::History;
+use crate::measure::{
+    Answers, Asked, At, ChannelFigures, Estimate, Figures, HELD_BACK, RunFigures, RunView, Series,
+    Varied,
+};
 use crate::prepare::Prepared;
 use crate::results::headline;
 use crate::table::significant;
@@ -76,8 +80,8 @@ pub struct SeedResult {
     pub completions: Vec<Option<Picoseconds>>,
     /// What was measured.
     pub figures: RunFigures,
-    /// What was asked for over time; nothing where the run has no such figure.
-    pub timed: Vec<(Timed, Option<f64>)>,
+    /// What was asked of its record; nothing where that has no such figure.
+    pub recorded: Vec<(Asked, Option<f64>)>,
     /// The hosts to which a mechanism opened more than one path, by rank.
     pub opened_to: Vec<Rank>,
     /// What happened over time; kept of a variant's first seed.
@@ -214,6 +218,33 @@ impl VariantResult {
         Some(format!("{} → {}", fabric.describe(from), fabric.describe(to)))
     }
 
+    /// A run as measures see it.
+    fn view<'a>(&'a self, run: &'a SeedResult) -> RunView<'a> {
+        let Prepared { groups, hosts, fabric, .. } = &self.prepared;
+        RunView {
+            figures: &run.figures,
+            groups,
+            hosts,
+            fabric,
+            completions: &run.completions,
+            totals: &run.totals,
+            slowdown: run.slowdown,
+            recorded: &run.recorded,
+            deadlocked: run.is_deadlock(),
+            interrupted: run.interrupted,
+        }
+    }
+
+    /// What its runs say to a measure of single runs, seed by seed.
+    pub(crate) fn series(&self, asked: &Asked) -> Series {
+        let one = |run: &SeedResult| {
+            let (view, value) = (self.view(run), self.view(run).value(asked));
+            ((run.seed, value), view.is_settled(asked, value.is_some()))
+        };
+        let (values, settled): (Vec<_>, Vec<bool>) = self.runs.iter().map(one).unzip();
+        Series { values, settled: settled.iter().all(|settled| *settled), chosen: Vec::new() }
+    }
+
     /// The channels of a run that leave a switch.
     pub(crate) fn switch_channels<'a>(
         &'a self,
@@ -273,23 +304,18 @@ impl RunResult {
 
     /// The published numbers with what was obtained, but for those that only a sweep answers.
     pub fn published(&self) -> Vec<PublishedRow> {
-        let rows = self.experiment.published.iter().filter(|row| row.take.is_none());
+        let rows = self.experiment.published.iter().filter(|row| !row.measure.is_of_sweep());
         let seeds = self.experiment.plan.seeds as usize;
         rows.map(|row| PublishedRow::of(row, self.obtained(row), None, seeds)).collect()
     }
 
-    /// What the runs say to a row.
-    pub(crate) fn obtained(&self, row: &Published) -> Option<Estimate> {
-        row.measure.evaluate(self, self.variant(row.variant.as_deref())?)
+    fn obtained(&self, row: &Published) -> Option<Estimate> {
+        self.ask(&row.measure, self.variant(row.variant.as_deref())?)
     }
 
-    /// Whether the runs fulfil the condition of a row.
-    pub(crate) fn provides(&self, row: &Published) -> bool {
-        let Some(provided) = &row.provided else { return true };
-        let variant = provided.variant.as_deref().or(row.variant.as_deref());
-        let variant = self.variant(variant);
-        let found = variant.and_then(|variant| provided.measure.evaluate(self, variant));
-        found.is_some_and(|found| found.mean >= provided.least)
+    /// What the runs say to a measure, of a variant.
+    pub(crate) fn ask(&self, asked: &Asked, variant: &VariantResult) -> Option<Estimate> {
+        asked.estimate(self, &At::of(&variant.name, self))
     }
 
     /// The variant of this name, the first if none is given.
@@ -329,6 +355,20 @@ impl RunResult {
         }));
         first.extend(given);
         first
+    }
+}
+
+impl Answers for RunResult {
+    fn varied(&self) -> &[Varied] {
+        &[]
+    }
+
+    fn variants(&self) -> Vec<&str> {
+        self.variants.iter().map(|variant| variant.name.as_str()).collect()
+    }
+
+    fn of_runs(&self, asked: &Asked, variant: &str, _: &[usize]) -> Option<Series> {
+        Some(self.variants.iter().find(|known| known.name == variant)?.series(asked))
     }
 }
 

@@ -5,7 +5,8 @@ use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
 use crate::alone::{Alone, AloneDelivered};
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
 use crate::experiment::{Ends, Experiment, Plan};
-use crate::measure::{History, Timed, figures, opened_to, trim};
+use crate::figures::{History, figures, trim};
+use crate::measure::{Asked, RecordView, opened_to};
 use crate::prepare::Prepared;
 use crate::question::question;
 use crate::result::{RunResult, SeedResult, VariantResult};
@@ -189,8 +190,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
     halt: Halt<'a>,
-    /// What is measured over time.
-    timed: Vec<Timed>,
+    /// What is asked of records before they are put away.
+    recorded: Vec<Asked>,
     tally: Tally,
     options: &'a RunOptions,
     /// What is asked, if runs are kept.
@@ -215,10 +216,11 @@ pub fn run(
         // Of another site its own hosts are not asked.
         if !variant.foreign_site {
             let (ranks, first) = (ready.hosts.ranks(), prepared.is_empty());
+            let fabric = &ready.fabric;
             let mut rows = experiment.published.iter().filter(|row| {
                 (first && row.variant.is_none()) || row.named().any(|name| name == variant.name)
             });
-            rows.try_for_each(|row| row.check_hosts(&ranks))?;
+            rows.try_for_each(|row| row.check_site(&ranks, fabric))?;
         }
         prepared.push(ready);
     }
@@ -241,7 +243,7 @@ pub fn run(
         plan,
         progress,
         halt,
-        timed: experiment.timed(),
+        recorded: experiment.recorded(),
         tally: Tally::of(jobs.len()),
         options,
         question,
@@ -438,8 +440,10 @@ fn finished(
         let alone = || AloneDelivered::of(outcome, &figures, completions, prepared, first);
         return (!interrupted).then(|| Finished::Alone((!deadlocked).then(alone)));
     }
-    let timed = |timed: &Timed| (timed.clone(), timed.of(&outcome, prepared, &figures));
-    let timed = shared.timed.iter().map(timed).collect();
+    let Prepared { hosts, fabric, .. } = prepared;
+    let record = RecordView { outcome: &outcome, figures: &figures, hosts, fabric };
+    let asked = |asked: &Asked| (asked.clone(), record.value(asked));
+    let recorded = shared.recorded.iter().map(asked).collect();
     Some(Finished::Run(Box::new(SeedResult {
         seed: job.seed,
         ending: outcome.ending.clone(),
@@ -447,7 +451,7 @@ fn finished(
         simulated: outcome.duration,
         totals: outcome.totals,
         completions,
-        timed,
+        recorded,
         opened_to: opened_to(&outcome),
         figures,
         history: first.then(|| History::of(outcome)),
@@ -567,7 +571,7 @@ mod tests {
             plan,
             progress: &Quiet,
             halt,
-            timed: Vec::new(),
+            recorded: Vec::new(),
             tally: Tally::of(1),
             options: &options,
             question: String::new(),

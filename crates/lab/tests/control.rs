@@ -1,6 +1,8 @@
 //! Congestion mechanisms in experiments: read, laid over, written back, run, swept, and told of.
 
-use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Sweep, run, write_run_folder};
+use clearlane_lab::{
+    Experiment, Quiet, RunOptions, RunResult, Sweep, SweepFolder, run, run_sweep, write_run_folder,
+};
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::RowAccessor;
 use serde_json::Value;
@@ -278,20 +280,43 @@ fn mechanisms_and_their_parameters_can_be_swept() {
     );
     assert_eq!(
         error("control.dcqcn.g=0.5,0.25"),
-        "control.dcqcn.g is varied, but variant as-is has no dcqcn; name dcqcn in [control]"
+        "control.dcqcn.g is varied, but no variant has dcqcn; name dcqcn in [control]"
     );
-    // A variant without the mechanism is left out, and then in nobody's way.
-    let beside = plain.clone()
-        + "[[variant]]\nname = \"on\"\n[[variant]]\nname = \"off\"\n\
-        control = { when = \"none\" }\n";
-    let refused = sweep(&beside, &["control.iba-cc.threshold=1,2"]).err().unwrap().to_string();
-    assert_eq!(
-        refused,
-        "control.iba-cc.threshold is varied, but variant off has no iba-cc; leave it out \
-         (--variants on)"
-    );
-    let over = ["control.iba-cc.threshold=1,2".to_owned()];
-    let kept = Sweep::parse(&beside, &path(), &over, &["on".to_owned()]).unwrap();
-    assert_eq!(kept.points.len(), 2);
     assert!(error("threshold=1,2").contains("control.iba-cc.threshold"));
+}
+
+#[test]
+fn what_a_key_does_not_change_is_run_once_and_stands_at_every_point() {
+    let text = LOT.to_owned()
+        + "[[published]]\nname = \"gain\"\nmeasure = { kind = \"largest\", of = { kind = \
+           \"ratio\", of = { kind = \"accepted-load\" }, over = \"off\" } }\n";
+    let over = ["control.iba-cc.threshold=1,8,15".to_owned()];
+    let kept = ["on".to_owned(), "off".to_owned()];
+    let sweep = Sweep::parse(&text, &path(), &over, &kept).unwrap();
+    let names = |point: &clearlane_lab::Point| -> Vec<String> {
+        point.experiment.variants.iter().map(|variant| variant.name.clone()).collect()
+    };
+    let run: Vec<Vec<String>> = sweep.points.iter().map(names).collect();
+    assert_eq!(run, [vec!["on", "off"], vec!["on"], vec!["on"]]);
+    let scratch = std::env::temp_dir().join(format!("clearlane-flat-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&scratch);
+    let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();
+    let cancel = AtomicBool::new(false);
+    let swept = run_sweep(&sweep, &RunOptions::new(2, ""), &folder, &Quiet, &cancel).unwrap();
+    let _ = std::fs::remove_dir_all(&scratch);
+    let of = |variant: &str| -> Vec<&clearlane_lab::VariantPoint> {
+        swept.points.iter().filter(|point| point.variant == variant).collect()
+    };
+    let (on, off) = (of("on"), of("off"));
+    assert_eq!((on.len(), off.len()), (3, 3));
+    assert!(off.iter().all(|point| point.figures == off[0].figures));
+    assert!(on[0].figures != on[2].figures);
+    // A table of what mechanisms did: three rows, none of them of the variant without.
+    let (control, names) = swept.control_table().unwrap();
+    assert_eq!((control.rows.len(), names), (3, 2));
+    assert!(control.rows.iter().all(|row| row[1] == "on"), "{control}");
+    assert!(control.columns.iter().any(|column| column.label == "packets marked"), "{control}");
+    let gain = &swept.published()[0];
+    assert!(gain.obtained.is_some_and(|gain| gain.mean > 0.0), "{gain:?}");
+    assert!(gain.point.as_deref().is_some_and(|point| point.contains("threshold")), "{gain:?}");
 }

@@ -119,12 +119,13 @@ fn a_shared_link_is_relieved_once_paths_open() {
 #[test]
 fn a_sweep_answers_with_the_point_a_row_takes() {
     let load = "{ kind = \"offered-load\" }";
-    let served = "provided = { measure = { kind = \"served\" }, least = 0.95 }";
+    let of = |kind: &str, more: &str| format!("{{ kind = \"{kind}\", of = {load}{more} }}");
+    let served = ", provided = { measure = { kind = \"served\" }, least = 0.95 }";
     let text = STAR.to_owned()
-        + &row("most", load, "take = \"largest\"")
-        + &row("least", load, "take = \"smallest\"")
-        + &row("first", load, "take = \"first\"")
-        + &row("last served", load, &format!("take = \"last\"\n{served}\nmoved_by = \"most\""))
+        + &row("most", &of("largest", ""), "")
+        + &row("least", &of("smallest", ""), "")
+        + &row("first", &of("first", ""), "")
+        + &row("last served", &of("last", served), "moved_by = \"most\"")
         + &row("alone", load, "");
     let single = result(&text);
     let names = |rows: &[clearlane_lab::PublishedRow]| -> Vec<String> {
@@ -174,6 +175,7 @@ fn hosts_that_rows_name_are_there() {
         ),
         (format!("{{ kind = \"flow-share\", {flow} }}"), "there is no rank 99; ranks are 0 to 15"),
         (format!("{{ kind = \"oscillation-period\", {flow} }}"), "there is no rank 99"),
+        ("{ kind = \"peak-load\", link = \"leaf9[1]\" }".to_owned(), "link = leaf9[1]: "),
     ] {
         let text = SHARED.to_owned() + &row("x", &measure, "");
         let experiment = Experiment::parse(&text, Path::new("x.toml")).unwrap();
@@ -188,22 +190,22 @@ fn hosts_that_rows_name_are_there() {
 fn what_rows_ask_for_is_checked() {
     let peak = |span: &str| row("peak", &format!("{{ kind = \"peak-load\"{span} }}"), "");
     let load = "{ kind = \"accepted-load\" }";
+    let last = format!("kind = \"last\", of = {load}");
+    let largest = |of: String, _| format!("{{ kind = \"largest\", of = {of} }}");
+    let deep = (0..10).fold(load.to_owned(), largest);
     for (added, says) in [
         (peak(", from = \"205 us\""), "205 us is no edge of a slice of 50 us"),
         (peak(", until = \"2 ms\""), "from 0 ps until 2 ms is no span within a run of 1 ms"),
         (peak(", from = \"9 lightyears\""), "9 lightyears"),
         (peak(", group = \"all\""), "group"),
-        (row("x", load, "take = \"most\""), "largest, smallest, first, last"),
-        (
-            row("x", load, &format!("provided = {{ measure = {load}, least = 1 }}")),
-            "goes with `take`",
-        ),
+        (row("x", load, "take = \"last\""), "measure = { kind = \"largest\", of = { kind = … } }"),
+        (row("x", load, "provided = 1"), "write it into the measure that goes through points"),
         (row("x", load, "moved_by = \"y\""), "no published row is named y"),
-        (row("x", load, &format!("take = \"last\"\nprovided = {{ measure = {load} }}")), "least"),
-        (
-            row("x", "{ kind = \"ratio\", of = { kind = \"spread\" }, over = \"drb\" }", ""),
-            "cannot be within a ratio or a spread",
-        ),
+        (row("x", &format!("{{ {last}, provided = {{ measure = {load} }} }}"), ""), "least"),
+        (row("x", &format!("{{ {last}, within = {{ \"run.seed\" = 3 }} }}"), ""), "not a list"),
+        (row("x", &format!("{{ {last}, settled = true }}"), ""), "write \"yes\""),
+        (row("x", &deep, ""), "more than 8 measures within each other"),
+        (row("x", "{ kind = \"becns\", link = \"S1[1]\" }", ""), "has no key `link`"),
         (row("x", "{ kind = \"becns\" }", ""), "source"),
     ] {
         let error = refusal(&(SHARED.to_owned() + &added));

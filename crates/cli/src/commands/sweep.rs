@@ -129,6 +129,9 @@ fn text(result: &SweepResult) -> String {
         "{name}{summary}{status}\n{points}{known}, {length} per run, {seeds}{interval}\n\n\
          {table}{marks}"
     );
+    if let Some((control, names)) = result.control_table() {
+        text.push_str(&format!("\n{}", narrow::headline(&control, names)));
+    }
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }

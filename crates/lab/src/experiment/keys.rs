@@ -144,6 +144,18 @@ impl<'a> Field<'a> {
         Ok(keys)
     }
 
+    /// The entries of a table whose keys are free.
+    pub(crate) fn entries(&self) -> Result<Vec<(String, Field<'a>)>, LabError> {
+        let Some(entries) = self.node.entries() else {
+            return Err(self.error("is not a table; write it in { }"));
+        };
+        let entry = |entry: &'a super::document::Entry| {
+            let path = format!("{}.{}", self.path, short(&entry.key));
+            (entry.key.clone(), Field { document: self.document, path, node: &entry.node })
+        };
+        Ok(entries.iter().map(entry).collect())
+    }
+
     /// The same of a table with a name of its own: messages call it `kind.name`.
     pub(crate) fn named_keys(
         &self,

@@ -6,6 +6,7 @@ mod devices;
 mod document;
 mod fabric;
 mod keys;
+mod measure;
 mod merge;
 mod overlay;
 mod pattern;
@@ -21,7 +22,6 @@ pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
 pub use plan::{Ends, Plan, WarmUp};
 pub use published::Published;
-pub(crate) use published::Take;
 pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
@@ -29,7 +29,7 @@ pub(crate) use keys::{nearest, quote, short};
 pub(crate) use traffic::in_words;
 
 use crate::LabError;
-use crate::measure::{Measure, Timed};
+use crate::measure::{Answer, Asked};
 use crate::text;
 use document::{Document, Node, Value};
 use keys::{Field, Keys};
@@ -183,16 +183,21 @@ impl Experiment {
         self.published.iter().try_for_each(|row| row.check(names, &self.plan))
     }
 
-    /// What is measured over time, each once.
-    pub(crate) fn timed(&self) -> Vec<Timed> {
-        let mut all: Vec<Timed> = Vec::new();
-        let measures = self.published.iter().flat_map(Published::measures);
-        for timed in measures.filter_map(Measure::timed) {
-            if !all.contains(timed) {
-                all.push(timed.clone());
+    /// What published rows ask of single runs, each once.
+    pub(crate) fn asked(&self) -> Vec<&Asked> {
+        let mut all: Vec<&Asked> = Vec::new();
+        for asked in self.published.iter().flat_map(|row| row.measure.leaves()) {
+            if !all.contains(&asked) {
+                all.push(asked);
             }
         }
         all
+    }
+
+    /// Those of them that are measured before a record is put away.
+    pub(crate) fn recorded(&self) -> Vec<Asked> {
+        let of_record = |asked: &&Asked| matches!(asked.entry.answer, Answer::Record(_));
+        self.asked().into_iter().filter(of_record).cloned().collect()
     }
 
     /// Replaces the fabric of every variant by a file, and the table files of those that read any.

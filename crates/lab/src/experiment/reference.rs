@@ -74,7 +74,7 @@ fn of_devices(of: &clearlane_sim::parameters::Key) -> Key {
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
 pub(crate) fn swept() -> Vec<Key> {
-    const NOT_SWEPT: [&str; 4] = ["", "variant", "published", "published.provided"];
+    const NOT_SWEPT: [&str; 3] = ["", "variant", "published"];
     let mut keys = keys();
     keys.retain(|key| !NOT_SWEPT.contains(&&*key.table));
     keys
@@ -423,17 +423,10 @@ const KEYS: &[Key] = &[
         "published",
         "measure",
         ["table", "kind = a measure", REQUIRED],
-        "what is measured beside it; explain names a measure's keys",
+        "what is measured beside it; clearlane explain tells what a measure takes",
     ),
     key("published", "variant", ["text", "a variant", "the first"], "where it is measured"),
     key("published", "published", ["text", "", "none"], "the number as its source prints it"),
-    key(
-        "published",
-        "take",
-        ["text", "largest, smallest, first, last", "single runs answer"],
-        "which point of a sweep answers the row",
-    ),
-    key("published", "provided", ["table", "", "any point"], "what a point has to show for that"),
     key(
         "published",
         "moved_by",
@@ -442,14 +435,6 @@ const KEYS: &[Key] = &[
     ),
     key("published", "unit", ["text", "", "the measure's"], "unit of both numbers"),
     key("published", "note", ["text", "", "none"], "where it is published and why the two differ"),
-    key(
-        "published.provided",
-        "measure",
-        ["table", "kind = a measure", REQUIRED],
-        "what is measured at the point",
-    ),
-    key("published.provided", "variant", ["text", "a variant", "the row's"], "where"),
-    key("published.provided", "least", ["number", "", REQUIRED], "its least value"),
 ];
 
 #[cfg(test)]

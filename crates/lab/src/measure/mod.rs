@@ -1,25 +1,26 @@
-//! Figures out of what a simulation recorded: warm-up cut off, loads, latencies, fairness, links,
-//! intervals over seeds, and the measures that stand beside published numbers.
+//! What may be asked of results, and how it is answered. `kinds` has one measure a file; `asked`
+//! says which of them with which arguments; `view` is what a measure of one run looks at, `answers`
+//! what one that combines others asks. Nothing here knows how figures came about.
 
+mod answers;
+mod asked;
+mod entry;
 mod figures;
-mod history;
 mod interval;
-pub mod measures;
-mod settled;
+pub mod kinds;
+mod open_paths;
 mod slices;
-mod timed;
-mod warm_up;
+mod view;
 
+pub use answers::{Answers, At, Series, Varied};
+pub use asked::{Arguments, Asked, Flow, Points, Provided, Scope, Span};
+pub use entry::{AS_WITHIN, Answer, Entry, Parameter, Settles};
 pub use figures::{
-    ChannelFigures, Figures, FlowFigures, RunFigures, SenderShare, SeriesSlice, WarmUpFound,
+    ChannelFigures, Figures, FlowFigures, HELD_BACK, RunFigures, SenderShare, SeriesSlice,
+    WarmUpFound,
 };
-pub use history::History;
-pub(crate) use history::trim;
 pub use interval::Estimate;
-pub use measures::{Measure, Quantity, Scope};
 pub use slices::Slices;
-pub use timed::{Flow, Span, Timed};
+pub use view::{RecordView, RunView};
 
-pub(crate) use figures::figures;
-pub(crate) use measures::HELD_BACK;
-pub(crate) use timed::opened_to;
+pub(crate) use open_paths::opened_to;

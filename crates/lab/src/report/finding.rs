@@ -1,7 +1,7 @@
 //! The finding of an experiment in one sentence, and why a link is bad in one.
 
 use crate::experiment::Ends;
-use crate::measure::{ChannelFigures, Estimate, Measure, Quantity, Scope};
+use crate::measure::{Asked, ChannelFigures, Entry, Estimate, Scope, kinds};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::table::significant;
 use clearlane_sim::Ending;
@@ -17,13 +17,13 @@ pub(super) fn finding(result: &RunResult) -> String {
     if let Some(completion) = completion(result) {
         return completion;
     }
-    let slowdowns = by_variant(result, Quantity::Slowdown, &Scope::All);
+    let slowdowns = by_variant(result, &kinds::slowdown::ENTRY, &Scope::All);
     if !slowdowns.is_empty() {
         return slowdown(result, &slowdowns);
     }
     let differ = result.links_differ();
-    let quantity = if differ { Quantity::AcceptedGbps } else { Quantity::DeliveredLoad };
-    let delivered = by_variant(result, quantity, &Scope::All);
+    let entry = if differ { &kinds::accepted_gbps::ENTRY } else { &kinds::delivered_load::ENTRY };
+    let delivered = by_variant(result, entry, &Scope::All);
     let best = delivered.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let Some((name, most)) = best else { return "Nothing was measured.".into() };
     let (name, most) = (called(name), significant(most.mean));
@@ -80,7 +80,7 @@ fn completion(result: &RunResult) -> Option<String> {
         [one] => format!("Program {}", called(one)),
         _ => "The last program".to_owned(),
     };
-    let times = by_variant(result, Quantity::CompletionTime, &Scope::All);
+    let times = by_variant(result, &kinds::completion_time::ENTRY, &Scope::All);
     let limit = plan.duration.exact();
     let longest = times.iter().map(|(_, time)| time.mean).fold(0.0, f64::max);
     let (unit, us) = unit_for(longest);
@@ -114,10 +114,9 @@ fn unit_for(us: f64) -> (&'static str, f64) {
     }
 }
 
-fn by_variant(result: &RunResult, quantity: Quantity, scope: &Scope) -> Vec<(String, Estimate)> {
-    let measure = Measure::Value { quantity, scope: scope.clone() };
-    let one =
-        |variant: &VariantResult| Some((variant.name.clone(), measure.evaluate(result, variant)?));
+fn by_variant(result: &RunResult, entry: &'static Entry, scope: &Scope) -> Vec<(String, Estimate)> {
+    let asked = Asked::scoped(entry, scope.clone());
+    let one = |variant: &VariantResult| Some((variant.name.clone(), result.ask(&asked, variant)?));
     result.variants.iter().filter_map(one).collect()
 }
 
@@ -128,7 +127,8 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
             "The hot flows starve the victims: nothing of theirs arrives.".into()
         }
         [(_, only)] => {
-            let victims = by_variant(result, Quantity::AcceptedGbps, &Scope::Class(Class::Victim));
+            let victims =
+                by_variant(result, &kinds::accepted_gbps::ENTRY, &Scope::Class(Class::Victim));
             let left = victims.first().map_or(String::new(), |(_, gbps)| {
                 format!(", to {} Gb/s together", significant(gbps.mean))
             });

@@ -7,7 +7,7 @@ use super::frames::Frames;
 use super::map::{Map, rate};
 use super::packed::Packed;
 use super::paths::{Paths, drawn};
-use crate::measure::History;
+use crate::figures::History;
 use crate::prepare::{Prepared, Routed};
 use crate::result::{SeedResult, VariantResult};
 use clearlane_fabric::NodeId;

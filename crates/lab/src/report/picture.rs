@@ -8,7 +8,7 @@ use super::layout::{Layout, layout};
 use super::over_time::{Channels, flows_of, frames_most};
 use super::suffering::SUFFERS_FROM;
 use crate::LabError;
-use crate::measure::{Measure, Quantity, Scope};
+use crate::measure::{self, Asked, Scope, kinds};
 use crate::result::{RunResult, VariantResult};
 use crate::table::significant;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
@@ -415,17 +415,17 @@ impl<'a> Panel<'a> {
             let (count, us) = (deadlock.cycle.len(), deadlock.found_at.as_microseconds());
             return format!("deadlock found at {us:.0} µs: {count} buffers wait in a circle");
         }
-        let of = |quantity, scope| {
-            Measure::Value { quantity, scope }.evaluate(result, self.variant).map(|e| e.mean)
+        let of = |entry: &'static measure::Entry, scope| {
+            result.ask(&Asked::scoped(entry, scope), self.variant).map(|estimate| estimate.mean)
         };
-        let slowdown = of(Quantity::Slowdown, Scope::All);
-        match (slowdown, of(Quantity::AcceptedGbps, Scope::Class(Class::Victim))) {
+        let slowdown = of(&kinds::slowdown::ENTRY, Scope::All);
+        match (slowdown, of(&kinds::accepted_gbps::ENTRY, Scope::Class(Class::Victim))) {
             (Some(slowdown), Some(gbps)) => format!(
                 "victims: {} times slower than alone, {} Gb/s together",
                 significant(slowdown),
                 significant(gbps)
             ),
-            _ => match of(Quantity::DeliveredLoad, Scope::All) {
+            _ => match of(&kinds::delivered_load::ENTRY, Scope::All) {
                 Some(load) => format!("delivered: {} of the senders' links", significant(load)),
                 None => String::new(),
             },

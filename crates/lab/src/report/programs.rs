@@ -1,6 +1,6 @@
 //! When programs were complete, by variant.
 
-use crate::measure::{Measure, Quantity, Scope};
+use crate::measure::{Asked, Scope, kinds};
 use crate::result::{RunResult, VariantResult};
 use serde::Serialize;
 
@@ -57,8 +57,8 @@ fn completion(
     ranks: usize,
 ) -> CompletionData {
     let scope = Scope::Group(group.to_owned());
-    let measure = Measure::Value { quantity: Quantity::CompletionTime, scope };
-    let estimate = measure.evaluate(result, variant);
+    let asked = Asked::scoped(&kinds::completion_time::ENTRY, scope);
+    let estimate = result.ask(&asked, variant);
     CompletionData {
         variant: variant.name.clone(),
         ranks,

@@ -42,29 +42,60 @@ impl ControlTotals {
     }
 }
 
+/// The columns of the table: key in files, label, unit, and what of a run it shows.
+pub(crate) const CONTROL_COLUMNS: [ControlColumn; 4] = [
+    ControlColumn {
+        key: "packets_marked",
+        label: "packets marked",
+        unit: "",
+        of: |totals| Some(totals.packets_marked as f64),
+    },
+    ControlColumn {
+        key: "cnps_injected",
+        label: "CNPs",
+        unit: "",
+        of: |totals| Some(totals.cnps_injected as f64),
+    },
+    ControlColumn {
+        key: "becns",
+        label: "BECNs",
+        unit: "",
+        of: |totals| Some(totals.becns as f64),
+    },
+    ControlColumn {
+        key: "cnp_bytes_percent",
+        label: "CNP bytes",
+        unit: "%",
+        of: |totals| Some(totals.cnp_byte_share? * 100.0),
+    },
+];
+
+/// A column of the table of what mechanisms did.
+pub(crate) struct ControlColumn {
+    pub(crate) key: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) unit: &'static str,
+    of: fn(&ControlTotals) -> Option<f64>,
+}
+
+/// By column, over the seeds of a variant; nothing without mechanisms.
+pub(crate) fn control_row(variant: &VariantResult) -> Option<Vec<Option<Estimate>>> {
+    let of = |column: &ControlColumn| {
+        let runs = variant.runs.iter();
+        Estimate::over(runs.map(|run| (column.of)(&ControlTotals::of(variant, run)?)))
+    };
+    variant.prepared.control.is_on().then(|| CONTROL_COLUMNS.iter().map(of).collect())
+}
+
 impl RunResult {
     /// What mechanisms did, a row per variant that has some, warm-up included; nothing without any.
     pub fn control_table(&self) -> Option<Table> {
-        let mut table = Table::new([
-            ("variant", "", Align::Left),
-            ("packets marked", "", Align::Right),
-            ("CNPs", "", Align::Right),
-            ("BECNs", "", Align::Right),
-            ("CNP bytes", "%", Align::Right),
-        ]);
-        for variant in self.variants.iter().filter(|variant| variant.prepared.control.is_on()) {
-            let of = |value: fn(&ControlTotals) -> Option<f64>| {
-                let runs = variant.runs.iter();
-                let values = runs.map(|run| value(&ControlTotals::of(variant, run)?));
-                cell_text(Estimate::over(values).as_ref())
-            };
-            table.row([
-                variant.name.clone(),
-                of(|totals| Some(totals.packets_marked as f64)),
-                of(|totals| Some(totals.cnps_injected as f64)),
-                of(|totals| Some(totals.becns as f64)),
-                of(|totals| Some(totals.cnp_byte_share? * 100.0)),
-            ]);
+        let columns = CONTROL_COLUMNS.iter().map(|c| (c.label, c.unit, Align::Right));
+        let mut table = Table::new([("variant", "", Align::Left)].into_iter().chain(columns));
+        for variant in &self.variants {
+            let Some(cells) = control_row(variant) else { continue };
+            let cells = cells.iter().map(|cell| cell_text(cell.as_ref()));
+            table.row([variant.name.clone()].into_iter().chain(cells));
         }
         (!table.is_empty()).then_some(table)
     }

@@ -1,6 +1,6 @@
 //! The table of results: a row per variant, a column per quantity.
 
-use crate::measure::{Estimate, Measure, Quantity, Scope};
+use crate::measure::{Asked, Entry, Estimate, Scope, kinds};
 use crate::result::{PublishedRow, RunResult, VariantResult};
 use crate::table::{Align, Table, with_interval};
 use clearlane_workload::{Class, FlowGroup, Rank};
@@ -26,7 +26,7 @@ pub(crate) struct HeadlineColumn {
     /// What it measures, in one line.
     pub(crate) explained: &'static str,
     #[serde(skip)]
-    measure: Measure,
+    measure: Asked,
 }
 
 /// Columns and, by variant, cells.
@@ -39,29 +39,21 @@ fn column(
     key: &'static str,
     label: &'static str,
     better: Option<Better>,
-    quantity: Quantity,
+    entry: &'static Entry,
     scope: Scope,
 ) -> HeadlineColumn {
     // Micro sign in what people read; files keep to ASCII.
-    let unit = match quantity.entry().unit {
+    let unit = match entry.unit {
         "us" => "µs",
         unit => unit,
     };
-    let explained = quantity.entry().summary;
-    HeadlineColumn {
-        key,
-        label,
-        unit,
-        better,
-        explained,
-        measure: Measure::Value { quantity, scope },
-    }
+    let explained = entry.summary;
+    HeadlineColumn { key, label, unit, better, explained, measure: Asked::scoped(entry, scope) }
 }
 
 /// What is shown depends on whose side there is: hot flows and victims, or everybody.
 fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     use Better::{High, Low};
-    use Quantity as Q;
     let has = |class| {
         let mut groups = result.variants.iter().flat_map(|variant| &variant.prepared.groups);
         groups.any(|group| group.class == class)
@@ -73,45 +65,93 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let open_loop = groups().any(|group| group.offered().is_some());
     if groups().any(|group| group.program().is_some()) {
         let all = Scope::All;
-        columns.push(column("completion", "completion", Some(Low), Q::CompletionTime, all));
+        columns.push(column(
+            "completion",
+            "completion",
+            Some(Low),
+            &kinds::completion_time::ENTRY,
+            all,
+        ));
         if repeats(result) {
             let all = Scope::All;
-            columns.push(column("operation", "one operation", Some(Low), Q::OperationTime, all));
+            columns.push(column(
+                "operation",
+                "one operation",
+                Some(Low),
+                &kinds::operation_time::ENTRY,
+                all,
+            ));
         }
     }
     // Shares of links that differ between variants say nothing of who gets more.
     let share = if result.links_differ() { None } else { Some(High) };
     if sides {
         let hot = Scope::Class(Class::Hot);
-        columns.push(column("hot_gbps", "hot payload", Some(High), Q::AcceptedGbps, hot));
+        columns.push(column(
+            "hot_gbps",
+            "hot payload",
+            Some(High),
+            &kinds::accepted_gbps::ENTRY,
+            hot,
+        ));
     }
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
-        columns.push(column("gbps", "victim payload", Some(High), Q::AcceptedGbps, scope()));
-        columns.push(column("load", "victim accepted", share, Q::AcceptedLoad, scope()));
-        columns.push(column("slowdown", "victim slowdown", Some(Low), Q::Slowdown, Scope::All));
+        columns.push(column(
+            "gbps",
+            "victim payload",
+            Some(High),
+            &kinds::accepted_gbps::ENTRY,
+            scope(),
+        ));
+        columns.push(column(
+            "load",
+            "victim accepted",
+            share,
+            &kinds::accepted_load::ENTRY,
+            scope(),
+        ));
+        columns.push(column(
+            "slowdown",
+            "victim slowdown",
+            Some(Low),
+            &kinds::slowdown::ENTRY,
+            Scope::All,
+        ));
     } else {
         if open_loop {
-            columns.push(column("offered", "offered", None, Q::OfferedLoad, scope()));
+            columns.push(column("offered", "offered", None, &kinds::offered_load::ENTRY, scope()));
         }
         if share.is_none() {
-            columns.push(column("gbps", "payload", Some(High), Q::AcceptedGbps, scope()));
+            columns.push(column(
+                "gbps",
+                "payload",
+                Some(High),
+                &kinds::accepted_gbps::ENTRY,
+                scope(),
+            ));
         }
-        columns.push(column("delivered", "delivered", share, Q::DeliveredLoad, scope()));
-        columns.push(column("load", "accepted", share, Q::AcceptedLoad, scope()));
+        columns.push(column(
+            "delivered",
+            "delivered",
+            share,
+            &kinds::delivered_load::ENTRY,
+            scope(),
+        ));
+        columns.push(column("load", "accepted", share, &kinds::accepted_load::ENTRY, scope()));
     }
     let label = |victims, everybody| if sides { victims } else { everybody };
     let (mean, p50) = (label("victim latency mean", "latency mean"), label("victim p50", "p50"));
     let (p99, jain) = (label("victim p99", "p99"), label("victim Jain", "Jain"));
-    columns.push(column("mean", mean, Some(Low), Q::LatencyMean, scope()));
-    columns.push(column("p50", p50, Some(Low), Q::LatencyP50, scope()));
-    columns.push(column("p99", p99, Some(Low), Q::LatencyP99, scope()));
+    columns.push(column("mean", mean, Some(Low), &kinds::latency_mean::ENTRY, scope()));
+    columns.push(column("p50", p50, Some(Low), &kinds::latency_p50::ENTRY, scope()));
+    columns.push(column("p99", p99, Some(Low), &kinds::latency_p99::ENTRY, scope()));
     let offers = |group: &FlowGroup| group.offered().is_some();
     if groups().any(|group| offers(group) && (!sides || group.class == Class::Victim)) {
-        columns.push(column("jain", jain, Some(High), Q::Jain, scope()));
+        columns.push(column("jain", jain, Some(High), &kinds::jain::ENTRY, scope()));
     }
-    columns.push(column("worst_load", "worst link", None, Q::WorstLoad, Scope::All));
-    columns.push(column("held_back", "held back", Some(Low), Q::HeldBack, Scope::All));
+    columns.push(column("worst_load", "worst link", None, &kinds::worst_load::ENTRY, Scope::All));
+    columns.push(column("held_back", "held back", Some(Low), &kinds::held_back::ENTRY, Scope::All));
     columns
 }
 
@@ -130,7 +170,7 @@ fn repeats(result: &RunResult) -> bool {
 pub(crate) fn headline(result: &RunResult) -> Headline {
     let columns = columns(result);
     let row = |variant: &VariantResult| {
-        let cells = columns.iter().map(|column| column.measure.evaluate(result, variant));
+        let cells = columns.iter().map(|column| result.ask(&column.measure, variant));
         (variant.name.clone(), cells.collect())
     };
     let rows = result.variants.iter().map(row).collect();

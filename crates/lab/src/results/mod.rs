@@ -15,6 +15,7 @@ pub use folder::{RunFolder, write_run_folder};
 pub use headline::Better;
 
 pub(crate) use claim::Claim;
+pub(crate) use control::{CONTROL_COLUMNS, control_row};
 pub(crate) use folder::{refused, replace, whole};
 pub(crate) use headline::{HeadlineColumn, align_marks, cell_text, headline, published_table};
 pub(crate) use tables::parquet_of_points;

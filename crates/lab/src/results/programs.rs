@@ -1,7 +1,7 @@
 //! When each of several programs was complete.
 
 use super::cell_text;
-use crate::measure::{Measure, Quantity, Scope};
+use crate::measure::{Asked, Scope, kinds};
 use crate::result::RunResult;
 use crate::table::{Align, Table};
 
@@ -23,13 +23,13 @@ impl RunResult {
             several |= programs.clone().count() > 1;
             for (group, program) in programs {
                 let scope = Scope::Group(group.name.clone());
-                let measure = Measure::Value { quantity: Quantity::CompletionTime, scope };
+                let asked = Asked::scoped(&kinds::completion_time::ENTRY, scope);
                 table.row([
                     variant.name.clone(),
                     group.name.clone(),
                     program.name().to_owned(),
                     group.senders.len().to_string(),
-                    cell_text(measure.evaluate(self, variant).as_ref()),
+                    cell_text(self.ask(&asked, variant).as_ref()),
                 ]);
             }
         }

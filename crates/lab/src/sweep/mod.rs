@@ -1,6 +1,7 @@
 //! Sweeps: one experiment at every point of a grid of values, one table of what came out.
 
 mod folder;
+mod grid;
 mod record;
 mod result;
 mod table;
@@ -92,7 +93,33 @@ impl Sweep {
             Ok(Point { at, experiment })
         };
         let points = (0..count).map(point).collect::<Result<_, LabError>>()?;
-        Ok(Sweep { base, axes, points })
+        let mut sweep = Sweep { base, axes, points };
+        sweep.run_once();
+        Ok(sweep)
+    }
+
+    /// Has variants that a key does not change run at its first value alone.
+    fn run_once(&mut self) {
+        let here = |sweep: &Sweep, index: usize, variant: &Variant| {
+            sweep.runs_at(&variant.name, &sweep.points[index].at) == index
+        };
+        let kept: Vec<Vec<bool>> = (0..self.points.len())
+            .map(|index| self.base.variants.iter().map(|v| here(self, index, v)).collect())
+            .collect();
+        for (point, kept) in self.points.iter_mut().zip(kept) {
+            let mut kept = kept.into_iter();
+            point.experiment.variants.retain(|_| kept.next().unwrap_or(true));
+        }
+    }
+
+    /// The number of the point whose run of a variant stands for the one at `at`.
+    fn runs_at(&self, variant: &str, at: &[usize]) -> usize {
+        let variant = self.base.variants.iter().find(|known| known.name == variant);
+        let axes = self.axes.iter().zip(at);
+        axes.fold(0, |index, (axis, at)| {
+            let changed = variant.is_none_or(|variant| is_changed(variant, axis));
+            index * axis.count() + if changed { *at } else { 0 }
+        })
     }
 
     /// See [`Experiment::override_site`].
@@ -122,23 +149,25 @@ impl Sweep {
     }
 }
 
-/// Fails if the parameter of a mechanism is varied and a variant does not have it: its rows would
-/// be the same at every point.
+/// Whether a variant is another one with other values of what is varied: the parameter of a
+/// mechanism that it does not have changes nothing.
+fn is_changed(variant: &Variant, axis: &Axis) -> bool {
+    match axis.mechanism() {
+        None => true,
+        Some(mechanism) => variant.control.all().any(|known| known.entry.name == mechanism),
+    }
+}
+
+/// Fails if the parameter of a mechanism is varied that no variant has.
 fn is_used(axis: &Axis, experiment: &Experiment) -> Result<(), LabError> {
-    let Some(mechanism) = axis.mechanism() else { return Ok(()) };
-    let has = |variant: &&Variant| variant.control.all().any(|m| m.entry.name == mechanism);
-    let Some(without) = experiment.variants.iter().find(|variant| !has(variant)) else {
-        return Ok(());
-    };
-    let with: Vec<&str> =
-        experiment.variants.iter().filter(has).map(|variant| variant.name.as_str()).collect();
-    let remedy = match with.as_slice() {
-        [] => format!("name {mechanism} in [control]"),
-        with => format!("leave it out (--variants {})", with.join(",")),
-    };
-    let (key, name) = (axis.short_key(), &without.name);
-    let problem = format!("{key} is varied, but variant {name} has no {mechanism}; {remedy}");
-    Err(LabError::Request(problem))
+    let used = experiment.variants.iter().any(|variant| is_changed(variant, axis));
+    match axis.mechanism().filter(|_| !used) {
+        None => Ok(()),
+        Some(mechanism) => Err(LabError::Request(format!(
+            "{} is varied, but no variant has {mechanism}; name {mechanism} in [control]",
+            axis.short_key()
+        ))),
+    }
 }
 
 /// Fails if a variant sets itself what is varied: beside others its rows would say of it what is

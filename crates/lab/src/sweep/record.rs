@@ -3,12 +3,12 @@
 
 use super::Sweep;
 use crate::LabError;
-use crate::measure::Estimate;
+use crate::measure::{Asked, Estimate, Series};
 use crate::prepare::Fact;
 use crate::question::question;
 use crate::report::SweepFigure;
 use crate::result::{RunResult, Status};
-use crate::results::headline;
+use crate::results::{control_row, headline};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,6 +19,18 @@ pub(super) struct VariantRecord {
     pub(super) status: Status,
     /// By figure.
     pub(super) figures: Vec<Option<Estimate>>,
+    /// By measure that published rows of the experiment ask of single runs.
+    pub(super) asked: Vec<Answered>,
+    /// By column of the table of mechanisms; nothing without any.
+    pub(super) control: Option<Vec<Option<Estimate>>>,
+}
+
+/// What the runs of a variant say to a measure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Answered {
+    /// The seeds that have a value, and the value; JSON has no infinity and writes null.
+    values: Vec<(u64, Option<f64>)>,
+    settled: bool,
 }
 
 /// One point.
@@ -28,15 +40,33 @@ pub(super) struct Record {
     pub(super) question: String,
     pub(super) figures: Vec<SweepFigure>,
     pub(super) variants: Vec<VariantRecord>,
-    /// By row of `[[published]]`, what this point says.
-    pub(super) published: Vec<Option<Estimate>>,
-    /// By row, whether this point fulfils its condition.
-    pub(super) provided: Vec<bool>,
     pub(super) oddities: Vec<String>,
     /// What all variants of the point have in common.
     pub(super) facts: Vec<Fact>,
     /// The report of the point, relative to the folder.
     pub(super) run: Option<String>,
+}
+
+impl Answered {
+    fn of(series: &Series) -> Self {
+        let value = |(seed, value): &(u64, Option<f64>)| {
+            value.map(|value| (*seed, Some(value).filter(|value| value.is_finite())))
+        };
+        Answered {
+            values: series.values.iter().filter_map(value).collect(),
+            settled: series.settled,
+        }
+    }
+
+    pub(super) fn series(&self) -> Series {
+        let value =
+            |(seed, value): &(u64, Option<f64>)| (*seed, Some(value.unwrap_or(f64::INFINITY)));
+        Series {
+            values: self.values.iter().map(value).collect(),
+            settled: self.settled,
+            chosen: Vec::new(),
+        }
+    }
 }
 
 impl Record {
@@ -49,17 +79,22 @@ impl Record {
             unit: column.unit.into(),
             better: column.better,
         };
-        let rows = result.experiment.published.iter();
+        let asked = result.experiment.asked();
         let variants = result.variants.iter().zip(table.rows);
         let variant = |(variant, (name, figures)): (&crate::VariantResult, (String, Vec<_>))| {
-            VariantRecord { name, status: result.status_of(variant), figures }
+            let answered = |asked: &&Asked| Answered::of(&variant.series(asked));
+            VariantRecord {
+                name,
+                status: result.status_of(variant),
+                figures,
+                asked: asked.iter().map(answered).collect(),
+                control: control_row(variant),
+            }
         };
         Record {
             question,
             figures: table.columns.iter().map(figure).collect(),
             variants: variants.map(variant).collect(),
-            published: rows.clone().map(|row| result.obtained(row)).collect(),
-            provided: rows.map(|row| result.provides(row)).collect(),
             oddities: result.oddities(),
             facts: facts(result),
             run,

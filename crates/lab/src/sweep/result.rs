@@ -1,15 +1,16 @@
 //! What a sweep came to: as JSON (`clearlane-sweep/1`), as Parquet, as a page.
 
 use super::Sweep;
+use super::grid::Grid;
 use super::record::{Record, VariantRecord};
-use crate::experiment::{Axis, Experiment, Take};
-use crate::measure::{Estimate, Measure};
+use crate::experiment::{Axis, Experiment};
+use crate::measure::{At, Estimate};
 use crate::prepare::Fact;
 use crate::report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page,
 };
 use crate::result::{PublishedRow, Status};
-use crate::results::parquet_of_points;
+use crate::results::{CONTROL_COLUMNS, parquet_of_points};
 use parquet::errors::ParquetError;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ pub struct VariantPoint {
     pub status: Status,
     /// By figure; nothing if it was not measured.
     pub figures: Vec<Option<Estimate>>,
+    /// By column of the table of mechanisms, what they did; nothing without any.
+    pub(super) control: Option<Vec<Option<Estimate>>>,
     /// The report of the point, relative to the folder.
     pub run: Option<String>,
 }
@@ -82,6 +85,7 @@ struct PointSummary {
     variant: String,
     status: Status,
     figures: BTreeMap<String, Option<Estimate>>,
+    control: Option<BTreeMap<&'static str, Option<Estimate>>>,
     run: Option<String>,
 }
 
@@ -95,16 +99,18 @@ impl SweepResult {
         let done: Vec<&Record> = records.iter().flatten().collect();
         let figures = figures(&done);
         let mut points = Vec::new();
-        for (point, record) in sweep.points.iter().zip(&records) {
-            let Some(record) = record else { continue };
-            for variant in &record.variants {
-                points.push(VariantPoint {
+        let grid = Grid::of(sweep, &records);
+        for point in &sweep.points {
+            for variant in &sweep.base.variants {
+                let found = grid.found(&variant.name, &point.at);
+                points.extend(found.map(|(record, variant)| VariantPoint {
                     at: point.at.clone(),
                     variant: variant.name.clone(),
                     status: variant.status,
                     figures: in_order(&figures, record, variant),
+                    control: variant.control.clone(),
                     run: record.run.clone(),
-                });
+                }));
             }
         }
         SweepResult {
@@ -155,6 +161,10 @@ impl SweepResult {
             variant: point.variant.clone(),
             status: point.status,
             figures: figures(point),
+            control: point.control.as_ref().map(|cells| {
+                let keys = CONTROL_COLUMNS.iter().map(|column| column.key);
+                keys.zip(cells.iter().copied()).collect()
+            }),
             run: point.run.clone(),
         };
         let summary = Summary {
@@ -271,7 +281,8 @@ impl SweepResult {
 
     /// Where on the grid a point is, in words.
     fn place(&self, point: &VariantPoint) -> String {
-        let mut words = place(&self.axes, &point.at);
+        let at: Vec<Option<usize>> = point.at.iter().copied().map(Some).collect();
+        let mut words = place(&self.axes, &at);
         if self.points.iter().any(|other| other.variant != point.variant) {
             words.push(point.variant.clone());
         }
@@ -385,41 +396,44 @@ fn in_order(
     figures.iter().map(of).collect()
 }
 
-/// Of the rows of `[[published]]`, those that say which point to take; and a saturation is the most
-/// that any point delivers if nothing but loads is varied. Others, single runs answer.
-fn published(sweep: &Sweep, done: &[Option<Record>]) -> Vec<PublishedRow> {
-    let loads = sweep.axes.iter().all(|axis| axis.key().ends_with(".load"));
+/// Of the rows of `[[published]]`, those that a sweep answers: by going through its points, or by
+/// loads being all that is varied. Others, single runs answer.
+fn published(sweep: &Sweep, records: &[Option<Record>]) -> Vec<PublishedRow> {
+    let grid = Grid::of(sweep, records);
     let axes: Vec<SweepAxis> = sweep.axes.iter().map(axis).collect();
+    let first = sweep.base.variants.first().map_or("", |variant| variant.name.as_str());
     let mut rows = Vec::new();
-    for (index, row) in sweep.base.published.iter().enumerate() {
-        let take = match &row.measure {
-            Measure::Saturation { .. } if row.take.is_none() && loads => Some(Take::Largest),
-            _ => row.take,
+    for row in &sweep.base.published {
+        let variant = row.variant.as_deref().unwrap_or(first);
+        let found = row.measure.answer(&grid, &At::of(variant, &grid));
+        if found.is_none() && !row.measure.is_of_sweep() {
+            continue;
+        }
+        let chosen = found.iter().flat_map(|series| &series.chosen);
+        let places: Vec<(&str, String)> =
+            chosen.map(|(variant, at)| (variant.as_str(), place(&axes, at).join(", "))).collect();
+        let several = places.iter().any(|place| *place != places[0]);
+        let text = |(variant, place): &(&str, String)| match several {
+            true => format!("{place} ({variant})"),
+            false => place.clone(),
         };
-        let Some(take) = take else { continue };
-        let mut found = sweep.points.iter().zip(done).filter_map(|(point, record)| {
-            let record = record.as_ref()?;
-            let estimate = *record.published.get(index)?;
-            Some((point, estimate?)).filter(|_| record.provided.get(index) == Some(&true))
-        });
-        let taken = match take {
-            Take::First => found.next(),
-            Take::Last => found.next_back(),
-            // The first of equals.
-            Take::Largest => found.reduce(|a, b| if b.1.mean > a.1.mean { b } else { a }),
-            Take::Smallest => found.reduce(|a, b| if b.1.mean < a.1.mean { b } else { a }),
+        let told: Vec<String> = match (several, places.first()) {
+            (_, None) => Vec::new(),
+            (false, Some(one)) => vec![text(one)],
+            (true, Some(_)) => places.iter().map(text).collect(),
         };
-        let place = taken.map(|(point, _)| place(&axes, &point.at).join(", "));
+        let place = Some(told.join(" and ")).filter(|place| !place.is_empty());
         let seeds = sweep.base.plan.seeds as usize;
-        rows.push(PublishedRow::of(row, taken.map(|(_, estimate)| estimate), place, seeds));
+        let estimate = found.and_then(|series| series.estimate());
+        rows.push(PublishedRow::of(row, estimate, place, seeds));
     }
     rows
 }
 
 /// Where on the grid a point is, by axis with more than one value.
-fn place(axes: &[SweepAxis], at: &[usize]) -> Vec<String> {
+fn place(axes: &[SweepAxis], at: &[Option<usize>]) -> Vec<String> {
     let several = axes.iter().zip(at).filter(|(axis, _)| axis.values.len() > 1);
-    let at = several.filter_map(|(axis, at)| Some((axis, axis.values.get(*at)?)));
+    let at = several.filter_map(|(axis, at)| Some((axis, axis.values.get((*at)?)?)));
     let words = at.map(|(axis, value)| {
         let unit = if axis.unit.is_empty() { "" } else { " " };
         format!("{} {}{unit}{}", axis.label, text(value), axis.unit)

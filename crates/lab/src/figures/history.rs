@@ -1,7 +1,7 @@
 //! What happened slice by slice in one run: what a report draws over time. Kept of the first seed
 //! of a variant only; it is the largest part of a run's results.
 
-use super::FlowFigures;
+use crate::measure::FlowFigures;
 use clearlane_sim::{ControlRecord, FlowControl, Outcome};
 use std::cmp::Reverse;
 

@@ -1,8 +1,8 @@
 //! Whether the figures of some flow groups are those of a steady state.
 
-use super::figures::Window;
-use super::interval::Estimate;
+use super::Window;
 use super::warm_up::{LATENCY_DRIFT_MAX, THROUGHPUT_DRIFT_MAX, batch_means, batches, is_level};
+use crate::measure::Estimate;
 use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::FlowGroup;
 

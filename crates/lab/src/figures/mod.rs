@@ -1,0 +1,339 @@
+//! Figures out of what a simulation recorded: warm-up cut off, loads, latencies, fairness, links.
+
+mod history;
+mod settled;
+mod warm_up;
+
+pub use history::History;
+pub(crate) use history::trim;
+
+use crate::experiment::{Ends, Plan, WarmUp};
+use crate::measure::{
+    ChannelFigures, Figures, FlowFigures, RunFigures, SenderShare, SeriesSlice, Slices, WarmUpFound,
+};
+use crate::prepare::Prepared;
+use clearlane_ib::Picoseconds;
+use clearlane_sim::{GroupSlice, Outcome};
+use clearlane_workload::{Class, FlowGroup, Rank};
+use hdrhistogram::Histogram;
+use settled::Settled;
+use warm_up::mser5;
+
+/// The slices that count: from the end of the warm-up to the end of the run or of the traffic. Of a
+/// run that ends with its programs, all of it but a warm-up that is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) slices: Slices,
+    /// When the last of them ends.
+    pub(crate) end: Picoseconds,
+    /// Whether figures are to be those of a steady state: programs come to an end and have none.
+    pub(crate) steady: bool,
+    /// From here on figures must not change any more.
+    pub(crate) level_from: usize,
+    pub(crate) converged: bool,
+}
+
+impl Window {
+    /// The part of a run that counts.
+    pub(crate) fn of(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> Self {
+        if plan.ends == Ends::Programs {
+            return Window::of_programs(outcome, plan);
+        }
+        let slice = plan.slice();
+        let stop = prepared.groups.iter().map(|group| group.span().end).max().unwrap_or_default();
+        let end = outcome.duration.min(stop).min(plan.duration);
+        // The last slice of a run is cut short by rounding at most; it counts if the run is over.
+        let whole = end >= plan.duration;
+        let slices = if whole { plan.duration.0.div_ceil(slice.0) } else { end.0 / slice.0 };
+        let to = (slices as usize).min(plan.slices as usize);
+        // A program's end is no end of a warm-up.
+        let steady = prepared.groups.iter().any(|group| group.offered().is_some());
+        let total = |slice| {
+            let open_loop =
+                outcome.groups.iter().zip(&prepared.groups).filter(|g| g.1.offered().is_some());
+            let bytes = |(group, _): (&Vec<GroupSlice>, _)| -> u64 {
+                group.get(slice).map_or(0, |s: &GroupSlice| s.delivered_payload_bytes)
+            };
+            open_loop.map(bytes).sum()
+        };
+        let series: Vec<u64> = (0..to).map(total).collect();
+        let (from, converged) = match plan.warm_up {
+            WarmUp::Auto if !steady => (0, true),
+            WarmUp::Until(time) if !steady => ((time.0.div_ceil(slice.0) as usize).min(to), true),
+            WarmUp::Until(time) => {
+                let from = (time.0.div_ceil(slice.0) as usize).min(to);
+                (from, mser5(&series[from..]).converged)
+            }
+            WarmUp::Auto => {
+                let found = mser5(&series);
+                (found.drop, found.converged)
+            }
+        };
+        let level_from = match plan.warm_up {
+            WarmUp::Until(_) => from + (to - from) / 2,
+            WarmUp::Auto => to / 2,
+        };
+        let slices = Slices { length: slice, cut_at: None };
+        let end = slices.start(to);
+        Window { from, to, slices, end, steady, level_from, converged: converged && from < to }
+    }
+
+    /// That of a run that ends with its programs.
+    fn of_programs(outcome: &Outcome, plan: &Plan) -> Self {
+        let end = outcome.duration;
+        let slices = Slices { length: outcome.slice, cut_at: Some(end) };
+        let to = slices.count(end);
+        let from = match plan.warm_up {
+            WarmUp::Auto => 0,
+            WarmUp::Until(time) => slices.count(time).min(to),
+        };
+        let level_from = from + (to - from) / 2;
+        Window { from, to, slices, end, steady: false, level_from, converged: from < to }
+    }
+
+    fn span(&self) -> Picoseconds {
+        Picoseconds(self.end.0.saturating_sub(self.slices.start(self.from).0))
+    }
+
+    /// How long of it a group may post.
+    fn sending(&self, group: &FlowGroup) -> Picoseconds {
+        let from = group.span().start.0.max(self.slices.start(self.from).0);
+        let to = group.span().end.0.min(self.end.0);
+        Picoseconds(to.saturating_sub(from))
+    }
+
+    fn sum(&self, slices: &[u64]) -> u64 {
+        let to = self.to.min(slices.len());
+        slices.get(self.from..to).unwrap_or_default().iter().sum()
+    }
+}
+
+/// Sums of one or several groups over the window.
+struct Sums {
+    offered: u64,
+    wire: u64,
+    payload: u64,
+    messages: u64,
+    latency_ps: u128,
+    latencies: Option<Histogram<u64>>,
+    /// Bytes the senders' links could have carried.
+    capacity: f64,
+    senders: usize,
+    /// Per sender: delivered over offered bytes; nothing where flows are not known.
+    shares: Option<Vec<SenderShare>>,
+}
+
+/// The figures of a run.
+pub(crate) fn figures(outcome: &Outcome, plan: &Plan, prepared: &Prepared) -> RunFigures {
+    let window = Window::of(outcome, plan, prepared);
+    let known = !outcome.flows_dropped;
+    let flows: Vec<FlowFigures> = outcome
+        .flows
+        .iter()
+        .map(|flow| FlowFigures {
+            group: usize::from(flow.group),
+            source: flow.source,
+            destination: flow.destination,
+            payload_bytes: window.sum(&flow.delivered_payload_bytes),
+        })
+        .collect();
+    let sums: Vec<Sums> = (0..prepared.groups.len())
+        .map(|group| sums(outcome, &window, prepared, group, known.then_some(flows.as_slice())))
+        .collect();
+    let of = |wanted: &dyn Fn(Class) -> bool| {
+        let parts = prepared.groups.iter().zip(&sums).filter(|(group, _)| wanted(group.class));
+        let parts: Vec<&Sums> = parts.map(|(_, sums)| sums).collect();
+        let members = (0..prepared.groups.len()).filter(|i| wanted(prepared.groups[*i].class));
+        let settled = || Settled::of(outcome, &window, &prepared.groups, members, senders(&parts));
+        (!parts.is_empty()).then(|| total(&parts, window.span(), settled()))
+    };
+    let one = |(index, sums): (usize, &Sums)| {
+        let settled =
+            Settled::of(outcome, &window, &prepared.groups, [index].into_iter(), sums.senders);
+        total(&[sums], window.span(), settled)
+    };
+    let parts: Vec<&Sums> = sums.iter().collect();
+    let settled = Settled::of(outcome, &window, &prepared.groups, 0..sums.len(), senders(&parts));
+    let classes = [Class::Hot, Class::Victim, Class::Background];
+    RunFigures {
+        warm_up: WarmUpFound {
+            from_us: window.slices.start(window.from).as_microseconds(),
+            to_us: window.end.as_microseconds(),
+            converged: window.converged,
+        },
+        measured: window.from..window.to,
+        groups: sums.iter().enumerate().map(one).collect(),
+        classes: classes.iter().filter_map(|c| Some((*c, of(&|class| class == *c)?))).collect(),
+        all: total(&parts, window.span(), settled),
+        sender_shares: sums.iter().map(|sums| sums.shares.clone().unwrap_or_default()).collect(),
+        flows,
+        flows_dropped: outcome.flows_dropped,
+        channels: channels(outcome, &window),
+        series: outcome.groups.iter().map(|slices| series(slices)).collect(),
+        slices: window.slices,
+    }
+}
+
+fn sums(
+    outcome: &Outcome,
+    window: &Window,
+    prepared: &Prepared,
+    index: usize,
+    flows: Option<&[FlowFigures]>,
+) -> Sums {
+    let group = &prepared.groups[index];
+    let senders: Vec<(Rank, f64)> = group
+        .senders
+        .iter()
+        .map(|rank| (*rank, group.weight(*rank)))
+        .filter(|(_, weight)| *weight > 0.0)
+        .collect();
+    let seconds = window.span().as_seconds();
+    let rate = |rank| {
+        let rate = prepared.hosts.rate(rank, &prepared.parameters);
+        rate.bits_per_second().0 as f64 / 8.0
+    };
+    let mut sums = Sums {
+        offered: 0,
+        wire: 0,
+        payload: 0,
+        messages: 0,
+        latency_ps: 0,
+        latencies: None,
+        capacity: senders.iter().map(|(rank, _)| rate(*rank) * seconds).sum(),
+        senders: senders.len(),
+        shares: None,
+    };
+    let slices = outcome.groups.get(index).map_or(&[][..], Vec::as_slice);
+    let to = window.to.min(slices.len());
+    for slice in slices.get(window.from..to).unwrap_or_default() {
+        sums.offered += slice.offered_wire_bytes;
+        sums.wire += slice.delivered_wire_bytes;
+        sums.payload += slice.delivered_payload_bytes;
+        sums.messages += slice.messages;
+        sums.latency_ps += slice.latency_sum_ps;
+        add(&mut sums.latencies, &slice.latency_ns);
+    }
+    sums.shares = flows.map(|flows| {
+        // A program offers no share of a link that its ranks could be treated by.
+        let Some(load) = group.offered().map(|offered| offered.load) else { return Vec::new() };
+        // Loads count headers, flows do not; what headers add is known of the group.
+        let headers = if sums.payload > 0 { sums.wire as f64 / sums.payload as f64 } else { 1.0 };
+        let share = |(rank, weight): &(Rank, f64)| {
+            // Flows come sorted by (group, source, destination).
+            let first = flows.partition_point(|f| (f.group, f.source) < (index, *rank));
+            let own = flows[first..].iter().take_while(|f| (f.group, f.source) == (index, *rank));
+            let delivered = own.map(|flow| flow.payload_bytes).sum::<u64>() as f64 * headers;
+            let offered = rate(*rank) * weight * load * window.sending(group).as_seconds();
+            SenderShare { sender: *rank, share: delivered / offered }
+        };
+        // Who offers nothing in the window is not treated unfairly in it.
+        let sending = window.sending(group) > Picoseconds(0);
+        senders.iter().filter(|_| sending).map(share).collect()
+    });
+    sums
+}
+
+/// Adds a histogram; all have the same precision and grow as needed, so adding cannot fail.
+fn add(sum: &mut Option<Histogram<u64>>, slice: &Histogram<u64>) {
+    match sum {
+        None => *sum = Some(slice.clone()),
+        Some(sum) => {
+            let added = sum.add(slice);
+            debug_assert!(added.is_ok());
+        }
+    }
+}
+
+fn senders(parts: &[&Sums]) -> usize {
+    parts.iter().map(|sums| sums.senders).sum()
+}
+
+fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
+    let sum = |of: fn(&Sums) -> u64| parts.iter().map(|sums| of(sums)).sum::<u64>();
+    let capacity: f64 = parts.iter().map(|sums| sums.capacity).sum();
+    let over = |bytes: u64| if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+    let messages = sum(|sums| sums.messages);
+    let mut latencies: Option<Histogram<u64>> = None;
+    for part in parts.iter().filter_map(|sums| sums.latencies.as_ref()) {
+        add(&mut latencies, part);
+    }
+    let some = latencies.filter(|histogram| !histogram.is_empty());
+    let quantile = |q| some.as_ref().map(|h| h.value_at_quantile(q) as f64 * 1e-3);
+    let latency: u128 = parts.iter().map(|sums| sums.latency_ps).sum();
+    let shares: Option<Vec<f64>> = parts
+        .iter()
+        .map(|sums| Some(sums.shares.as_ref()?.iter().map(|sender| sender.share).collect()))
+        .collect::<Option<Vec<Vec<f64>>>>()
+        .map(|lists| lists.concat());
+    let payload = sum(|sums| sums.payload);
+    let seconds = span.as_seconds();
+    Figures {
+        senders: senders(parts),
+        offered_load: over(sum(|sums| sums.offered)),
+        delivered_load: over(sum(|sums| sums.wire)),
+        accepted_load: over(payload),
+        accepted_gbps: if seconds > 0.0 { payload as f64 * 8e-9 / seconds } else { 0.0 },
+        messages,
+        latency_mean_us: (messages > 0).then(|| latency as f64 / messages as f64 * 1e-6),
+        latency_p50_us: quantile(0.5),
+        latency_p99_us: quantile(0.99),
+        jain: shares.and_then(|shares| jain(&shares)),
+        throughput_converged: settled.throughput,
+        latency_converged: settled.latency,
+        saturated: settled.saturated,
+    }
+}
+
+/// Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984: (Σx)² / (n Σx²).
+fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+fn channels(outcome: &Outcome, window: &Window) -> Vec<ChannelFigures> {
+    let span = window.span().0;
+    let share = |ps: u64| if span > 0 { ps as f64 / span as f64 } else { 0.0 };
+    let channel = |channel: &clearlane_sim::ChannelRecord| ChannelFigures {
+        node: channel.node,
+        port: channel.port,
+        load: share(window.sum(&channel.busy_ps)),
+        wait: share(window.sum(&channel.wait_ps)),
+        port_xmit_data: channel.port_xmit_data,
+        port_xmit_pkts: channel.port_xmit_pkts,
+        port_rcv_data: channel.port_rcv_data,
+        port_rcv_pkts: channel.port_rcv_pkts,
+        port_xmit_wait_ps: channel.port_xmit_wait_ps,
+    };
+    outcome.channels.iter().map(channel).collect()
+}
+
+fn series(slices: &[GroupSlice]) -> Vec<SeriesSlice> {
+    let slice = |slice: &GroupSlice| SeriesSlice {
+        offered_bytes: slice.offered_wire_bytes,
+        delivered_payload_bytes: slice.delivered_payload_bytes,
+        messages: slice.messages,
+        latency_mean_us: match slice.messages {
+            0 => 0.0,
+            messages => slice.latency_sum_ps as f64 / messages as f64 * 1e-6,
+        },
+    };
+    slices.iter().map(slice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_for_equal_shares_and_one_in_n_for_one_winner() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0, 0.0]), None);
+        // The parking lot: 1/6, 1/6, 1/3, 1/3.
+        assert!((jain(&[1.0, 1.0, 2.0, 2.0]).unwrap() - 0.9).abs() < 1e-12);
+    }
+}

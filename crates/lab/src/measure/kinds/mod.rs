@@ -1,0 +1,84 @@
+//! The measures, one a file: what it is, what it takes, how it is answered. A new one is its file
+//! and its line in `measures!`.
+
+use super::Entry;
+
+mod chosen;
+mod oscillation;
+mod outputs;
+
+macro_rules! measures {
+    ($($module:ident)*) => {
+        $(pub mod $module;)*
+
+        /// All measures.
+        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+    };
+}
+
+measures! {
+    offered_load
+    delivered_load
+    accepted_load
+    accepted_gbps
+    served
+    latency_mean
+    latency_p50
+    latency_p99
+    completion_time
+    operation_time
+    jain
+    slowdown
+    worst_load
+    held_back
+    outputs_held_back
+    notification_overhead
+    deadlocks
+    flow_share
+    becns
+    span_load
+    peak_load
+    time_to_relief
+    relieved
+    first_path_open
+    last_path_open
+    open_paths
+    oscillation_period
+    oscillation_amplitude
+    saturation
+    ratio
+    spread
+    largest
+    smallest
+    first
+    last
+    mean_over
+}
+
+/// The measure of that name.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{AS_WITHIN, Answer, Parameter};
+
+    #[test]
+    fn names_are_unique_and_lead_back() {
+        for entry in ALL {
+            assert!(std::ptr::eq(by_name(entry.name).unwrap(), *entry), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn what_combines_has_something_within_or_is_a_saturation() {
+        for entry in ALL {
+            let combines = matches!(entry.answer, Answer::Combined(_));
+            let within = entry.takes(Parameter::Of) || entry.name == "saturation";
+            assert_eq!(combines, within, "{}", entry.name);
+            assert!(combines || entry.unit != AS_WITHIN, "{}", entry.name);
+        }
+    }
+}
