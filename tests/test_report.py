@@ -119,8 +119,9 @@ def test_clicking_through_goes_without_a_problem(demo: Run) -> None:
 
 
 def test_the_table_shows_the_numbers_of_the_summary(demo: Run) -> None:
-    columns = {"hot payload": "hot_gbps", "victim payload": "gbps", "victim p99": "p99"}
-    columns |= {"victim slowdown": "slowdown", "held back": "held_back", "victim Jain": "jain"}
+    columns = {"hot payload": "hot_accepted_gbps", "victim p99": "victim_latency_p99"}
+    columns |= {"victim payload": "victim_accepted_gbps", "victim slowdown": "slowdown"}
+    columns |= {"held back": "held_back", "victim Jain": "victim_jain"}
     [head] = demo.shown["headline"]["head"]
     # Below a name: whether it had settled, and what is different in it.
     rows = {row[0].split(" ")[0]: row for row in demo.shown["headline"]["rows"]}
@@ -205,8 +206,8 @@ def test_variants_that_differ_in_load_are_curves(binary: Path, tmp_path: Path) -
         for load in ["0.5", "0.8", "1"]:
             name = prefix + {"1": "1.0"}.get(load, load)
             delivered, latency = (number(cell) for cell in points[(line, load)][2:4])
-            assert delivered == pytest.approx(summary[name]["delivered"]["mean"], abs=0.001)
-            assert latency == pytest.approx(summary[name]["mean"]["mean"], rel=0.01)
+            assert delivered == pytest.approx(summary[name]["delivered_load"]["mean"], abs=0.001)
+            assert latency == pytest.approx(summary[name]["latency_mean"]["mean"], rel=0.01)
 
 
 def test_the_report_names_no_address_to_load(report: Path) -> None:

@@ -288,10 +288,13 @@ function cellDecimals(values: number[]): (value: number) => number {
 }
 
 function firstFigures({ figures }: Sweep): number[] {
-  const find = (keys: string[]) => figures.findIndex(({ key }) => keys.includes(key));
-  const wanted = [find(["delivered", "gbps"]), find(["mean"])].filter((index) => index >= 0);
-  const others = figures.map((_, index) => index).filter((index) => !wanted.includes(index));
-  return [...wanted, ...others].slice(0, 2);
+  const find = (...ends: string[]) =>
+    figures.findIndex(({ key }) => ends.some((end) => key.endsWith(end)));
+  const wanted = [find("delivered_load", "victim_accepted_gbps", "accepted_gbps")];
+  wanted.push(find("latency_mean"));
+  const first = wanted.filter((index) => index >= 0);
+  const others = figures.map((_, index) => index).filter((index) => !first.includes(index));
+  return [...first, ...others].slice(0, 2);
 }
 
 /** Whether a figure of a point had settled. */

@@ -5,6 +5,7 @@ use clearlane_congestion::{Decides, Parameter, mechanisms};
 use clearlane_fabric::{formats, topologies};
 use clearlane_lab::measure::{self, kinds};
 use clearlane_lab::reference;
+use clearlane_lab::{Described, POINTS_COLUMNS, POINTS_FILE, TABLES};
 use clearlane_sim::preset;
 use clearlane_subnet::engines;
 use clearlane_subnet::formats as dumps;
@@ -43,6 +44,9 @@ pub enum Kind {
     /// What results are measured by
     #[value(alias = "measure")]
     Measures,
+    /// Parquet files of results, and their columns
+    #[value(alias = "result", alias = "columns")]
+    Results,
     /// Keys of experiment files
     #[value(alias = "key")]
     Keys,
@@ -61,6 +65,7 @@ impl Kind {
             Kind::Mechanisms => "mechanisms",
             Kind::Presets => "presets",
             Kind::Measures => "measures",
+            Kind::Results => "results",
             Kind::Keys => "keys",
         }
     }
@@ -77,6 +82,7 @@ impl Kind {
             Kind::Mechanisms => "congestion mechanism",
             Kind::Presets => "preset",
             Kind::Measures => "measure",
+            Kind::Results => "table of results",
             Kind::Keys => "experiment key",
         }
     }
@@ -119,6 +125,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Mechanisms => mechanisms::ALL.iter().map(|entry| mechanism(entry)).collect(),
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
         Kind::Measures => kinds::ALL.iter().map(|entry| measure(entry)).collect(),
+        Kind::Results => results(),
         Kind::Keys => reference::keys().iter().map(key).collect(),
     }
 }
@@ -192,6 +199,29 @@ fn measure(of: &measure::Entry) -> Entry {
     let parameters = of.parameters();
     let facts = [("unit", of.unit), ("parameters", &parameters)];
     entry(Kind::Measures, of.name, of.summary, &facts)
+}
+
+fn results() -> Vec<Entry> {
+    let points = "a row per point and variant of a sweep";
+    let tables =
+        TABLES.iter().map(|table| table_of_results(table.file, table.summary, table.columns));
+    tables.chain([table_of_results(POINTS_FILE, points, POINTS_COLUMNS)]).collect()
+}
+
+fn table_of_results(file: &str, summary: &str, columns: &[Described]) -> Entry {
+    let column = |column: &Described| {
+        let unit = match column.unit {
+            "" => String::new(),
+            unit => format!(", {unit}"),
+        };
+        (column.name.to_owned(), format!("{}{unit}; {}", column.kind, column.summary))
+    };
+    Entry {
+        kind: Kind::Results,
+        name: file.to_owned(),
+        summary: summary.to_owned(),
+        facts: columns.iter().map(column).collect(),
+    }
 }
 
 fn key(of: &reference::Key) -> Entry {

@@ -168,7 +168,7 @@ fn crates_use_only_what_lies_below() {
 }
 
 #[test]
-fn rooms_of_the_simulator_call_downwards_only() {
+fn rooms_of_the_simulator_and_the_lab_call_downwards_only() {
     assert_none("imports that point upwards", &rooms::upward());
 }
 

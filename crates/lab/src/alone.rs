@@ -3,24 +3,11 @@
 use crate::experiment::{Ends, Plan};
 use crate::measure::{FlowFigures, RunFigures};
 use crate::prepare::Prepared;
-use crate::result::SeedResult;
+use crate::result::{Alone, SeedResult};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{FlowRecord, Outcome};
 use clearlane_workload::{Class, FlowGroup};
 use std::ops::Range;
-
-/// What became of the run of the victims without the hot flows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Alone {
-    /// Nobody asks for it: there are no hot flows or no victims.
-    NotNeeded,
-    /// It reached its end.
-    Finished,
-    /// It deadlocked: what it delivered is no yardstick.
-    Deadlocked,
-    /// It was interrupted or not started.
-    Missing,
-}
 
 /// What the victims are delivered alone.
 pub(crate) struct AloneDelivered {

@@ -1,8 +1,9 @@
 //! The mechanisms of a variant: the ports they name found in its fabric, built anew for every run.
 
 use crate::experiment::{ControlSpec, MechanismSpec, PortSpec};
+use crate::fact::Fact;
 use crate::port;
-use crate::prepare::{Fact, Routed};
+use crate::routes::Routed;
 use crate::table::significant;
 use clearlane_congestion::{Decides, Mechanism, ParameterError};
 use clearlane_fabric::{Endpoint, Fabric};

@@ -12,7 +12,7 @@
 //! let result = run(&experiment, &RunOptions::new(jobs, command), &progress, &cancel)?;
 //! result.headline_table();                                   // Table, prints aligned
 //! result.published_table();                                  // Option<Table>
-//! result.to_json();                                          // clearlane-summary/1
+//! result.to_json();                                          // clearlane-summary/2
 //! result.status();                                           // Status
 //! let report = write_run_folder(&result, out, force)?;       // path of report.html
 //!
@@ -33,29 +33,36 @@
 mod advance;
 mod alone;
 mod checkpoint;
+mod columns;
 mod control;
 mod error;
 mod experiment;
+mod fact;
 mod figures;
+mod folder;
+mod halt;
+mod headline;
 pub mod measure;
 mod opensm_conf;
 mod port;
 mod prepare;
 mod question;
+mod remarks;
 mod report;
 mod result;
 mod results;
 mod routes;
 mod run;
+mod status;
 mod sweep;
 mod table;
 mod text;
 mod waiting;
 
 pub use advance::Elapsed;
-pub use alone::Alone;
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::Division;
+pub use columns::{Described, TABLES, TableEntry};
 pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
@@ -63,16 +70,23 @@ pub use experiment::{
     MechanismSpec, OfferedSpec, Plan, PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec,
     TrafficSpec, Variant, WarmUp,
 };
+pub use fact::Fact;
 pub use figures::History;
+pub use folder::exchange_folders;
+pub use headline::{Better, ControlTotals, PublishedRow};
 pub use opensm_conf::OpensmConf;
-pub use prepare::{FABRIC_BYTES_MAX, Fact, TABLE_BYTES_MAX};
+pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
+pub use remarks::NOT_MODELLED;
 pub use report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
 };
-pub use result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
-pub use results::{Better, ControlTotals, RunFolder, exchange_folders, write_run_folder};
+pub use result::{Alone, RunResult, SeedResult, VariantResult};
+pub use results::{RunFolder, write_run_folder};
 pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
-pub use sweep::{Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep};
+pub use status::Status;
+pub use sweep::{
+    POINTS_COLUMNS, POINTS_FILE, Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep,
+};
 pub use table::{Align, Column, Table, wrap};
 pub use text::read_text;
 pub use waiting::WaitingRank;

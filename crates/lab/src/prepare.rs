@@ -6,10 +6,11 @@ use crate::control::Control;
 use crate::experiment::{
     Ends, FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, in_words,
 };
-use crate::routes::DefaultRoutes;
-use crate::run::Halt;
+use crate::fact::Fact;
+use crate::halt::Halt;
+use crate::routes::{DefaultRoutes, Routed};
 use crate::text;
-use clearlane_fabric::structure::{self, Grid};
+use clearlane_fabric::structure;
 use clearlane_fabric::topologies::TopologyError;
 use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
 use clearlane_ib::{ServiceLevel, wire};
@@ -24,31 +25,6 @@ use std::path::PathBuf;
 pub const FABRIC_BYTES_MAX: u64 = 256 << 20;
 /// Most bytes of a table or matrix file: a subnet's largest LFT dump takes 1 GB.
 pub const TABLE_BYTES_MAX: u64 = 2 << 30;
-
-/// What switches forward by.
-#[derive(Debug)]
-pub(crate) enum Routed {
-    Tables(Box<Subnet>),
-    Rule(Grid),
-}
-
-impl Routed {
-    fn forwarding(&self) -> Forwarding<'_> {
-        match self {
-            Routed::Tables(subnet) => Forwarding::Tables(subnet),
-            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
-        }
-    }
-}
-
-/// A labelled fact about a variant.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Fact {
-    /// What it is about.
-    pub label: String,
-    /// What is the case.
-    pub value: String,
-}
 
 /// A variant ready to run.
 #[derive(Debug)]

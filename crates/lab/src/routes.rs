@@ -1,11 +1,29 @@
-//! The default routes of a subnet, for patterns that are made for them.
+//! What switches forward by, and the default routes of a subnet, for patterns that are made for
+//! them.
 
 use crate::port;
+use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_ib::PortNumber;
-use clearlane_sim::Hosts;
+use clearlane_sim::{Forwarding, Hosts};
 use clearlane_subnet::Subnet;
 use clearlane_workload::{Channel, Rank, Routes};
+
+/// What switches forward by.
+#[derive(Debug)]
+pub(crate) enum Routed {
+    Tables(Box<Subnet>),
+    Rule(Grid),
+}
+
+impl Routed {
+    pub(crate) fn forwarding(&self) -> Forwarding<'_> {
+        match self {
+            Routed::Tables(subnet) => Forwarding::Tables(subnet),
+            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
+        }
+    }
+}
 
 /// Walks the tables when asked; costs nothing to speak of until then.
 pub(crate) struct DefaultRoutes<'a> {

@@ -2,14 +2,15 @@
 
 use crate::LabError;
 use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
-use crate::alone::{Alone, AloneDelivered};
+use crate::alone::AloneDelivered;
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
 use crate::experiment::{Ends, Experiment, Plan};
 use crate::figures::{History, figures, trim};
+use crate::halt::Halt;
 use crate::measure::{Asked, RecordView, opened_to};
 use crate::prepare::Prepared;
 use crate::question::question;
-use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
@@ -161,29 +162,6 @@ enum Finished {
     Run(Box<SeedResult>),
     /// The victims alone; nothing after a deadlock.
     Alone(Option<AloneDelivered>),
-}
-
-/// Why work stops before its end, if it does.
-#[derive(Clone, Copy)]
-pub(crate) struct Halt<'a> {
-    cancel: &'a AtomicBool,
-    memory_short: &'a OnceLock<String>,
-}
-
-impl Halt<'_> {
-    fn is_raised(self) -> bool {
-        self.cancel.load(Ordering::SeqCst)
-    }
-
-    /// Between the steps of setting a variant up: fails if it is to stop there.
-    pub(crate) fn set_up(self, variant: &str) -> Result<(), LabError> {
-        let variant = || variant.to_owned();
-        match self.memory_short.get() {
-            Some(what) => Err(LabError::MemorySetUp { variant: variant(), what: what.clone() }),
-            None if self.is_raised() => Err(LabError::Interrupted { variant: variant() }),
-            None => Ok(()),
-        }
-    }
 }
 
 struct Shared<'a> {

@@ -80,12 +80,13 @@ fn half_a_round_of_a_ping_pong_is_told_as_benchmarks_tell_it() {
     let program = "program = { kind = \"ping-pong\", size = \"1 KiB\", rounds = 50 }\n\
         senders = { hosts = [2, 5] }\n";
     let result = ran(program, 1);
-    let [all, one] = ["completion", "operation"].map(|key| cell(&result, "as-is", key).unwrap());
+    let [all, one] =
+        ["completion_time", "operation_time"].map(|key| cell(&result, "as-is", key).unwrap());
     assert!((all / 100.0 - one).abs() < 1e-9, "{all} {one}");
     assert!(result.headline_table().to_string().contains("one operation"));
     // What is done once has no time of its own.
     let once = ran("program = { kind = \"ring-allreduce\", size = \"1 KiB\" }\n", 1);
-    assert_eq!(cell(&once, "as-is", "operation"), None);
+    assert_eq!(cell(&once, "as-is", "operation_time"), None);
 }
 
 #[test]
@@ -103,11 +104,12 @@ fn shares_of_unequal_links_stand_beside_what_is_comparable() {
         run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
     };
     let doubled = ran("mesh:2x2,links=2");
-    let [one, two] = ["one", "two"].map(|variant| cell(&doubled, variant, "gbps").unwrap());
+    let [one, two] =
+        ["one", "two"].map(|variant| cell(&doubled, variant, "accepted_gbps").unwrap());
     assert!(two > 1.8 * one, "{one} {two}");
     assert!(!doubled.oddities().iter().any(|oddity| oddity.contains("adapter_ports")));
     let single = ran("mesh:2x2");
-    assert_eq!(cell(&single, "two", "gbps"), None);
+    assert_eq!(cell(&single, "two", "accepted_gbps"), None);
     let said = "adapter_ports = 2, and no host has more than 1 cabled to switches: built \
                 fabrics have more with links = 2";
     assert!(
@@ -257,7 +259,7 @@ fn reads_tell_no_mechanism_of_delays_that_are_none() {
         "[[variant]]\nname = \"none\"\n\
          [[variant]]\nname = \"timely\"\ncontrol = { when = \"timely\" }\n",
     );
-    let [none, timely] = ["none", "timely"].map(|v| cell(&result, v, "completion").unwrap());
+    let [none, timely] = ["none", "timely"].map(|v| cell(&result, v, "completion_time").unwrap());
     assert!(timely < 1.5 * none, "{timely} us with timely, {none} us without");
 }
 

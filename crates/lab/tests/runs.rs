@@ -430,7 +430,7 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(
         (json["schema"].as_str(), json["status"].as_str()),
-        (Some("clearlane-summary/1"), Some("partial"))
+        (Some("clearlane-summary/2"), Some("partial"))
     );
 
     // Stopped before anything was run: there is nothing to put into a folder.
@@ -570,7 +570,8 @@ fn tables_read_back_and_agree_with_the_summary() {
     // 16 hosts and 4 × 2 cables between switches, two directions, four runs.
     assert_eq!(links.metadata().file_metadata().num_rows(), (16 + 8) * 2 * 4);
     let flows = open("flows.parquet");
-    let position = columns(&flows).iter().position(|name| name == "payload_bytes").unwrap();
+    let position =
+        columns(&flows).iter().position(|name| name == "delivered_payload_bytes").unwrap();
     let bytes: i64 =
         flows.get_row_iter(None).unwrap().map(|r| r.unwrap().get_long(position).unwrap()).sum();
     let gbits: f64 = result

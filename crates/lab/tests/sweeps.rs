@@ -323,8 +323,8 @@ fn a_saturated_open_loop_says_not_converged_and_a_light_one_does_not() {
         let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
         let figures = &json["headline"]["large"];
         assert_eq!(json["status"], "not converged");
-        assert_eq!(figures["p99"]["converged"], false);
-        assert_eq!(figures["delivered"]["converged"], true);
+        assert_eq!(figures["latency_p99"]["converged"], false);
+        assert_eq!(figures["delivered_load"]["converged"], true);
         assert_eq!(json["variants"][0]["runs"][0]["all"]["latency_converged"], false);
     }
     for load in ["0.01", "0.05", "0.1"] {
@@ -333,7 +333,7 @@ fn a_saturated_open_loop_says_not_converged_and_a_light_one_does_not() {
         let table = result.headline_table().to_string();
         assert!(table.contains('±') && !table.contains('*'), "{table}");
         let json: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
-        let p99 = &json["headline"]["large"]["p99"];
+        let p99 = &json["headline"]["large"]["latency_p99"];
         assert_eq!((p99["converged"].as_bool(), p99["seeds"].as_u64()), (Some(true), Some(10)));
         assert!(p99["half_width"].as_f64().unwrap() > 0.0);
     }

@@ -102,7 +102,7 @@ fn as_json_a_run_is_its_summary() {
     scratch.write("pair.toml", PAIR);
     let called = scratch.call("run pair.toml --out out --json");
     let json = called.json(0);
-    assert_eq!(json["schema"], "clearlane-summary/1");
+    assert_eq!(json["schema"], "clearlane-summary/2");
     assert_eq!(called.stdout, scratch.read("out/summary.json"));
     assert_eq!(called.stderr, "report: out/report.html\n");
 }

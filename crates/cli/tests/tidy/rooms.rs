@@ -1,4 +1,4 @@
-//! The arrows between the modules of the simulator.
+//! The arrows between the modules of the simulator and of the lab.
 
 use super::source::{self, blank_rust};
 use std::collections::BTreeMap;
@@ -43,27 +43,67 @@ const ORDER: &[&str] = &[
     "simulation",
 ];
 
-const FOLDER: &str = "crates/sim/src/";
+/// Those of `crates/lab`: ARCHITECTURE.md, "Inside the lab".
+const LAB_ORDER: &[&str] = &[
+    "error",
+    "text",
+    "port",
+    "table",
+    "fact",
+    "halt",
+    "folder",
+    "measure",
+    "experiment",
+    "question",
+    "routes",
+    "control",
+    "prepare",
+    "opensm_conf",
+    "figures",
+    "waiting",
+    "checkpoint",
+    "advance",
+    "result",
+    "alone",
+    "run",
+    "headline",
+    "status",
+    "remarks",
+    "columns",
+    "report",
+    "results",
+    "sweep",
+];
+
+/// Crates whose modules have an order.
+const CRATES: [(&str, &[&str]); 2] = [("crates/sim/src/", ORDER), ("crates/lab/src/", LAB_ORDER)];
 
 /// Every import that points upwards, and every module that the order does not know.
 pub fn upward() -> Vec<String> {
     let sources = source::all();
-    let modules = sources.iter().filter_map(|s| s.path.strip_prefix(FOLDER).map(|p| (p, &s.text)));
-    let modules: Vec<_> = modules.collect();
+    let upward = |(folder, order): &(&str, &[&str])| {
+        let modules =
+            sources.iter().filter_map(|s| s.path.strip_prefix(folder).map(|p| (p, &s.text)));
+        upward_in(folder, order, &modules.collect::<Vec<_>>())
+    };
+    CRATES.iter().flat_map(upward).collect()
+}
+
+fn upward_in(folder: &str, order: &[&str], modules: &[(&str, &String)]) -> Vec<String> {
     let exports = exports(modules.iter().find(|(path, _)| *path == "lib.rs").map_or("", |m| m.1));
     let mut findings = Vec::new();
     for (path, text) in modules.iter().filter(|(path, _)| *path != "lib.rs") {
         let name = path.split('/').next().unwrap_or(path).trim_end_matches(".rs");
-        let Some(own) = ORDER.iter().position(|known| *known == name) else {
-            findings.push(format!("{FOLDER}{path}: {name} is not in the order of modules"));
+        let Some(own) = order.iter().position(|known| *known == name) else {
+            findings.push(format!("{folder}{path}: {name} is not in the order of modules"));
             continue;
         };
         let code = blank_rust(text);
         for word in imported(source::before_tests(&code)) {
             let module = exports.get(&word).unwrap_or(&word);
-            match ORDER.iter().position(|known| known == module) {
+            match order.iter().position(|known| known == module) {
                 Some(other) if other <= own => {}
-                _ => findings.push(format!("{FOLDER}{path}: imports {word} of {module}")),
+                _ => findings.push(format!("{folder}{path}: imports {word} of {module}")),
             }
         }
     }

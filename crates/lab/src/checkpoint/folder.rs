@@ -3,7 +3,7 @@
 
 use super::format::{decode, encode, opened};
 use crate::LabError;
-use crate::results::{refused, replace, whole};
+use crate::folder::{refused, replace, whole};
 use clearlane_ib::{Saved, visible};
 use std::ffi::OsString;
 use std::fs::{self, FileType};

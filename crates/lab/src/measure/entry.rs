@@ -107,8 +107,8 @@ impl Parameter {
             Parameter::Points => {
                 "along = [\"traffic.load\"], the keys of the sweep that are gone through, default \
                  all; within = { \"traffic.load\" = [0.1, 0.3] }, bounds of numbers in the unit of \
-                 the key; settled = \"yes\" for settled points alone; provided = { measure = { kind \
-                 = … }, variant = \"…\", least = number }"
+                 the key; settled = \"yes\" for settled points alone; provided = { measure = { \
+                 kind = … }, variant = \"…\", least = number }"
             }
         }
     }
@@ -119,6 +119,11 @@ impl Entry {
     pub fn parameters(&self) -> String {
         let all: Vec<&str> = self.takes.iter().map(|parameter| parameter.summary()).collect();
         all.join("; ")
+    }
+
+    /// Its name where names have no hyphens: columns of tables, keys of JSON.
+    pub fn column(&self) -> String {
+        self.name.replace('-', "_")
     }
 
     /// Whether it takes this.

@@ -3,8 +3,8 @@
 
 use super::sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPoint};
 use crate::experiment::Variant;
+use crate::headline::{HeadlineColumn, headline};
 use crate::result::RunResult;
-use crate::results::{HeadlineColumn, headline};
 
 /// The variants over the load of the traffic in which they differ; nothing unless two of them are
 /// alike in everything else, and that load is one number in each.
@@ -51,7 +51,7 @@ pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
         }
     }
     let figure = |column: &HeadlineColumn| SweepFigure {
-        key: column.key.to_owned(),
+        key: column.key.clone(),
         label: column.label.to_owned(),
         unit: column.unit.to_owned(),
         better: column.better,
@@ -70,13 +70,14 @@ pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
 
 /// Columns with what is delivered first and latency next: the two curves people look for.
 fn order(columns: &[HeadlineColumn]) -> Vec<usize> {
-    let rank = |column: &HeadlineColumn| match column.key {
-        "delivered" | "gbps" => 0,
-        "mean" => 1,
+    let rank = |column: &HeadlineColumn| match column.measure.entry.name {
+        "delivered-load" | "accepted-gbps" => 0,
+        "latency-mean" => 1,
         _ => 2,
     };
-    let mut order: Vec<usize> =
-        (0..columns.len()).filter(|index| columns[*index].key != "offered").collect();
+    let mut order: Vec<usize> = (0..columns.len())
+        .filter(|index| columns[*index].measure.entry.name != "offered-load")
+        .collect();
     order.sort_by_key(|index| rank(&columns[*index]));
     order
 }

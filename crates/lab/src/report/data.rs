@@ -11,10 +11,12 @@ use super::programs::{ProgramData, programs};
 use super::suffering::SUFFERS_FROM;
 use super::sweep::{SweepData, SweepPage};
 use crate::experiment::Ends;
+use crate::fact::Fact;
+use crate::headline::{HeadlineColumn, headline};
 use crate::measure::{ChannelFigures, Estimate, SeriesSlice};
-use crate::prepare::Fact;
-use crate::result::{NOT_MODELLED, RunResult, SeedResult, Status, VariantResult};
-use crate::results::{HeadlineColumn, headline};
+use crate::remarks::NOT_MODELLED;
+use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::status::Status;
 use crate::waiting::WaitingRank;
 use clearlane_fabric::{Fabric, NodeId};
 use clearlane_sim::Ending;
@@ -65,7 +67,7 @@ struct HeadlineRow {
     summary: String,
     /// Seeds that had not settled when they ended.
     unsettled: Vec<u64>,
-    cells: BTreeMap<&'static str, Cell>,
+    cells: BTreeMap<String, Cell>,
 }
 
 #[derive(Serialize)]
@@ -253,7 +255,7 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
 
 fn headline_data(result: &RunResult) -> Headline {
     let table = headline(result);
-    let keys: Vec<&'static str> = table.columns.iter().map(|column| column.key).collect();
+    let keys: Vec<String> = table.columns.iter().map(|column| column.key.clone()).collect();
     let cell = |estimate: Option<Estimate>| Cell {
         value: estimate.map(|estimate| estimate.mean),
         interval: estimate.and_then(|estimate| estimate.half_width),
@@ -272,13 +274,13 @@ fn headline_data(result: &RunResult) -> Headline {
         unsettled: unsettled(&variant),
         summary: summary(&variant),
         variant,
-        cells: keys.iter().copied().zip(cells.into_iter().map(cell)).collect(),
+        cells: keys.iter().cloned().zip(cells.into_iter().map(cell)).collect(),
     };
     Headline { columns: table.columns, rows: table.rows.into_iter().map(row).collect() }
 }
 
-fn published(rows: Vec<crate::result::PublishedRow>) -> Vec<PublishedRow> {
-    let row = |row: crate::result::PublishedRow| PublishedRow {
+fn published(rows: Vec<crate::headline::PublishedRow>) -> Vec<PublishedRow> {
+    let row = |row: crate::headline::PublishedRow| PublishedRow {
         obtained: row.obtained_text(),
         note: row.remarks(),
         name: row.name,

@@ -1,7 +1,8 @@
 //! The ways of flows through the tables, as channels of a run.
 
 use crate::measure::ChannelFigures;
-use crate::prepare::{Prepared, Routed};
+use crate::prepare::Prepared;
+use crate::routes::Routed;
 use clearlane_fabric::Endpoint;
 use clearlane_ib::ServiceLevel;
 use clearlane_ib::random::Stream;

@@ -1,9 +1,10 @@
 //! What a sweep found out, as the page and the files of a sweep hold it: figures at the points of a
 //! grid of parameters.
 
-use crate::prepare::Fact;
-use crate::result::{PublishedRow, Status};
-use crate::results::Better;
+use crate::fact::Fact;
+use crate::headline::Better;
+use crate::headline::PublishedRow;
+use crate::status::Status;
 use serde::{Deserialize, Serialize};
 
 /// A value of an axis.

@@ -1,12 +1,10 @@
 //! The folder of a run: written aside and renamed, so that nothing looks whole that is not.
 
-use super::claim::Claim;
-use super::exchange::exchange_folders;
-use super::tables;
+use crate::columns::TABLES;
+use crate::folder::{Claim, exchange_folders, refused, write};
 use crate::result::RunResult;
 use crate::{LabError, report};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Everything a run's folder holds; a folder with anything else in it is somebody's.
@@ -102,49 +100,14 @@ fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError
     let mut files = vec![
         ("summary.json", result.to_json().into_bytes()),
         ("experiment.toml", result.experiment.resolved().into_bytes()),
-        ("flows.parquet", table(tables::flows(result))?),
-        ("links.parquet", table(tables::links(result))?),
-        ("series.parquet", table(tables::series(result))?),
         ("report.html", report::page(result).into_bytes()),
     ];
-    if let Some(control) = tables::control(result) {
-        files.push(("control.parquet", table(control)?));
+    for entry in TABLES {
+        if let Some(written) = entry.parquet(result) {
+            files.push((entry.file, table(written)?));
+        }
     }
     Ok(files)
-}
-
-/// Writes a file through to the disk.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = fs::File::create(path)?;
-    file.write_all(bytes).and_then(|()| file.sync_all())
-}
-
-/// Writes a file of a folder that is whole or as it was, whatever happens meanwhile.
-pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-    let (path, aside) = (folder.join(name), folder.join(part(name)));
-    let written = write(&aside, bytes)
-        .and_then(|()| fs::rename(&aside, &path))
-        .and_then(|()| fs::File::open(folder)?.sync_all());
-    written.map_err(|source| {
-        // The failure to report is the first one.
-        let _ = fs::remove_file(&aside);
-        refused(&path, source)
-    })
-}
-
-/// What a file is called until it is whole.
-fn part(name: &str) -> String {
-    format!(".{name}.unfinished")
-}
-
-/// What a file will be called that was not whole when its process was killed.
-pub(crate) fn whole(name: &str) -> Option<&str> {
-    name.strip_prefix('.')?.strip_suffix(".unfinished")
-}
-
-/// The machine would not have it.
-pub(crate) fn refused(path: &Path, source: std::io::Error) -> LabError {
-    LabError::Write { path: path.to_owned(), source }
 }
 
 /// Takes away what killed processes left beside a folder that is ours now.

@@ -1,17 +1,19 @@
-//! `summary.json`, schema `clearlane-summary/1`: every figure with its unit in its name.
+//! `summary.json`, schema `clearlane-summary/2`: every figure with its unit in its name.
 
-use super::{ControlTotals, headline};
 use crate::experiment::{MechanismSpec, Variant};
+use crate::fact::Fact;
+use crate::headline::{ControlTotals, PublishedRow, headline};
 use crate::measure::{Estimate, Figures, WarmUpFound};
-use crate::prepare::Fact;
-use crate::result::{NOT_MODELLED, PublishedRow, RunResult, SeedResult, Status, VariantResult};
+use crate::remarks::NOT_MODELLED;
+use crate::result::{RunResult, SeedResult, VariantResult};
+use crate::status::Status;
 use crate::waiting::WaitingRank;
 use clearlane_sim::Ending;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The schema of the summary. Fields may be added under the same number; none changes or goes.
-pub(crate) const SCHEMA: &str = "clearlane-summary/1";
+pub(crate) const SCHEMA: &str = "clearlane-summary/2";
 
 #[derive(Serialize)]
 struct Summary<'a> {
@@ -22,7 +24,7 @@ struct Summary<'a> {
     command: &'a str,
     status: Status,
     seeds: Vec<u64>,
-    headline: BTreeMap<String, BTreeMap<&'static str, Option<Estimate>>>,
+    headline: BTreeMap<String, BTreeMap<String, Option<Estimate>>>,
     published: Vec<PublishedRow>,
     variants: Vec<VariantSummary<'a>>,
     oddities: Vec<String>,
@@ -109,9 +111,9 @@ impl RunResult {
     /// The summary as one JSON document, ending in a line feed.
     pub fn to_json(&self) -> String {
         let table = headline(self);
-        let keys: Vec<&'static str> = table.columns.iter().map(|column| column.key).collect();
+        let keys: Vec<String> = table.columns.iter().map(|column| column.key.clone()).collect();
         let row = |(name, cells): (String, Vec<Option<Estimate>>)| {
-            (name, keys.iter().copied().zip(cells).collect())
+            (name, keys.iter().cloned().zip(cells).collect())
         };
         let specs = self.experiment.variants.iter();
         let summary = Summary {

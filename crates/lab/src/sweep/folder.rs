@@ -1,11 +1,14 @@
 //! The folder of a sweep: points as they are finished, the whole when all are.
 
+use super::parquet::parquet;
 use super::record::{Record, questions};
 use super::result::SweepResult;
 use super::{Point, Sweep};
 use crate::LabError;
-use crate::result::{RunResult, Status};
-use crate::results::{Claim, refused, replace, whole, write_run_folder};
+use crate::folder::{Claim, refused, replace, whole};
+use crate::result::RunResult;
+use crate::results::write_run_folder;
+use crate::status::Status;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -179,7 +182,7 @@ impl SweepFolder {
 
     /// Writes what the sweep came to and hands out the path of the report.
     pub fn fill(&self, result: &SweepResult) -> Result<PathBuf, LabError> {
-        let parquet = result.parquet();
+        let parquet = parquet(result);
         let parquet = parquet.map_err(|e| LabError::Request(LabError::one_line(&e.to_string())))?;
         self.begun(&mut self.points.lock().unwrap_or_else(|e| e.into_inner()))?;
         replace(&self.out, "experiment.toml", result.experiment.resolved().as_bytes())?;

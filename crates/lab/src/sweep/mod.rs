@@ -2,11 +2,13 @@
 
 mod folder;
 mod grid;
+mod parquet;
 mod record;
 mod result;
 mod table;
 
 pub use folder::SweepFolder;
+pub use parquet::{POINTS_COLUMNS, POINTS_FILE};
 pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;

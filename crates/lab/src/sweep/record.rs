@@ -3,12 +3,13 @@
 
 use super::Sweep;
 use crate::LabError;
+use crate::fact::Fact;
+use crate::headline::{control_row, headline};
 use crate::measure::{Asked, Estimate, Series};
-use crate::prepare::Fact;
 use crate::question::question;
 use crate::report::SweepFigure;
-use crate::result::{RunResult, Status};
-use crate::results::{control_row, headline};
+use crate::result::RunResult;
+use crate::status::Status;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,8 +74,8 @@ impl Record {
     /// A finished result.
     pub(super) fn of(question: String, result: &RunResult, run: Option<String>) -> Self {
         let table = headline(result);
-        let figure = |column: &crate::results::HeadlineColumn| SweepFigure {
-            key: column.key.into(),
+        let figure = |column: &crate::headline::HeadlineColumn| SweepFigure {
+            key: column.key.clone(),
             label: column.label.into(),
             unit: column.unit.into(),
             better: column.better,

@@ -1,22 +1,21 @@
-//! What a sweep came to: as JSON (`clearlane-sweep/1`), as Parquet, as a page.
+//! What a sweep came to: as JSON (`clearlane-sweep/2`), as Parquet, as a page.
 
 use super::Sweep;
 use super::grid::Grid;
 use super::record::{Record, VariantRecord};
 use crate::experiment::{Axis, Experiment};
-use crate::measure::{At, Estimate};
-use crate::prepare::Fact;
+use crate::fact::Fact;
+use crate::headline::{CONTROL_COLUMNS, PublishedRow};
+use crate::measure::{At, Entry, Estimate, kinds};
 use crate::report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page,
 };
-use crate::result::{PublishedRow, Status};
-use crate::results::{CONTROL_COLUMNS, parquet_of_points};
-use parquet::errors::ParquetError;
+use crate::status::Status;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The schema of `sweep.json`. Fields may be added under the same number; none changes or goes.
-const SCHEMA: &str = "clearlane-sweep/1";
+const SCHEMA: &str = "clearlane-sweep/2";
 
 /// One variant at one point.
 #[derive(Clone, Debug)]
@@ -190,11 +189,6 @@ impl SweepResult {
         text
     }
 
-    /// `points.parquet`: a row per point and variant.
-    pub(super) fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        parquet_of_points(self)
-    }
-
     /// The report.
     pub(super) fn page(&self) -> String {
         let experiment = &self.experiment;
@@ -241,7 +235,7 @@ impl SweepResult {
             some => format!("The network deadlocks in {some} of {} runs. ", self.points.len()),
         };
         let number = crate::table::significant;
-        if let Some((least, most)) = self.ends("slowdown") {
+        if let Some((least, most)) = self.ends(&kinds::slowdown::ENTRY) {
             let (from, to) = (number(least.1), number(most.1));
             said += &match from == to {
                 true => format!("The hot flows slow the victims down {from} times everywhere."),
@@ -252,7 +246,7 @@ impl SweepResult {
                     self.place(most.0)
                 ),
             };
-        } else if let Some((_, (point, most))) = self.ends("delivered") {
+        } else if let Some((_, (point, most))) = self.ends(&kinds::delivered_load::ENTRY) {
             let (most, place) = (number(most), self.place(point));
             said += &format!("At most {most} of the senders' links' rate is delivered: {place}.");
         }
@@ -261,8 +255,8 @@ impl SweepResult {
 
     /// The points with the least and the most of a figure, the first of equals. A network that
     /// stands still is neither.
-    fn ends(&self, key: &str) -> Option<(Extreme<'_>, Extreme<'_>)> {
-        let index = self.figures.iter().position(|figure| figure.key == key)?;
+    fn ends(&self, entry: &Entry) -> Option<(Extreme<'_>, Extreme<'_>)> {
+        let index = self.figures.iter().position(|figure| figure.key == entry.column())?;
         let mut ends: Option<(Extreme<'_>, Extreme<'_>)> = None;
         for point in self.points.iter().filter(|point| point.status != Status::Deadlock) {
             let Some(mean) = point.figures.get(index).copied().flatten().map(|e| e.mean) else {

@@ -1,8 +1,8 @@
 //! A sweep for a terminal: a row per point and variant.
 
 use super::result::{SweepResult, VariantPoint};
+use crate::headline::{CONTROL_COLUMNS, align_marks, cell_text, published_table};
 use crate::report::AxisValue;
-use crate::results::{CONTROL_COLUMNS, align_marks, cell_text, published_table};
 use crate::table::{Align, Column, Table};
 
 impl SweepResult {

@@ -1,6 +1,6 @@
 //! A folder claimed for results: as long as one process writes there, another is told so.
 
-use super::folder::refused;
+use super::refused;
 use crate::LabError;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,17 @@
-//! The table of results: a row per variant, a column per quantity.
+//! The table of results: a row per variant, a column per quantity; beside it published numbers,
+//! what mechanisms did, and when programs were complete.
+
+mod control;
+mod programs;
+mod published;
+
+pub use control::ControlTotals;
+pub(crate) use control::{CONTROL_COLUMNS, control_row};
+pub use published::PublishedRow;
+pub(crate) use published::published_table;
 
 use crate::measure::{Asked, Entry, Estimate, Scope, kinds};
-use crate::result::{PublishedRow, RunResult, VariantResult};
+use crate::result::{RunResult, VariantResult};
 use crate::table::{Align, Table, with_interval};
 use clearlane_workload::{Class, FlowGroup, Rank};
 use serde::{Deserialize, Serialize};
@@ -19,14 +29,15 @@ pub enum Better {
 /// A column of the headline.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct HeadlineColumn {
-    pub(crate) key: &'static str,
+    /// The measure's name as a column, and whose it is where that is one class.
+    pub(crate) key: String,
     pub(crate) label: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) better: Option<Better>,
     /// What it measures, in one line.
     pub(crate) explained: &'static str,
     #[serde(skip)]
-    measure: Asked,
+    pub(crate) measure: Asked,
 }
 
 /// Columns and, by variant, cells.
@@ -36,7 +47,6 @@ pub(crate) struct Headline {
 }
 
 fn column(
-    key: &'static str,
     label: &'static str,
     better: Option<Better>,
     entry: &'static Entry,
@@ -46,6 +56,10 @@ fn column(
     let unit = match entry.unit {
         "us" => "µs",
         unit => unit,
+    };
+    let key = match &scope {
+        Scope::Class(class) => format!("{}_{}", class.name(), entry.column()),
+        Scope::All | Scope::Group(_) => entry.column(),
     };
     let explained = entry.summary;
     HeadlineColumn { key, label, unit, better, explained, measure: Asked::scoped(entry, scope) }
@@ -65,93 +79,45 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let open_loop = groups().any(|group| group.offered().is_some());
     if groups().any(|group| group.program().is_some()) {
         let all = Scope::All;
-        columns.push(column(
-            "completion",
-            "completion",
-            Some(Low),
-            &kinds::completion_time::ENTRY,
-            all,
-        ));
+        columns.push(column("completion", Some(Low), &kinds::completion_time::ENTRY, all));
         if repeats(result) {
             let all = Scope::All;
-            columns.push(column(
-                "operation",
-                "one operation",
-                Some(Low),
-                &kinds::operation_time::ENTRY,
-                all,
-            ));
+            columns.push(column("one operation", Some(Low), &kinds::operation_time::ENTRY, all));
         }
     }
     // Shares of links that differ between variants say nothing of who gets more.
     let share = if result.links_differ() { None } else { Some(High) };
     if sides {
         let hot = Scope::Class(Class::Hot);
-        columns.push(column(
-            "hot_gbps",
-            "hot payload",
-            Some(High),
-            &kinds::accepted_gbps::ENTRY,
-            hot,
-        ));
+        columns.push(column("hot payload", Some(High), &kinds::accepted_gbps::ENTRY, hot));
     }
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
-        columns.push(column(
-            "gbps",
-            "victim payload",
-            Some(High),
-            &kinds::accepted_gbps::ENTRY,
-            scope(),
-        ));
-        columns.push(column(
-            "load",
-            "victim accepted",
-            share,
-            &kinds::accepted_load::ENTRY,
-            scope(),
-        ));
-        columns.push(column(
-            "slowdown",
-            "victim slowdown",
-            Some(Low),
-            &kinds::slowdown::ENTRY,
-            Scope::All,
-        ));
+        columns.push(column("victim payload", Some(High), &kinds::accepted_gbps::ENTRY, scope()));
+        columns.push(column("victim accepted", share, &kinds::accepted_load::ENTRY, scope()));
+        columns.push(column("victim slowdown", Some(Low), &kinds::slowdown::ENTRY, Scope::All));
     } else {
         if open_loop {
-            columns.push(column("offered", "offered", None, &kinds::offered_load::ENTRY, scope()));
+            columns.push(column("offered", None, &kinds::offered_load::ENTRY, scope()));
         }
         if share.is_none() {
-            columns.push(column(
-                "gbps",
-                "payload",
-                Some(High),
-                &kinds::accepted_gbps::ENTRY,
-                scope(),
-            ));
+            columns.push(column("payload", Some(High), &kinds::accepted_gbps::ENTRY, scope()));
         }
-        columns.push(column(
-            "delivered",
-            "delivered",
-            share,
-            &kinds::delivered_load::ENTRY,
-            scope(),
-        ));
-        columns.push(column("load", "accepted", share, &kinds::accepted_load::ENTRY, scope()));
+        columns.push(column("delivered", share, &kinds::delivered_load::ENTRY, scope()));
+        columns.push(column("accepted", share, &kinds::accepted_load::ENTRY, scope()));
     }
     let label = |victims, everybody| if sides { victims } else { everybody };
     let (mean, p50) = (label("victim latency mean", "latency mean"), label("victim p50", "p50"));
     let (p99, jain) = (label("victim p99", "p99"), label("victim Jain", "Jain"));
-    columns.push(column("mean", mean, Some(Low), &kinds::latency_mean::ENTRY, scope()));
-    columns.push(column("p50", p50, Some(Low), &kinds::latency_p50::ENTRY, scope()));
-    columns.push(column("p99", p99, Some(Low), &kinds::latency_p99::ENTRY, scope()));
+    columns.push(column(mean, Some(Low), &kinds::latency_mean::ENTRY, scope()));
+    columns.push(column(p50, Some(Low), &kinds::latency_p50::ENTRY, scope()));
+    columns.push(column(p99, Some(Low), &kinds::latency_p99::ENTRY, scope()));
     let offers = |group: &FlowGroup| group.offered().is_some();
     if groups().any(|group| offers(group) && (!sides || group.class == Class::Victim)) {
-        columns.push(column("jain", jain, Some(High), &kinds::jain::ENTRY, scope()));
+        columns.push(column(jain, Some(High), &kinds::jain::ENTRY, scope()));
     }
-    columns.push(column("worst_load", "worst link", None, &kinds::worst_load::ENTRY, Scope::All));
-    columns.push(column("held_back", "held back", Some(Low), &kinds::held_back::ENTRY, Scope::All));
+    columns.push(column("worst link", None, &kinds::worst_load::ENTRY, Scope::All));
+    columns.push(column("held back", Some(Low), &kinds::held_back::ENTRY, Scope::All));
     columns
 }
 
@@ -205,31 +171,6 @@ impl RunResult {
         let first = each.next();
         each.any(|carried| Some(carried) != first)
     }
-
-    /// Published numbers beside ours; nothing if the experiment has none.
-    pub fn published_table(&self) -> Option<Table> {
-        published_table(&self.published())
-    }
-}
-
-/// Published numbers beside ours; nothing without any.
-pub(crate) fn published_table(rows: &[PublishedRow]) -> Option<Table> {
-    if rows.is_empty() {
-        return None;
-    }
-    let mut table = Table::new([
-        ("", "", Align::Left),
-        ("published", "", Align::Right),
-        ("obtained", "", Align::Right),
-        ("unit", "", Align::Left),
-        ("source, and why they differ", "", Align::Left),
-    ]);
-    for row in rows {
-        let published = row.published.clone().unwrap_or_else(|| "–".into());
-        let (name, unit) = (row.name.clone(), row.unit.clone());
-        table.rows.push(vec![name, published, row.obtained_text(), unit, row.remarks()]);
-    }
-    Some(table)
 }
 
 /// Behind what had not converged.
@@ -258,12 +199,5 @@ pub(crate) fn align_marks(table: &mut Table) {
                 }
             }
         }
-    }
-}
-
-impl PublishedRow {
-    /// The obtained number as a table shows it.
-    pub(crate) fn obtained_text(&self) -> String {
-        cell_text(self.obtained.as_ref())
     }
 }

@@ -1,0 +1,70 @@
+//! The tables of a run's folder, one a file: its rows, and its columns. A new one is its file and
+//! its line in `tables!`.
+
+use super::{Column, Described, columns, written};
+use crate::result::{RunResult, SeedResult, VariantResult};
+use parquet::errors::ParquetError;
+
+/// A table of a run's folder.
+#[derive(Debug)]
+pub struct TableEntry {
+    /// File name.
+    pub file: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Its columns, in their order.
+    pub columns: &'static [Described],
+    /// The columns of one run; nothing where the table has no rows of it.
+    of: fn(&VariantResult, &SeedResult) -> Option<Vec<Column>>,
+}
+
+macro_rules! tables {
+    ($($module:ident)*) => {
+        $(mod $module;)*
+
+        /// All tables, in the order of their names.
+        pub const TABLES: &[&TableEntry] = &[$(&$module::ENTRY),*];
+    };
+}
+
+tables! {
+    control
+    flows
+    links
+    series
+}
+
+/// The schema of the tables, in the metadata of each file.
+const SCHEMA: &str = "clearlane-tables/2";
+
+impl TableEntry {
+    /// The table of a result, a row group a run; nothing if no finished run has rows for it.
+    pub(crate) fn parquet(&self, result: &RunResult) -> Option<Result<Vec<u8>, ParquetError>> {
+        let runs = result.variants.iter().flat_map(|v| v.runs.iter().map(move |run| (v, run)));
+        let groups: Vec<Vec<Column>> =
+            runs.clone().filter_map(|(variant, run)| (self.of)(variant, run)).collect();
+        let is_there = !groups.is_empty() || runs.count() == 0;
+        is_there.then(|| written(groups.into_iter(), SCHEMA))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_says_what_it_is_and_names_its_unit() {
+        for table in TABLES {
+            for column in table.columns {
+                let place = format!("{}: {}", table.file, column.name);
+                assert!(column.summary.len() > 9, "{place}");
+                assert!(["text", "count", "real"].contains(&column.kind), "{place}");
+                let unit = column.unit.to_lowercase().replace('/', "p").replace(' ', "");
+                assert!(column.name.to_lowercase().ends_with(&unit), "{place}: {unit}");
+            }
+            let names: std::collections::BTreeSet<_> =
+                table.columns.iter().map(|c| c.name).collect();
+            assert_eq!(names.len(), table.columns.len(), "{}", table.file);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What a careful reader should know about runs.
+
+use crate::experiment::{Ends, Plan};
+use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK};
+use crate::result::{Alone, RunResult, SeedResult, VariantResult};
+use crate::table::significant;
+use clearlane_sim::Ending;
+use clearlane_workload::{Class, Rank};
+
+impl RunResult {
+    /// Everything a careful reader should know about these runs.
+    pub fn oddities(&self) -> Vec<String> {
+        // What was changed about the question comes first, then what the runs showed: both bear on
+        // how to read the results. What is odd in shared files comes last; either is said once.
+        let (mut first, mut given) = (Vec::new(), Vec::new());
+        let (mut vain, mut all) = (Vec::new(), Vec::new());
+        for variant in &self.variants {
+            once(&mut first, &variant.prepared.stand_ins);
+            once(&mut given, &variant.prepared.oddities);
+            let mut say = |remarks: Vec<String>| shared(&mut all, &variant.name, remarks);
+            let missing = self.experiment.plan.seeds as usize - variant.runs.len();
+            if missing > 0 {
+                let runs = if missing == 1 { "run was" } else { "runs were" };
+                say(vec![format!("{missing} {runs} not started or not finished")]);
+            }
+            say(by_seed(variant, &self.experiment.plan));
+            say(saturated(variant));
+            shared(&mut vain, &variant.name, opened_in_vain(variant).into_iter().collect());
+        }
+        let several = self.variants.len() > 1;
+        first.extend(vain.into_iter().chain(all).map(|(remark, names)| match names.as_slice() {
+            _ if !several => remark,
+            [one] => format!("{one}: {remark}"),
+            [one, two] => format!("{one} and {two}: {remark}"),
+            [one, more @ ..] => format!("{one} and {} more variants: {remark}", more.len()),
+            [] => remark,
+        }));
+        first.extend(given);
+        first
+    }
+}
+
+/// Adds the remarks of a variant, each to those that have it already.
+fn shared<'a>(all: &mut Vec<(String, Vec<&'a str>)>, name: &'a str, remarks: Vec<String>) {
+    for remark in remarks {
+        match all.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, names)) => names.push(name),
+            None => all.push((remark, vec![name])),
+        }
+    }
+}
+
+/// Adds the remarks that are not there yet.
+fn once(all: &mut Vec<String>, remarks: &[String]) {
+    for remark in remarks {
+        if !all.contains(remark) {
+            all.push(remark.clone());
+        }
+    }
+}
+
+/// What is odd in single runs; what several seeds have in common is said once.
+fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
+    let mut all: Vec<(String, Vec<u64>)> = Vec::new();
+    for run in &variant.runs {
+        for remark in remarks(variant, run, plan) {
+            match all.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, seeds)) => seeds.push(run.seed),
+                None => all.push((remark, vec![run.seed])),
+            }
+        }
+    }
+    let said = |(remark, seeds): (String, Vec<u64>)| {
+        let plural = if seeds.len() == 1 { "seed" } else { "seeds" };
+        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        format!("{plural} {}: {remark}", seeds.join(", "))
+    };
+    all.into_iter().map(said).collect()
+}
+
+/// How many ranks that wait are named where all do not fit.
+const WAITING_NAMED: usize = 3;
+
+/// How a run of programs ended, if not well.
+fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
+    let waiting = variant.waiting(run);
+    let mut all = Vec::new();
+    if let Ending::RanksWait(stuck) = &run.ending {
+        let ranks = if stuck.len() == 1 { "rank waits" } else { "ranks wait" };
+        all.push(format!("deadlock: {} {ranks} for what will never happen", stuck.len()));
+    }
+    all.extend(waiting.iter().take(WAITING_NAMED).map(ToString::to_string));
+    if waiting.len() > WAITING_NAMED {
+        all.push(format!("and {} more in summary.json", waiting.len() - WAITING_NAMED));
+    }
+    if run.interrupted || run.is_deadlock() {
+        return all;
+    }
+    let limit = plan.duration.exact();
+    let groups = variant.prepared.groups.iter().zip(&run.completions);
+    let running = groups.filter(|(group, end)| group.program().is_some() && end.is_none());
+    all.extend(running.map(|(group, _)| match plan.ends {
+        Ends::Programs => format!(
+            "program {} had not ended at the limit of {limit}: no completion time; raise duration",
+            group.name
+        ),
+        Ends::Duration => format!(
+            "program {} had not ended when the run did, at {limit}: no completion time; raise \
+             duration or set ends = \"programs\"",
+            group.name
+        ),
+    }));
+    all
+}
+
+fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
+    let mut all = of_programs(variant, run, plan);
+    if let Ending::Deadlock(deadlock) = &run.ending {
+        all.insert(0, deadlock.to_string());
+    }
+    if run.interrupted {
+        let at = run.simulated.as_microseconds();
+        let before = match run.figures.measured.is_empty() {
+            true => ", before anything was measured",
+            false => "",
+        };
+        all.push(format!("stopped at {at:.1} us of simulated time{before}"));
+    }
+    let ended_well = !run.is_deadlock() && !run.interrupted;
+    if run.figures.measured.is_empty() && ended_well {
+        all.push(
+            "nothing was measured: the traffic stopped before the warm-up ended; lower warm_up or \
+             raise stop"
+                .into(),
+        );
+    } else if !run.figures.warm_up.converged && ended_well {
+        all.push(
+            "not converged: throughput was still changing in the second half of the run; raise \
+             duration"
+                .into(),
+        );
+    }
+    match (run.alone, run.slowdown) {
+        (Alone::Deadlocked, _) => {
+            all.push("the victims deadlock without the hot flows too; no slowdown".into());
+        }
+        (Alone::Missing, _) => {
+            all.push("the victims alone were not run to the end; no slowdown".into());
+        }
+        (_, Some(slowdown)) if slowdown.is_infinite() => {
+            all.push("victims starved: beside the hot flows they are delivered nothing".into());
+        }
+        _ => {}
+    }
+    if run.figures.flows_dropped {
+        all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
+    }
+    if run.history.as_ref().is_some_and(|history| history.control.dropped) {
+        all.push(
+            "congestion control acted on more flows than are recorded one by one; no table and no \
+             charts of what it did to each"
+                .into(),
+        );
+    }
+    all
+}
+
+/// A host whose link is busy for this share of the time is the bottleneck itself.
+const FULL: f64 = 0.95;
+/// So many hosts are named.
+const NAMED: usize = 3;
+
+/// Paths to a host whose own link is full: none of them leads around it.
+fn opened_in_vain(variant: &VariantResult) -> Option<String> {
+    let hosts = &variant.prepared.hosts;
+    let full = |run: &SeedResult, rank: Rank| {
+        let ports = hosts.ports(rank);
+        let to_host = |channel: &&ChannelFigures| {
+            variant.channel_ends(channel).is_some_and(|(_, to)| ports.contains(&to))
+        };
+        let mut channels = run.figures.channels.iter().filter(to_host).peekable();
+        channels.peek().is_some() && channels.all(|channel| channel.load >= FULL)
+    };
+    let vain = |run: &SeedResult| -> Vec<Rank> {
+        run.opened_to.iter().copied().filter(|rank| full(run, *rank)).collect()
+    };
+    let mut vain: Vec<Rank> = variant.runs.iter().flat_map(vain).collect();
+    vain.sort_unstable();
+    vain.dedup();
+    let held_back = |run: &SeedResult| {
+        let held_back = |channel: &&ChannelFigures| channel.wait >= HELD_BACK;
+        variant.switch_channels(run).filter(held_back).count() as f64
+    };
+    let held_back = Estimate::over(variant.runs.iter().map(|run| Some(held_back(run))))?;
+    let ranks = hosts.ranks();
+    let names: Vec<&str> = vain.iter().take(NAMED).map(|rank| ranks.name(*rank)).collect();
+    let others = match vain.len() {
+        0 => return None,
+        many if many > NAMED => format!(" and {} others", many - NAMED),
+        _ => String::new(),
+    };
+    Some(format!(
+        "further paths to {}{others} gain nothing: the host's own link is the bottleneck, no path \
+         leads around it, and who waits for it stands on all of them; {} switch outputs are held \
+         back for a tenth of the time or more",
+        names.join(", "),
+        significant(held_back.mean)
+    ))
+}
+
+/// Less than this share of what is offered may be missing without being said.
+const SURPLUS_MIN: f64 = 0.05;
+
+/// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
+/// Of hot flows beside victims nothing else is expected.
+fn saturated(variant: &VariantResult) -> Vec<String> {
+    let groups = &variant.prepared.groups;
+    let victims = groups.iter().any(|group| group.class == Class::Victim);
+    let mut all = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        if victims && group.class == Class::Hot {
+            continue;
+        }
+        let of = |value: fn(&Figures) -> f64| {
+            let runs = variant.runs.iter().filter(|run| !run.is_deadlock());
+            Estimate::over(runs.map(|run| run.figures.groups.get(index).map(value)))
+        };
+        let offered = of(|figures| figures.offered_load);
+        let delivered = of(|figures| figures.delivered_load);
+        let surplus = of(|figures| figures.offered_load - figures.delivered_load);
+        let (Some(offered), Some(delivered), Some(surplus)) = (offered, delivered, surplus) else {
+            continue;
+        };
+        let grows = |run: &SeedResult| run.figures.groups.get(index).is_some_and(|f| f.saturated);
+        let mut flowing = variant.runs.iter().filter(|run| !run.is_deadlock());
+        // Neither within one run nor between the seeds is it chance.
+        let saturated = flowing.all(grows)
+            && surplus.mean > SURPLUS_MIN * offered.mean
+            && surplus.half_width.is_none_or(|half_width| surplus.mean > half_width);
+        let latency = |run: &SeedResult| {
+            let figures = run.figures.groups.get(index);
+            figures.is_none_or(|f| f.latency_converged || !f.throughput_converged)
+        };
+        let mut ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
+        if saturated {
+            all.push(format!(
+                "traffic {} is saturated: it offers {} of its senders' links, and {} is delivered; \
+                 its latencies grow with the length of the run",
+                group.name,
+                significant(offered.mean),
+                significant(delivered.mean)
+            ));
+        } else if !ended.all(latency) {
+            all.push(format!(
+                "{}: latencies not converged: they were still changing in the second half of the \
+                 run; raise duration",
+                group.name
+            ));
+        }
+    }
+    all
+}
+
+/// What the model leaves out; every report says so.
+pub const NOT_MODELLED: &[&str] = &[
+    "Congestion control is on only where [control] names a mechanism; of annex A10, credit \
+     starvation, Control_Map and the logs as attributes are left out.",
+    "Bit errors, retransmissions and link flaps: a cable works or is cut.",
+    "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
+    "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
+    "Flits of several packets do not take turns at one input or output of a crossbar; what else \
+     limits it is as [sim] says.",
+    "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
+    "Of an adapter's cabled ports so many send and receive as adapter_ports says; a message goes \
+     by one of them.",
+];
