@@ -167,7 +167,7 @@ impl Bench {
     pub(crate) fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
         let hosts = Hosts::of(&self.fabric);
         let parameters = self.row.parameters();
-        let pattern = PatternSpec::Uniform(Default::default());
+        let pattern = PatternSpec::to_anybody();
         let destinations =
             pattern.build(&hosts.ranks(), None).map_err(|error| error.to_string())?;
         // Over several lanes: one flow group per service level.

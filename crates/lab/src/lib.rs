@@ -47,6 +47,7 @@ mod opensm_conf;
 mod port;
 mod prepare;
 mod question;
+mod queue_pairs;
 mod remarks;
 mod report;
 mod result;

@@ -8,7 +8,9 @@ use crate::experiment::{
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
+use crate::queue_pairs::QueuePairs;
 use crate::routes::{DefaultRoutes, Routed};
+use crate::table::significant;
 use crate::text;
 use clearlane_fabric::structure;
 use clearlane_fabric::topologies::TopologyError;
@@ -19,7 +21,7 @@ use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidError, LidMap, Subnet, check};
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most bytes of a fabric file: one of 49,151 LIDs takes some 20 MB.
 pub const FABRIC_BYTES_MAX: u64 = 256 << 20;
@@ -33,6 +35,7 @@ pub(crate) struct Prepared {
     pub(crate) routed: Routed,
     pub(crate) hosts: Hosts,
     pub(crate) groups: Vec<FlowGroup>,
+    pub(crate) queue_pairs: QueuePairs,
     pub(crate) parameters: Parameters,
     pub(crate) control: Control,
     pub(crate) facts: Vec<Fact>,
@@ -75,17 +78,24 @@ impl Prepared {
             if variant.foreign_site {
                 stand_ins.extend(spec.stand_in(&ranks));
             }
-            let matrix = spec.matrix().map(|path| text::read(path, TABLE_BYTES_MAX)).transpose()?;
-            let group = spec.group(&ranks, routes, matrix, plan.duration);
+            if let Some(table) = spec.table() {
+                table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
+            }
+            let group = spec.group(&ranks, routes, plan.duration);
             groups.push(group.map_err(|e| fault(&e))?);
         }
+        let queue_pairs = QueuePairs::of(variant.traffic.iter().map(TrafficSpec::queue_pairs));
+        queue_pairs_fit(&queue_pairs).map_err(|e| fault(&e))?;
         ends_some_time(plan, &groups).map_err(|e| fault(&e))?;
-        traffic_facts(&groups, &mut facts);
+        traffic_facts(&groups, &variant.traffic, &mut facts);
         oddities.extend(groups.iter().filter_map(|group| {
             let load = group.offered()?.load;
-            let name = &group.name;
-            (load > 1.0).then(|| {
-                format!("traffic {name} offers {load} of its senders' links, more than they carry")
+            // A matrix may have some of them offer more or less than others.
+            let most = group.senders.iter().map(|sender| group.weight(*sender)).reduce(f64::max)?;
+            let (name, most) = (&group.name, load * most);
+            (most > 1.0).then(|| {
+                let most = significant(most);
+                format!("traffic {name} offers {most} of its senders' links, more than they carry")
             })
         }));
         device_facts(variant, &mut facts);
@@ -100,6 +110,7 @@ impl Prepared {
             routed,
             hosts,
             groups,
+            queue_pairs,
             parameters,
             control,
             facts,
@@ -372,6 +383,19 @@ fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
     traffic.iter().filter_map(shares).collect()
 }
 
+/// Most groups of a simulation.
+const SIMULATED_GROUPS_MAX: usize = 4096;
+
+fn queue_pairs_fit(queue_pairs: &QueuePairs) -> Result<(), String> {
+    match queue_pairs.count() {
+        fit if fit <= SIMULATED_GROUPS_MAX => Ok(()),
+        many => Err(format!(
+            "{many} queue pairs between two hosts, all flow groups together, are more than \
+             {SIMULATED_GROUPS_MAX}; lower queue_pairs"
+        )),
+    }
+}
+
 /// Fails if runs are to end with programs that there are not, or not without the hot flows.
 fn ends_some_time(plan: &Plan, groups: &[FlowGroup]) -> Result<(), &'static str> {
     let program = |group: &&FlowGroup| group.program().is_some();
@@ -419,10 +443,14 @@ fn small_share(parameters: &Parameters, lanes: u8) -> Option<String> {
     })
 }
 
-fn traffic_facts(groups: &[FlowGroup], facts: &mut Vec<Fact>) {
-    for group in groups {
+fn traffic_facts(groups: &[FlowGroup], specs: &[TrafficSpec], facts: &mut Vec<Fact>) {
+    for (group, spec) in groups.iter().zip(specs) {
         let count = group.senders.iter().filter(|rank| group.weight(**rank) > 0.0).count();
         let sl = group.sl.map_or(String::new(), |sl| format!(", SL {sl}"));
+        let sl = match spec.queue_pairs() {
+            1 => sl,
+            several => format!(" on {several} queue pairs{sl}"),
+        };
         let transport = match group.transport {
             Transport::Rc => "RC",
             Transport::Ud => "UD",
@@ -447,6 +475,7 @@ fn in_open_loop(offered: &Offered, count: usize, transport: &str, sl: &str) -> S
     let arrivals = match offered.arrivals {
         Arrivals::Poisson => "Poisson",
         Arrivals::Periodic => "periodic",
+        Arrivals::Ramp(_) => "periodic and growing",
     };
     let (load, sizes) = (offered.load, in_words(&offered.sizes));
     let (start, stop) = (offered.start.exact(), offered.stop.exact());

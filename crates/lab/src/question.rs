@@ -2,7 +2,7 @@
 //! is the same.
 
 use crate::LabError;
-use crate::experiment::{Experiment, FabricSource, Routing};
+use crate::experiment::{Experiment, FabricSource, Routing, TrafficSpec};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn inputs(experiment: &Experiment) -> Vec<&Path> {
         if let Routing::Files(tables) = &variant.subnet.routing {
             paths.extend(tables.iter().map(PathBuf::as_path));
         }
-        paths.extend(variant.traffic.iter().filter_map(|group| group.matrix()));
+        paths.extend(variant.traffic.iter().filter_map(TrafficSpec::file));
     }
     paths
 }

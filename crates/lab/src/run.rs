@@ -10,6 +10,7 @@ use crate::halt::Halt;
 use crate::measure::{Asked, RecordView, opened_to};
 use crate::prepare::Prepared;
 use crate::question::question;
+use crate::queue_pairs::QueuePairs;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
@@ -406,6 +407,7 @@ fn finished(
     shared: &Shared<'_>,
 ) -> Option<Finished> {
     let plan = shared.plan;
+    prepared.queue_pairs.join(&mut outcome);
     if plan.ends == Ends::Programs {
         trim(&mut outcome);
     }
@@ -443,10 +445,13 @@ fn finished(
 
 fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u64) -> Setup<'a> {
     let parameters = &prepared.parameters;
+    let (whole, groups) = (groups, prepared.queue_pairs.groups(groups));
+    // Shared by the programs of all ranks.
+    let groups: Vec<Arc<FlowGroup>> = groups.into_iter().map(Arc::new).collect();
     let packet = |group: &FlowGroup| parameters.packet(group.transport);
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = prepared.hosts.rate(Rank(rank), parameters);
-        Box::new(OpenLoop::new(Rank(rank), groups, rate, packet, seed))
+        Box::new(OpenLoop::new(Rank(rank), &groups, rate, packet, seed))
     };
     Setup {
         fabric: &prepared.fabric,
@@ -467,7 +472,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
         division: Division::WHOLE,
         taps: Vec::new(),
-        jobs: jobs_of(groups),
+        jobs: jobs_of(whole, &prepared.queue_pairs),
         ends_with_jobs: plan.ends == Ends::Programs,
     }
 }
@@ -489,9 +494,9 @@ fn completions(groups: &[FlowGroup], outcome: &Outcome) -> Vec<Option<Picosecond
 }
 
 /// The programs among the groups: a rank at each sender.
-fn jobs_of(groups: &[FlowGroup]) -> Vec<SimJob> {
+fn jobs_of(groups: &[FlowGroup], queue_pairs: &QueuePairs) -> Vec<SimJob> {
     let job = |(index, group, program): (usize, &FlowGroup, &ProgramSpec)| {
-        let ranks = Group { ranks: group.senders.len() as u32, group: index as u16 };
+        let ranks = Group { ranks: group.senders.len() as u32, group: queue_pairs.first(index) };
         // `TrafficSpec::group` has built it before, for as many ranks.
         let programs = program.build(&ranks).unwrap_or_default();
         let placed = |(host, program): (&Rank, _)| Placed { host: host.0, program };

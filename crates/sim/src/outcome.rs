@@ -253,6 +253,44 @@ pub struct Outcome {
     pub jobs: Vec<JobRecord>,
 }
 
+impl Outcome {
+    /// Makes one group of those that stand for the queue pairs of one: `of` has the index of the
+    /// whole by group, in ascending order without a gap.
+    pub fn join(&mut self, of: &[u16]) {
+        let whole = |group: u16| of.get(usize::from(group)).copied().unwrap_or(group);
+        let mut groups: Vec<Vec<GroupSlice>> = Vec::new();
+        for (group, slices) in std::mem::take(&mut self.groups).into_iter().enumerate() {
+            match groups.get_mut(usize::from(whole(group as u16))) {
+                None => groups.push(slices),
+                Some(sums) => {
+                    sums.resize_with(sums.len().max(slices.len()), GroupSlice::empty);
+                    sums.iter_mut().zip(&slices).for_each(|(sum, slice)| sum.add(slice));
+                }
+            }
+        }
+        self.groups = groups;
+        let key = |flow: &FlowRecord| (flow.group, flow.source, flow.destination);
+        self.flows.iter_mut().for_each(|flow| flow.group = whole(flow.group));
+        self.flows.sort_by_key(key);
+        self.flows.dedup_by(|part, sum| {
+            let same = key(part) == key(sum);
+            if same {
+                let (parts, sums) =
+                    (&part.delivered_payload_bytes, &mut sum.delivered_payload_bytes);
+                sums.resize(sums.len().max(parts.len()), 0);
+                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+            }
+            same
+        });
+        for flow in &mut self.control.flows {
+            let (own, group) = (flow.group, whole(flow.group));
+            let first = of.iter().position(|of| *of == group).unwrap_or(0);
+            flow.queue_pair = own.saturating_sub(first as u16);
+            flow.group = group;
+        }
+    }
+}
+
 /// All flows that had something to tell: a BECN, or a reactor that changed its mind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ControlRecord {
@@ -275,6 +313,8 @@ pub struct FlowControl {
     pub group: u16,
     /// Path: LID offset.
     pub path: u8,
+    /// Which of the group's queue pairs, where [`Outcome::join`] made several groups one.
+    pub queue_pair: u16,
     /// BECNs that reached the source, on ACKs and in CNPs, by slice.
     pub becns: Vec<u32>,
     /// What the reactors show, by name: the value at the end of each slice; before the flow's first

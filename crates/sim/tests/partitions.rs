@@ -222,7 +222,7 @@ fn mechanism(name: &str) -> Box<dyn Mechanism> {
 }
 
 fn groups(case: &Case, hosts: &Hosts) -> Vec<FlowGroup> {
-    let pattern = PatternSpec::Uniform(Default::default());
+    let pattern = PatternSpec::to_anybody();
     let group = |transport, name: &str, share: u32| FlowGroup {
         name: name.into(),
         class: Class::Background,

@@ -55,7 +55,7 @@ fn run(traffic: &Traffic, width: u32, steps: u64) -> Outcome {
         }
     };
     let hosts = Hosts::of(&fabric);
-    let pattern = PatternSpec::Uniform(Default::default());
+    let pattern = PatternSpec::to_anybody();
     let flows = FlowGroup {
         name: "uniform".into(),
         class: Class::Background,

@@ -46,6 +46,9 @@ pub enum Arrivals {
     Poisson,
     /// Equal gaps, each host starting at a random phase.
     Periodic,
+    /// The load grows evenly from nothing for so long, and gaps are equal from then on: a source
+    /// that comes up to speed.
+    Ramp(Picoseconds),
 }
 
 /// One group of flows: what its senders want and how it travels.

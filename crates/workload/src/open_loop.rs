@@ -130,6 +130,7 @@ impl Source {
                 let period = self.wire(self.payload.into()) as f64 * self.pace;
                 self.stream.below((period as u64).saturating_add(1))
             }
+            Arrivals::Ramp(_) => self.gap_after(self.payload.into()),
         }
     }
 
@@ -141,7 +142,26 @@ impl Source {
         match self.offered.arrivals {
             Arrivals::Poisson => self.stream.exponential(mean),
             Arrivals::Periodic => (mean.round() as u64).max(1),
+            Arrivals::Ramp(ramp) => {
+                let since = self.next.saturating_sub(self.offered.start.0);
+                (up_to_speed(since as f64, ramp.0 as f64, mean).round() as u64).max(1)
+            }
         }
+    }
+}
+
+/// The gap behind a message that is posted `since` the beginning of a ramp, where one of `mean` is
+/// the rule behind it: what is offered up to t is t²/2 over the ramp's length, in times of the full
+/// load.
+fn up_to_speed(since: f64, ramp: f64, mean: f64) -> f64 {
+    if since >= ramp {
+        return mean;
+    }
+    let next = (since * since + 2.0 * ramp * mean).sqrt();
+    match next <= ramp {
+        true => next - since,
+        // The rest of it is offered at the full load.
+        false => ramp - since + mean - (ramp * ramp - since * since) / (2.0 * ramp),
     }
 }
 
@@ -309,7 +329,7 @@ mod tests {
             senders: (0..9).map(Rank).collect(),
             transport: Transport::Ud,
             demand: Demand::OpenLoop(Arc::new(Offered {
-                destinations: PatternSpec::Uniform(Default::default()).build(&ranks, None).unwrap(),
+                destinations: PatternSpec::to_anybody().build(&ranks, None).unwrap(),
                 sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(5000) },
                 load,
                 arrivals: Arrivals::Poisson,
@@ -318,6 +338,19 @@ mod tests {
             })),
             sl: None,
         }
+    }
+
+    #[test]
+    fn a_ramp_offers_half_of_its_time_at_the_full_load() {
+        let (ramp, mean) = (1_000.0, 7.0);
+        let (mut at, mut offered) = (0.0, 0.0);
+        while at < 5_000.0 {
+            at += up_to_speed(at, ramp, mean);
+            offered += mean;
+            let expected = if at < ramp { at * at / 2.0 / ramp } else { at - ramp / 2.0 };
+            assert!((offered - expected).abs() < 1e-6, "{at}: {offered} {expected}");
+        }
+        assert_eq!(up_to_speed(1_000.0, ramp, mean), mean);
     }
 
     /// What a program says it will post next is what it posts next.

@@ -57,6 +57,7 @@ const LAB_ORDER: &[&str] = &[
     "question",
     "routes",
     "control",
+    "queue_pairs",
     "prepare",
     "opensm_conf",
     "figures",

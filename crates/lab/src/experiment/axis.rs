@@ -221,7 +221,14 @@ fn split(text: &str) -> Vec<&str> {
 /// The values of `a..b:n`; nothing if the text is no range.
 fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     let (from, rest) = text.trim().split_once("..")?;
-    let (to, count) = rest.rsplit_once(':')?;
+    let Some((to, count)) = rest.rsplit_once(':') else {
+        // What begins and ends with numbers is meant as a range.
+        let (from, to) = (from.trim(), rest.trim());
+        number(from).and(number(to))?;
+        let range = format!("{from}..{to}");
+        let problem = format!("the range {} lacks a count; write {range}:9", quote(&range));
+        return Some(Err(problem));
+    };
     let (from, unit_from) = number(from)?;
     let (to, unit) = number(to)?;
     if !unit_from.is_empty() && unit_from != unit {
@@ -286,6 +293,7 @@ mod tests {
             ("a.b=1,,2", "is empty"),
             ("a.b=1,1", "twice"),
             ("a.b=1..2:1", "2 to 1000"),
+            ("a.b=0.1..0.9", "the range `0.1..0.9` lacks a count; write 0.1..0.9:9"),
             ("a.b=1 us..2 ms:3", "goes from `us` to `ms`; use one unit"),
             ("a.b=1 us..2 \u{1a}:3", "to `\\u{1a}`; use"),
             ("a b=1", "is no key"),

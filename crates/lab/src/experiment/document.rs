@@ -1,17 +1,26 @@
 //! A TOML text as a tree in which every value knows its line.
 
 use crate::LabError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Where a value of the command line stands: in no line of the file.
 pub(crate) const COMMAND_LINE: usize = usize::MAX;
 
-/// A file's name and the places of its lines, for error messages.
+/// The files of an experiment and the places of their lines, for error messages and for what paths
+/// are relative to. Offsets go on from one file to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    file: String,
+    /// In the order of their offsets, at least one.
+    files: Vec<File>,
+    /// Where the next one begins.
+    end: usize,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    path: PathBuf,
     /// Offsets at which lines begin.
     lines: Vec<usize>,
 }
@@ -46,20 +55,35 @@ pub(crate) struct Entry {
 impl Document {
     /// Parses `text` read from `path`. Fails with the line of the first fault.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<(Self, Node), LabError> {
+        let mut document = Document { files: Vec::new(), end: 0 };
+        let root = document.parse_more(text, path)?;
+        Ok((document, root))
+    }
+
+    /// The same of a further file.
+    pub(crate) fn parse_more(&mut self, text: &str, path: &Path) -> Result<Node, LabError> {
+        let base = self.end;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        let document = Document { file: path.display().to_string(), lines };
+        let lines = std::iter::once(base).chain(newlines.map(|(at, _)| base + at + 1)).collect();
+        self.files.push(File { path: path.to_owned(), lines });
+        self.end += text.len() + 1;
         match DeTable::parse(text) {
-            Ok(table) => {
-                let at = table.span().start;
-                let root = document.table(at, table.into_inner())?;
-                Ok((document, root))
-            }
+            Ok(table) => self.table(base, base + table.span().start, table.into_inner()),
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
-                Err(document.error(at, error.message()))
+                Err(self.error(base + at, error.message()))
             }
         }
+    }
+
+    /// The path of the file in which an offset is; of the command line, that of the experiment.
+    pub(crate) fn path(&self, at: usize) -> &Path {
+        self.file(at).map_or(Path::new(""), |file| &file.path)
+    }
+
+    fn file(&self, at: usize) -> Option<&File> {
+        let begins = |file: &&File| at != COMMAND_LINE && file.lines.first() <= Some(&at);
+        self.files.iter().rev().find(begins).or(self.files.first())
     }
 
     /// An error at this offset.
@@ -68,7 +92,7 @@ impl Document {
             return LabError::Request(LabError::one_line(&format!("--over: {problem}")));
         }
         LabError::Experiment {
-            file: LabError::one_line(&self.file),
+            file: LabError::one_line(&self.path(at).display().to_string()),
             line: self.line(at),
             problem: LabError::one_line(problem),
         }
@@ -79,27 +103,28 @@ impl Document {
         if at == COMMAND_LINE {
             return "--over".into();
         }
-        format!("{}:{}", LabError::one_line(&self.file), self.line(at))
+        let file = LabError::one_line(&self.path(at).display().to_string());
+        format!("{file}:{}", self.line(at))
     }
 
     /// The line of an offset, from 1.
     fn line(&self, at: usize) -> usize {
-        self.lines.partition_point(|start| *start <= at)
+        self.file(at).map_or(0, |file| file.lines.partition_point(|start| *start <= at))
     }
 
-    fn table(&self, at: usize, table: DeTable<'_>) -> Result<Node, LabError> {
+    fn table(&self, base: usize, at: usize, table: DeTable<'_>) -> Result<Node, LabError> {
         let mut entries = Vec::new();
         for (key, value) in table {
-            let place = key.span().start;
-            let node = self.node(value)?;
+            let place = base + key.span().start;
+            let node = self.node(base, value)?;
             entries.push(Entry { key: key.into_inner().into_owned(), at: place, node });
         }
         entries.sort_by_key(|entry| entry.at);
         Ok(Node { at, value: Value::Table(entries) })
     }
 
-    fn node(&self, value: Spanned<DeValue<'_>>) -> Result<Node, LabError> {
-        let at = value.span().start;
+    fn node(&self, base: usize, value: Spanned<DeValue<'_>>) -> Result<Node, LabError> {
+        let at = base + value.span().start;
         let value = match value.into_inner() {
             DeValue::String(text) => Value::Text(text.into_owned()),
             DeValue::Integer(number) => {
@@ -115,10 +140,10 @@ impl Document {
             DeValue::Boolean(flag) => Value::Boolean(flag),
             DeValue::Datetime(date) => Value::Date(date.to_string()),
             DeValue::Array(items) => {
-                let nodes = items.into_iter().map(|item| self.node(item));
+                let nodes = items.into_iter().map(|item| self.node(base, item));
                 Value::Array(nodes.collect::<Result<_, _>>()?)
             }
-            DeValue::Table(table) => return self.table(at, table),
+            DeValue::Table(table) => return self.table(base, at, table),
         };
         Ok(Node { at, value })
     }

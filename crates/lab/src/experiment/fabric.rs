@@ -40,12 +40,12 @@ pub struct FabricSpec {
 pub(crate) const KEYS: &[&str] = &["file", "build", "cut", "cut_random"];
 
 impl FabricSpec {
-    /// Reads the table; `folder` is what paths in it are relative to.
-    pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
+    /// Reads the table.
+    pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
         keys.only(KEYS)?;
         let (file, build) = (keys.optional("file"), keys.optional("build"));
         let source = match (file, build) {
-            (Some(file), None) => FabricSource::File(path(folder, file.text()?)),
+            (Some(file), None) => FabricSource::File(file.path_of(file.text()?)),
             (None, Some(build)) => FabricSource::Build(build.name()?),
             (None, None) => {
                 let problem = "fabric has neither `file` nor `build`; write one of them";
@@ -90,24 +90,6 @@ impl FabricSpec {
         }
         table
     }
-}
-
-/// A path of the file, seen from where the program was called; `a/../b` becomes `b`.
-pub(crate) fn path(folder: &Path, text: &str) -> PathBuf {
-    use std::path::Component;
-    let mut plain = PathBuf::new();
-    for part in folder.join(text).components() {
-        let named = matches!(plain.components().next_back(), Some(Component::Normal(_)));
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if named => {
-                plain.pop();
-            }
-            _ => plain.push(part),
-        }
-    }
-    // The folder itself has a name too.
-    if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain }
 }
 
 /// A path as the resolved experiment writes it.

@@ -3,6 +3,7 @@
 use super::document::{Document, Node, Value};
 use crate::LabError;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A table being read.
@@ -168,6 +169,25 @@ impl<'a> Field<'a> {
         let mut keys = Keys::of(self.document, &name, self.node)?;
         keys.only(known)?;
         Ok(keys)
+    }
+
+    /// A path in the file, seen from where the program was called; `a/../b` becomes `b`.
+    pub(crate) fn path_of(&self, text: &str) -> PathBuf {
+        use std::path::Component;
+        let folder = self.document.path(self.node.at).parent().unwrap_or(Path::new(""));
+        let mut plain = PathBuf::new();
+        for part in folder.join(text).components() {
+            let named = matches!(plain.components().next_back(), Some(Component::Normal(_)));
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir if named => {
+                    plain.pop();
+                }
+                _ => plain.push(part),
+            }
+        }
+        // The folder itself has a name too.
+        if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain }
     }
 
     /// A string.

@@ -4,7 +4,9 @@ mod axis;
 mod control;
 mod devices;
 mod document;
+mod each;
 mod fabric;
+mod include;
 mod keys;
 mod measure;
 mod merge;
@@ -15,6 +17,7 @@ mod published;
 pub mod reference;
 mod subnet;
 mod traffic;
+mod variants;
 
 pub use axis::Axis;
 pub use control::{ControlSpec, MechanismSpec, PortSpec};
@@ -84,19 +87,18 @@ pub(crate) const KEYS: &[&str] = &[
     "schema",
     "name",
     "summary",
+    "include",
     "run",
     "fabric",
     "subnet",
     "sim",
     "control",
     "traffic",
+    "axis",
     "variant",
     "published",
     "sweep",
 ];
-/// The keys of a variant.
-pub(crate) const VARIANT_KEYS: &[&str] =
-    &["name", "summary", "fabric", "subnet", "sim", "control", "traffic"];
 /// The name of the only variant of an experiment without `[[variant]]`.
 const AS_IS: &str = "as-is";
 /// Most bytes of an experiment file: it is written by hand.
@@ -128,11 +130,11 @@ impl Experiment {
         path: &Path,
         overlays: &[Overlay],
     ) -> Result<Self, LabError> {
-        let (document, mut root) = Document::parse(text, path)?;
+        let (mut document, root) = Document::parse(text, path)?;
+        let mut root = include::included(&mut document, root)?;
         for overlay in overlays.iter().filter(|overlay| overlay.is_of_plan()) {
             root = overlay.laid_over(&document, &root)?;
         }
-        let folder = path.parent().unwrap_or(Path::new(""));
         let mut keys = Keys::of(&document, "", &root)?;
         keys.only(KEYS)?;
         keys.required("schema", "1")?.integer(1, 1)?;
@@ -144,21 +146,20 @@ impl Experiment {
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
         let plan = keys.required("run", "{ duration = \"2 ms\" }")?;
         let plan = Plan::read(&plan)?;
+        let sweep = keys.optional("sweep").map(|field| axis::of_file(&field)).transpose()?;
+        let reading = Reading { document: &document, plan: &plan, overlays };
+        reading.count_groups(&root)?;
+        let variants = variants::read(&reading, &root, &keys)?;
         let published = match keys.optional("published") {
             None => Vec::new(),
             Some(field) => {
-                let rows = field.items()?;
-                rows.iter().map(Published::read).collect::<Result<Vec<_>, _>>()?
+                let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+                let rows = each::rows(&document, &field, &names)?;
+                let row = |(index, node)| {
+                    Published::read(&Field::new(&document, format!("published[{index}]"), node))
+                };
+                rows.iter().enumerate().map(row).collect::<Result<Vec<_>, _>>()?
             }
-        };
-        let sweep = keys.optional("sweep").map(|field| axis::of_file(&field)).transpose()?;
-        let reading = Reading { document: &document, folder, plan: &plan, overlays };
-        reading.count_groups(&root)?;
-        let variants = match keys.optional("variant") {
-            None => {
-                vec![variant(&reading, &reading.overlaid(&root)?, AS_IS.into(), String::new())?]
-            }
-            Some(field) => variants(&reading, &root, &field)?,
         };
         let groups = variants.iter().map(|variant| variant.traffic.len()).max().unwrap_or(0);
         if groups.saturating_mul(plan.slices as usize) > SLICES_MAX {
@@ -349,8 +350,6 @@ impl Experiment {
 /// What the parts of a file are read with.
 struct Reading<'a> {
     document: &'a Document,
-    /// What paths are relative to.
-    folder: &'a Path,
     plan: &'a Plan,
     /// What a point of a sweep has in place of the file's values.
     overlays: &'a [Overlay],
@@ -379,44 +378,16 @@ impl Reading<'_> {
     }
 }
 
-fn variants(
-    reading: &Reading<'_>,
-    root: &Node,
-    field: &Field<'_>,
-) -> Result<Vec<Variant>, LabError> {
-    let items = field.items()?;
-    if items.is_empty() || items.len() > VARIANTS_MAX {
-        return Err(field.error(&format!("is not a list of 1 to {VARIANTS_MAX} variants")));
-    }
-    let mut variants: Vec<Variant> = Vec::new();
-    for item in items {
-        let keys = item.keys(VARIANT_KEYS)?;
-        let name = keys.required("name", "\"fat-tree\"")?;
-        let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
-        if variants.iter().any(|known| Some(known.name.as_str()) == name.text().ok()) {
-            return Err(name.error("is the name of two variants; rename one"));
-        }
-        reading.count_groups(item.node)?;
-        let own = overlay::own(root, item.node);
-        let root = merge::merged(reading.document, root, item.node)?;
-        reading.count_groups(&root)?;
-        let root = reading.overlaid(&root)?;
-        let summary = LabError::one_line(summary.unwrap_or_default());
-        variants.push(Variant { own, ..variant(reading, &root, name.name()?, summary)? });
-    }
-    Ok(variants)
-}
-
 fn variant(
     reading: &Reading<'_>,
     root: &Node,
     name: String,
     summary: String,
 ) -> Result<Variant, LabError> {
-    let Reading { document, folder, plan, .. } = *reading;
+    let Reading { document, plan, .. } = *reading;
     let section = |name| fabric::section(document, root, name);
-    let fabric = FabricSpec::read(section("fabric")?, folder)?;
-    let subnet = SubnetSpec::read(section("subnet")?, folder)?;
+    let fabric = FabricSpec::read(section("fabric")?)?;
+    let subnet = SubnetSpec::read(section("subnet")?)?;
     let devices = DevicesSpec::read(section("sim")?)?;
     let control = match root.get(control::TABLE) {
         Some(node) => ControlSpec::read(Keys::of(document, control::TABLE, node)?)?,
@@ -426,7 +397,7 @@ fn variant(
     let groups = Field::new(document, "traffic".into(), root.get("traffic").unwrap_or(&empty));
     let mut traffic: Vec<TrafficSpec> = Vec::new();
     for group in groups.items()? {
-        let spec = TrafficSpec::read(&group, folder, plan.duration)?;
+        let spec = TrafficSpec::read(&group, plan.duration)?;
         if traffic.iter().any(|known| known.name == spec.name) {
             let problem = format!("traffic {} is there twice; rename one", quote(&spec.name));
             return Err(group.error_at(group.node.at, &problem));

@@ -1,28 +1,20 @@
 //! `pattern` and `program` of a flow group: serde reads their parameters, and what it says of a
 //! fault is put into the words, the place and the remedy of every other fault.
 
-use super::fabric::path;
 use super::keys::{Field, Keys, nearest, quote};
 use crate::LabError;
 use clearlane_workload::patterns::{self, PatternSpec};
 use clearlane_workload::programs::{self, ProgramSpec};
 use serde::de::DeserializeOwned;
-use std::path::{Path, PathBuf};
 
-/// The pattern and, for a matrix, where its table lies.
-pub(super) fn read(
-    field: &Field<'_>,
-    folder: &Path,
-) -> Result<(PatternSpec, Option<PathBuf>), LabError> {
+/// The pattern; the file it reads is where it lies.
+pub(super) fn read(field: &Field<'_>) -> Result<PatternSpec, LabError> {
     let known = patterns::ALL.iter().map(|entry| (entry.name, entry.parameters));
     let mut spec: PatternSpec = kind(field, "pattern", "uniform", known)?;
-    let mut matrix = None;
-    if let PatternSpec::Matrix(params) = &mut spec {
-        let file = path(folder, &params.file);
-        params.file = file.to_string_lossy().into_owned();
-        matrix = Some(file);
+    if let Some(file) = spec.table() {
+        file.path = field.path_of(&file.path).to_string_lossy().into_owned();
     }
-    Ok((spec, matrix))
+    Ok(spec)
 }
 
 /// The program.

@@ -32,7 +32,7 @@ pub struct Published {
 }
 
 pub(crate) const KEYS: &[&str] =
-    &["name", "measure", "variant", "published", "moved_by", "unit", "note"];
+    &["name", "measure", "variant", "each", "published", "moved_by", "unit", "note"];
 /// Keys that rows had once, and what says the same now.
 const GONE: [(&str, &str); 2] = [
     ("take", "write measure = { kind = \"largest\", of = { kind = … } }, or smallest, first, last"),

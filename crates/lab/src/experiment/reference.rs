@@ -74,7 +74,7 @@ fn of_devices(of: &clearlane_sim::parameters::Key) -> Key {
 
 /// The keys below the top: those that `--over` and `[sweep]` take.
 pub(crate) fn swept() -> Vec<Key> {
-    const NOT_SWEPT: [&str; 3] = ["", "variant", "published"];
+    const NOT_SWEPT: [&str; 5] = ["", "variant", "published", "axis", "axis.settings"];
     let mut keys = keys();
     keys.retain(|key| !NOT_SWEPT.contains(&&*key.table));
     keys
@@ -109,6 +109,12 @@ const KEYS: &[Key] = &[
         "name in tables and of the folder",
     ),
     key("", "summary", ["text", "", "none"], "what the experiment asks, in one line"),
+    key(
+        "",
+        "include",
+        ["path or list", "", "none"],
+        "experiment files whose tables stand under those of this one; their lists come before its",
+    ),
     key("", "run", ["table", "", REQUIRED], "how long, from when on it counts, how often"),
     key("", "fabric", ["table", "", REQUIRED], "the cables: a file or a builder, and what is cut"),
     key("", "subnet", ["table", "", REQUIRED], "who fills the tables; LMC, lanes, VL arbitration"),
@@ -125,6 +131,12 @@ const KEYS: &[Key] = &[
         "congestion mechanisms: when packets are injected and which path they take",
     ),
     key("", "traffic", ["list of tables", "1 to 1000 groups", REQUIRED], "the flow groups"),
+    key(
+        "",
+        "axis",
+        ["list of tables", "", "none"],
+        "kinds of alternatives, every combination of which is a variant",
+    ),
     key(
         "",
         "variant",
@@ -306,7 +318,7 @@ const KEYS: &[Key] = &[
         "program",
         ["table", "kind = a program", "none"],
         "what the group's ranks do, numbered by ascending host; it replaces pattern, load, size, \
-         arrivals, start and stop",
+         arrivals, ramp, start, stop and queue_pairs",
     ),
     key(
         "traffic",
@@ -319,7 +331,8 @@ const KEYS: &[Key] = &[
         "traffic",
         "load",
         ["number", "0.000001 to 4", "required without program"],
-        "offered share of a sender's link, headers included",
+        "offered share of a sender's link, headers included; with a matrix a factor on the loads of \
+         its lines",
     ),
     key(
         "traffic",
@@ -330,8 +343,15 @@ const KEYS: &[Key] = &[
     key(
         "traffic",
         "arrivals",
-        ["text", "poisson, periodic", "poisson"],
-        "when messages are posted",
+        ["text", "poisson, periodic, ramp", "poisson"],
+        "when messages are posted: at random, evenly, or evenly once the load has grown from \
+         nothing",
+    ),
+    key(
+        "traffic",
+        "ramp",
+        ["time", "1 ns to 281.475 s", "required with ramp"],
+        "how long the load grows from the start of the group, where arrivals are a ramp",
     ),
     key(
         "traffic",
@@ -344,6 +364,12 @@ const KEYS: &[Key] = &[
         "stop",
         ["time", "0 ps to 281.475 s", "the run's end"],
         "no message is posted from here on",
+    ),
+    key(
+        "traffic",
+        "queue_pairs",
+        ["whole number", "1 to 64", "1"],
+        "queue pairs from each sender to each destination; each offers its part of the load",
     ),
     key(
         "traffic",
@@ -401,8 +427,38 @@ const KEYS: &[Key] = &[
         ["list of [size, weight]", "1 B to 1 GiB", "or min, max"],
         "sizes and how often each is drawn",
     ),
+    key(
+        "axis",
+        "settings",
+        ["list of tables", "1 or more", REQUIRED],
+        "alternatives of one kind, each beside each of the other axes: a variant for every \
+         combination, named after its settings",
+    ),
+    key(
+        "axis.settings",
+        "name",
+        ["text", "1 to 80 printable characters", REQUIRED],
+        "its part in the names of variants",
+    ),
+    key("axis.settings", "summary", ["text", "", "none"], "what is different, in one line"),
+    key("axis.settings", "fabric", ["table", "", "as above"], "keys of [fabric] that differ"),
+    key("axis.settings", "subnet", ["table", "", "as above"], "keys of [subnet] that differ"),
+    key("axis.settings", "sim", ["table", "", "as above"], "keys of [sim] that differ"),
+    key("axis.settings", "control", ["table", "", "as above"], "keys of [control] that differ"),
+    key(
+        "axis.settings",
+        "traffic",
+        ["list of tables", "", "as above"],
+        "groups that differ, by name, or are new",
+    ),
     key("variant", "name", ["text", "1 to 80 printable characters", REQUIRED], "name in tables"),
     key("variant", "summary", ["text", "", "none"], "what is different, in one line"),
+    key(
+        "variant",
+        "like",
+        ["text", "a variant before it", "none"],
+        "the variant whose settings it has but for its own",
+    ),
     key("variant", "fabric", ["table", "", "as above"], "keys of [fabric] that differ"),
     key("variant", "subnet", ["table", "", "as above"], "keys of [subnet] that differ"),
     key("variant", "sim", ["table", "", "as above"], "keys of [sim] that differ"),
@@ -426,6 +482,13 @@ const KEYS: &[Key] = &[
         "what is measured beside it; clearlane explain tells what a measure takes",
     ),
     key("published", "variant", ["text", "a variant", "the first"], "where it is measured"),
+    key(
+        "published",
+        "each",
+        ["text or list", "patterns of names", "none"],
+        "the row once for every variant with such a name; {word} stands for a part without a comma, \
+         and for the same in the row's texts, {variant} for the whole name",
+    ),
     key("published", "published", ["text", "", "none"], "the number as its source prints it"),
     key(
         "published",
@@ -476,7 +539,7 @@ mod tests {
         assert_eq!(of("fabric"), super::super::fabric::KEYS.iter().copied().collect());
         assert_eq!(of("published"), super::super::published::KEYS.iter().copied().collect());
         assert_eq!(of(""), super::super::KEYS.iter().copied().collect());
-        assert_eq!(of("variant"), super::super::VARIANT_KEYS.iter().copied().collect());
+        assert_eq!(of("variant"), super::super::variants::VARIANT_KEYS.iter().copied().collect());
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `[subnet]`: who fills the forwarding tables, LMC, lanes and VL arbitration.
 
 use super::document::Value;
-use super::fabric::{path, text_of};
+use super::fabric::text_of;
 use super::keys::{Field, Keys, nearest};
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
 use clearlane_subnet::{VlArbitration, VlWeight, engines};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What switches forward by.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,8 +46,8 @@ pub(crate) const KEYS: &[&str] =
     &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "roots", "vl_arbitration"];
 
 impl SubnetSpec {
-    /// Reads the table; `folder` is what paths in it are relative to.
-    pub(crate) fn read(mut keys: Keys<'_>, folder: &Path) -> Result<Self, LabError> {
+    /// Reads the table.
+    pub(crate) fn read(mut keys: Keys<'_>) -> Result<Self, LabError> {
         keys.only(KEYS)?;
         let (engine, lft) = (keys.optional("engine"), keys.optional("lft"));
         let routing = match (engine, keys.optional("forwarding")) {
@@ -63,7 +63,7 @@ impl SubnetSpec {
             }
         };
         let routing = match (routing, lft) {
-            (Routing::Files(_), Some(lft)) => Routing::Files(files(&lft, folder)?),
+            (Routing::Files(_), Some(lft)) => Routing::Files(files(&lft)?),
             // The command line may still name the tables.
             (routing, None) => routing,
             (_, Some(lft)) => {
@@ -154,14 +154,14 @@ fn roots(field: &Field<'_>, routing: &Routing) -> Result<Vec<String>, LabError> 
 }
 
 /// `"site.lft"` or `["lfts.txt", "sl2vl.dump", "psl.txt"]`.
-fn files(field: &Field<'_>, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+fn files(field: &Field<'_>) -> Result<Vec<PathBuf>, LabError> {
     if matches!(field.node.value, Value::Text(_)) {
-        return Ok(vec![path(folder, field.text()?)]);
+        return Ok(vec![field.path_of(field.text()?)]);
     }
     let Ok(items) = field.items() else {
         return Err(field.error("is neither a path nor a list of paths"));
     };
-    items.iter().map(|item| Ok(path(folder, item.text()?))).collect()
+    items.iter().map(|item| Ok(item.path_of(item.text()?))).collect()
 }
 
 /// `{ high = [[vl, weight], …], low = […], high_limit = 0 }`.

@@ -6,11 +6,11 @@ use super::pattern;
 use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
-use clearlane_workload::patterns::PatternSpec;
+use clearlane_workload::patterns::{PatternSpec, TableFile};
 use clearlane_workload::programs::Group;
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, HostRef, Offered, ProgramSpec, Rank};
 use clearlane_workload::{Ranks, Routes, SizeDistribution, Transport};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Who sends.
@@ -83,8 +83,8 @@ pub struct OfferedSpec {
     pub start: Picoseconds,
     /// No message is posted from here on; the end of the run if not given.
     pub stop: Option<Picoseconds>,
-    /// Path of a matrix pattern's table.
-    matrix: Option<PathBuf>,
+    /// Queue pairs from each sender to each destination, 1 to 64; each offers its part of the load.
+    pub queue_pairs: u16,
     written: Written,
 }
 
@@ -98,8 +98,12 @@ struct Written {
 pub(crate) const CLASSES: &[(&str, Class)] =
     &[("hot", Class::Hot), ("victim", Class::Victim), ("background", Class::Background)];
 const TRANSPORTS: &[(&str, Transport)] = &[("rc", Transport::Rc), ("ud", Transport::Ud)];
-const ARRIVALS: &[(&str, Arrivals)] =
-    &[("poisson", Arrivals::Poisson), ("periodic", Arrivals::Periodic)];
+/// How long a ramp is stands beside it.
+const ARRIVALS: &[(&str, Arrivals)] = &[
+    ("poisson", Arrivals::Poisson),
+    ("periodic", Arrivals::Periodic),
+    ("ramp", Arrivals::Ramp(Picoseconds(0))),
+];
 
 pub(crate) const KEYS: &[&str] = &[
     "name",
@@ -110,29 +114,30 @@ pub(crate) const KEYS: &[&str] = &[
     "load",
     "size",
     "arrivals",
+    "ramp",
     "start",
     "stop",
+    "queue_pairs",
     "transport",
     "sl",
 ];
 /// What only open-loop traffic has.
-pub(super) const OF_OPEN_LOOP: &[&str] = &["pattern", "load", "size", "arrivals", "start", "stop"];
+pub(super) const OF_OPEN_LOOP: &[&str] =
+    &["pattern", "load", "size", "arrivals", "ramp", "start", "stop", "queue_pairs"];
+/// Most queue pairs of a group between two hosts.
+const QUEUE_PAIRS_MAX: u64 = 64;
 /// Below, the gap between two messages may not fit any run.
 const LOAD_MIN: f64 = 1e-6;
 
 impl TrafficSpec {
-    /// Reads one group; `folder` is what paths in it are relative to, `end` the end of the run.
-    pub(crate) fn read(
-        field: &Field<'_>,
-        folder: &Path,
-        end: Picoseconds,
-    ) -> Result<Self, LabError> {
+    /// Reads one group; `end` is the end of the run.
+    pub(crate) fn read(field: &Field<'_>, end: Picoseconds) -> Result<Self, LabError> {
         let keys = field.named_keys("traffic", KEYS)?;
         let name = keys.required("name", "\"hot\"")?.name()?;
         let class = keys.required("class", "\"hot\", \"victim\" or \"background\"")?;
         let demand = match keys.optional("program") {
             Some(field) => program(&field, &keys)?,
-            None => DemandSpec::OpenLoop(OfferedSpec::read(&keys, folder, end)?),
+            None => DemandSpec::OpenLoop(OfferedSpec::read(&keys, end)?),
         };
         let (senders, written) = match keys.optional("senders") {
             None => (Senders::All, "all".into()),
@@ -176,6 +181,14 @@ impl TrafficSpec {
         table
     }
 
+    /// Queue pairs between two hosts.
+    pub(crate) fn queue_pairs(&self) -> u16 {
+        match &self.demand {
+            DemandSpec::OpenLoop(offered) => offered.queue_pairs,
+            DemandSpec::Program(..) => 1,
+        }
+    }
+
     /// Offered load of open-loop traffic.
     pub fn load(&self) -> Option<f64> {
         match &self.demand {
@@ -184,10 +197,18 @@ impl TrafficSpec {
         }
     }
 
-    /// The table a matrix pattern needs read.
-    pub(crate) fn matrix(&self) -> Option<&Path> {
+    /// The path of that file.
+    pub(crate) fn file(&self) -> Option<&Path> {
         match &self.demand {
-            DemandSpec::OpenLoop(offered) => offered.matrix.as_deref(),
+            DemandSpec::OpenLoop(offered) => offered.pattern.file().map(Path::new),
+            DemandSpec::Program(..) => None,
+        }
+    }
+
+    /// The file its pattern needs read before the group is made.
+    pub(crate) fn table(&mut self) -> Option<&mut TableFile> {
+        match &mut self.demand {
+            DemandSpec::OpenLoop(offered) => offered.pattern.table(),
             DemandSpec::Program(..) => None,
         }
     }
@@ -207,14 +228,8 @@ impl TrafficSpec {
             });
             *host = HostRef::Number(rank as u32);
         };
-        match &mut self.demand {
-            DemandSpec::OpenLoop(OfferedSpec { pattern: PatternSpec::Incast(params), .. }) => {
-                replace(&mut params.to);
-            }
-            DemandSpec::OpenLoop(OfferedSpec { pattern: PatternSpec::HotSpot(params), .. }) => {
-                params.hosts.iter_mut().for_each(&mut replace);
-            }
-            DemandSpec::OpenLoop(_) | DemandSpec::Program(..) => {}
+        if let DemandSpec::OpenLoop(offered) = &mut self.demand {
+            offered.pattern.hosts().into_iter().for_each(&mut replace);
         }
         if let Senders::Hosts(hosts) | Senders::Except(hosts) = &mut self.senders {
             hosts.iter_mut().for_each(&mut replace);
@@ -226,19 +241,18 @@ impl TrafficSpec {
         missing.iter().enumerate().map(said).collect()
     }
 
-    /// The group in a fabric with these hosts, and these routes if it has tables. `matrix` is the
-    /// text of [`TrafficSpec::matrix`]'s file; `end` is when traffic without a stop stops.
+    /// The group in a fabric with these hosts, and these routes if it has tables; `end` is when
+    /// traffic without a stop stops.
     pub(crate) fn group(
         &self,
         ranks: &Ranks,
         routes: Option<&dyn Routes>,
-        matrix: Option<String>,
         end: Picoseconds,
     ) -> Result<FlowGroup, String> {
         let place = |problem: String| format!("{}: traffic.{}: {problem}", self.place, self.name);
         let demand = match &self.demand {
             DemandSpec::OpenLoop(offered) => {
-                let built = offered.build(ranks, routes, matrix, end, &self.senders);
+                let built = offered.build(ranks, routes, end, &self.senders);
                 Demand::OpenLoop(Arc::new(built.map_err(place)?))
             }
             DemandSpec::Program(program, _) => Demand::Program(program.clone()),
@@ -263,36 +277,46 @@ const PATTERN_OR_PROGRAM: &str =
     "{ kind = \"uniform\" }, or program = { kind = \"ring-allreduce\", size = \"1 MiB\" }";
 
 impl OfferedSpec {
-    fn read(keys: &Keys<'_>, folder: &Path, end: Picoseconds) -> Result<Self, LabError> {
+    fn read(keys: &Keys<'_>, end: Picoseconds) -> Result<Self, LabError> {
         let written = keys.required("pattern", PATTERN_OR_PROGRAM)?;
-        let (pattern, matrix) = pattern::read(&written, folder)?;
+        let pattern = pattern::read(&written)?;
         let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
         let size = keys.required("size", "\"2 KiB\"")?;
-        let arrivals = keys.optional("arrivals").map(|f| f.choice(ARRIVALS)).transpose()?;
+        let arrivals = arrivals(keys)?;
+        let queue_pairs = keys.optional("queue_pairs").map(|f| f.integer(1, QUEUE_PAIRS_MAX));
         let (start, stop) = span(keys, end)?;
         Ok(OfferedSpec {
             pattern,
             load,
             sizes: sizes(&size)?,
-            arrivals: arrivals.unwrap_or(Arrivals::Poisson),
+            arrivals,
             start,
             stop,
-            matrix,
+            queue_pairs: queue_pairs.transpose()?.unwrap_or(1) as u16,
             written: Written { pattern: written.node.plain(), size: size.node.plain() },
         })
     }
 
     /// Its part of the table that reads back as the group.
     fn resolve(&self, table: &mut toml::Table) {
-        let mut put = |key: &str, value: toml::Value| table.insert(key.to_owned(), value);
+        let mut put = |key: &str, value: toml::Value| {
+            table.insert(key.to_owned(), value);
+        };
         let mut pattern = self.written.pattern.clone();
-        if let (Some(file), Some(table)) = (&self.matrix, pattern.as_table_mut()) {
-            table.insert("file".into(), super::fabric::text_of(file));
+        if let (Some(file), Some(table)) = (self.pattern.file(), pattern.as_table_mut()) {
+            table.insert("file".into(), super::fabric::text_of(Path::new(file)));
         }
         put("pattern", pattern);
         put("load", self.load.into());
         put("size", self.written.size.clone());
-        put("arrivals", word(ARRIVALS, &self.arrivals));
+        match self.arrivals {
+            Arrivals::Ramp(ramp) => {
+                put("arrivals", word(ARRIVALS, &Arrivals::Ramp(Picoseconds(0))));
+                put("ramp", ramp.exact().into());
+            }
+            arrivals => put("arrivals", word(ARRIVALS, &arrivals)),
+        }
+        put("queue_pairs", i64::from(self.queue_pairs).into());
         put("start", self.start.exact().into());
         if let Some(stop) = self.stop {
             put("stop", stop.exact().into());
@@ -303,15 +327,11 @@ impl OfferedSpec {
         &self,
         ranks: &Ranks,
         routes: Option<&dyn Routes>,
-        matrix: Option<String>,
         end: Picoseconds,
         senders: &Senders,
     ) -> Result<Offered, String> {
-        let mut pattern = self.pattern.clone();
-        if let PatternSpec::Matrix(params) = &mut pattern {
-            params.text = matrix;
-        }
-        if matches!(pattern, PatternSpec::PathHotSpot(_)) && *senders != Senders::All {
+        let pattern = &self.pattern;
+        if pattern.chooses_senders() && *senders != Senders::All {
             let name = pattern.name();
             return Err(format!("pattern `{name}` chooses its senders; drop senders"));
         }
@@ -369,6 +389,20 @@ impl Senders {
                 drawn
             }
         })
+    }
+}
+
+/// When messages are posted; a ramp has a length.
+fn arrivals(keys: &Keys<'_>) -> Result<Arrivals, LabError> {
+    let read = keys.optional("arrivals").map(|field| field.choice(ARRIVALS)).transpose()?;
+    let ramp = keys.optional("ramp");
+    match (read.unwrap_or(Arrivals::Poisson), ramp) {
+        (Arrivals::Ramp(_), _) => {
+            let ramp = keys.required("ramp", "\"200 us\"")?;
+            Ok(Arrivals::Ramp(ramp.quantity(Picoseconds(1_000), Picoseconds::MAX_RUN)?))
+        }
+        (arrivals, None) => Ok(arrivals),
+        (_, Some(ramp)) => Err(ramp.error("goes with arrivals = \"ramp\"; write that or drop it")),
     }
 }
 

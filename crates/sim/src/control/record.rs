@@ -86,6 +86,7 @@ impl Record {
             self.flows.resize(flow as usize + 1, None);
         }
         self.flows[flow as usize] = Some(Box::new(FlowControl {
+            queue_pair: 0,
             source: Rank(key.source),
             destination: Rank(key.destination),
             group: key.group,

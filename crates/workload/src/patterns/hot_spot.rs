@@ -1,7 +1,7 @@
 //! A fraction of the messages goes to a few hot hosts, the rest anywhere.
 
-use super::{Destinations, Entry};
-use crate::{HostRef, Rank, Ranks};
+use super::{Destinations, Entry, Pattern};
+use crate::{HostRef, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -35,8 +35,12 @@ struct HotSpot {
     fraction: f64,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let hot = self.hosts.iter().map(|h| ranks.resolve(h)).collect::<Result<Vec<_>, _>>()?;
         if hot.is_empty() {
             return Err("names no hot host; write hosts = [\"name\"]".into());
@@ -48,6 +52,10 @@ impl Params {
             return Err(format!("needs at least 2 hosts and the fabric has {}", ranks.count()));
         }
         Ok(Arc::new(HotSpot { count: ranks.count(), hot, fraction: self.fraction }))
+    }
+
+    fn hosts(&mut self) -> Vec<&mut HostRef> {
+        self.hosts.iter_mut().collect()
     }
 }
 

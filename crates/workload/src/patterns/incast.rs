@@ -1,7 +1,7 @@
 //! Everybody sends to one host.
 
-use super::{Destinations, Entry, Permutation};
-use crate::{HostRef, Ranks};
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{HostRef, Ranks, Routes};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -20,9 +20,17 @@ pub struct Params {
     pub to: HostRef,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let to = ranks.resolve(&self.to)?;
         Ok(Permutation::of(ranks.count(), |_| to.0))
+    }
+
+    fn hosts(&mut self) -> Vec<&mut HostRef> {
+        vec![&mut self.to]
     }
 }

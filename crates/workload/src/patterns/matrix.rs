@@ -1,8 +1,8 @@
 //! A traffic matrix: each pair's share of the load.
 
-use super::{Destinations, Entry};
+use super::{Destinations, Entry, Pattern, TableFile};
 use crate::ranks::quote;
-use crate::{HostRef, Rank, Ranks};
+use crate::{HostRef, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -18,11 +18,8 @@ pub(super) const ENTRY: Entry = Entry {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Path of the table, for whoever reads files.
-    pub file: String,
-    /// The text of the file, filled in by whoever read it.
-    #[serde(skip)]
-    pub text: Option<String>,
+    /// The table.
+    pub file: TableFile,
 }
 
 #[derive(Debug)]
@@ -31,27 +28,38 @@ struct Matrix {
     rows: Vec<Vec<(Rank, f64)>>,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
-        let Some(text) = &self.text else {
-            return Err(format!("{} has not been read", self.file));
-        };
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
+        let TableFile { path, text } = &self.file;
+        let Some(text) = text else { return Err(format!("{path} has not been read")) };
         let mut rows = vec![Vec::<(Rank, f64)>::new(); ranks.count() as usize];
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let place = |problem: String| format!("{}:{}: {problem}", self.file, index + 1);
+            let place = |problem: String| format!("{path}:{}: {problem}", index + 1);
             let (source, destination, load) = parse(line, ranks).map_err(place)?;
             let row = &mut rows[source.0 as usize];
             let sum = row.last().map_or(0.0, |(_, sum)| *sum);
             row.push((destination, sum + load));
         }
         if rows.iter().all(Vec::is_empty) {
-            return Err(format!("{} lists no pair", self.file));
+            return Err(format!("{path} lists no pair"));
         }
         Ok(Arc::new(Matrix { rows }))
+    }
+
+    fn table(&mut self) -> Option<&mut TableFile> {
+        Some(&mut self.file)
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(&self.file.path)
     }
 }
 
@@ -93,7 +101,8 @@ mod tests {
     use super::*;
 
     fn build(text: &str) -> Result<Arc<dyn Destinations>, String> {
-        Params { file: "m.txt".into(), text: Some(text.into()) }.build(&ranks(4))
+        let file = TableFile { path: "m.txt".into(), text: Some(text.into()) };
+        Params { file }.build(&ranks(4), None)
     }
 
     #[test]

@@ -1,23 +1,10 @@
-//! Who sends to whom. One pattern a file; adding one is its file and one line in `patterns!`.
+//! Who sends to whom. One pattern a file; adding one is its file and its line in `patterns!`.
 
-use crate::{Rank, Ranks, Routes};
+use crate::{HostRef, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::fmt;
 use std::sync::Arc;
-
-mod bits;
-mod hot_spot;
-mod incast;
-mod matrix;
-mod path_hot_spot;
-mod random_permutation;
-mod shift;
-mod tornado;
-mod transpose;
-mod uniform;
-
-pub use matrix::Params as MatrixParams;
 
 /// The destinations of a flow group's senders.
 pub trait Destinations: fmt::Debug + Send + Sync {
@@ -57,43 +44,74 @@ pub struct Entry {
     pub reference: &'static str,
 }
 
+/// A pattern's parameters: what a file writes behind `kind`, and what it is built from.
+trait Pattern {
+    /// Resolves host names and checks that the pattern fits the number of ranks. `routes` is for
+    /// patterns that are made for the tables of a run.
+    fn build(
+        &self,
+        ranks: &Ranks,
+        routes: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String>;
+
+    /// The hosts it names.
+    fn hosts(&mut self) -> Vec<&mut HostRef> {
+        Vec::new()
+    }
+
+    /// The file it needs read.
+    fn table(&mut self) -> Option<&mut TableFile> {
+        None
+    }
+
+    /// Its path.
+    fn file(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether it says itself who sends.
+    fn chooses_senders(&self) -> bool {
+        false
+    }
+}
+
+/// A file that a pattern needs, read by whoever reads files.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct TableFile {
+    /// Its path as the experiment names it.
+    pub path: String,
+    /// What is in it, once it was read.
+    #[serde(skip)]
+    pub text: Option<String>,
+}
+
 macro_rules! patterns {
-    ($($name:literal => $variant:ident($params:path) in $module:ident $(over $on:ident)?),*
-    $(,)?) => {
+    ($($module:ident)*) => {
+        $(mod $module;)*
+
         /// A pattern with its parameters, as an experiment file writes it:
-        /// `{ kind = "shift", by = 3 }`.
+        /// `{ kind = "shift", by = 3 }`. Variants are called as their modules.
         #[derive(Clone, PartialEq, Debug, Deserialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[allow(non_camel_case_types, missing_docs)]
         pub enum PatternSpec {
-            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($params),)*
+            $($module($module::Params),)*
         }
 
         /// All patterns.
         pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
 
         impl PatternSpec {
-            /// Resolves host names and checks that the pattern fits the number of ranks. `routes`
-            /// is asked by patterns that are made for the tables of a run, and by no other.
-            pub fn build(
-                &self,
-                ranks: &Ranks,
-                routes: Option<&dyn Routes>,
-            ) -> Result<Arc<dyn Destinations>, PatternError> {
-                let built = || -> Result<_, String> {
-                    match self {
-                        $(PatternSpec::$variant(params) => {
-                            params.build(ranks $(, $on(routes)?)?)
-                        })*
-                    }
-                };
-                let pattern = self.name();
-                built().map_err(|problem| PatternError { pattern, problem })
+            fn pattern(&self) -> (&dyn Pattern, &'static Entry) {
+                match self {
+                    $(PatternSpec::$module(params) => (params, &$module::ENTRY),)*
+                }
             }
 
-            /// The name of its entry.
-            pub fn name(&self) -> &'static str {
+            fn pattern_mut(&mut self) -> &mut dyn Pattern {
                 match self {
-                    $(PatternSpec::$variant(_) => $name,)*
+                    $(PatternSpec::$module(params) => params,)*
                 }
             }
         }
@@ -101,25 +119,60 @@ macro_rules! patterns {
 }
 
 patterns! {
-    "uniform" => Uniform(uniform::Params) in uniform,
-    "hot-spot" => HotSpot(hot_spot::Params) in hot_spot,
-    "incast" => Incast(incast::Params) in incast,
-    "shift" => Shift(shift::Params) in shift,
-    "tornado" => Tornado(tornado::Params) in tornado,
-    "transpose" => Transpose(transpose::Params) in transpose,
-    "bit-permutation" => Bits(bits::Params) in bits,
-    "random-permutation" => RandomPermutation(random_permutation::Params) in random_permutation,
-    "matrix" => Matrix(matrix::Params) in matrix,
-    "path-hot-spot" => PathHotSpot(path_hot_spot::Params) in path_hot_spot over tables,
+    uniform
+    hot_spot
+    incast
+    shift
+    tornado
+    transpose
+    bit_permutation
+    random_permutation
+    matrix
+    path_hot_spot
 }
 
-/// The routes of the tables there are.
-fn tables(routes: Option<&dyn Routes>) -> Result<&dyn Routes, String> {
-    routes.ok_or_else(|| {
-        "needs the routes of tables, and switches forward by rule; write engine = \"dor\" in \
-         [subnet] instead of forwarding"
-            .into()
-    })
+impl PatternSpec {
+    /// Everybody to anybody else with equal chances.
+    pub fn to_anybody() -> Self {
+        PatternSpec::uniform(uniform::Params::default())
+    }
+
+    /// Resolves host names and checks that the pattern fits the number of ranks. `routes` is asked
+    /// by patterns that are made for the tables of a run, and by no other.
+    pub fn build(
+        &self,
+        ranks: &Ranks,
+        routes: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, PatternError> {
+        let (pattern, entry) = self.pattern();
+        let built = pattern.build(ranks, routes);
+        built.map_err(|problem| PatternError { pattern: entry.name, problem })
+    }
+
+    /// The name of its entry.
+    pub fn name(&self) -> &'static str {
+        self.pattern().1.name
+    }
+
+    /// The hosts it names, to be replaced where they are not there.
+    pub fn hosts(&mut self) -> Vec<&mut HostRef> {
+        self.pattern_mut().hosts()
+    }
+
+    /// The file that has to be read before it is built.
+    pub fn table(&mut self) -> Option<&mut TableFile> {
+        self.pattern_mut().table()
+    }
+
+    /// The path of that file.
+    pub fn file(&self) -> Option<&str> {
+        self.pattern().0.file()
+    }
+
+    /// Whether it says itself who sends, so that nobody else may.
+    pub fn chooses_senders(&self) -> bool {
+        self.pattern().0.chooses_senders()
+    }
 }
 
 /// A pattern that sends every message of a source to one destination.
@@ -165,32 +218,43 @@ mod tests {
     #[test]
     fn permutations_are_those_of_the_textbook() {
         // Dally and Towles, Principles and Practices of Interconnection Networks, table 3.1.
-        use bits::Kind;
-        let bits = |permutation| PatternSpec::Bits(bits::Params { permutation });
+        use bit_permutation::Kind;
+        let bits =
+            |permutation| PatternSpec::bit_permutation(bit_permutation::Params { permutation });
         assert_eq!(partners(bits(Kind::Reversal), 8), [0, 4, 2, 6, 1, 5, 3, 7]);
         assert_eq!(partners(bits(Kind::Shuffle), 8), [0, 2, 4, 6, 1, 3, 5, 7]);
         assert_eq!(partners(bits(Kind::Butterfly), 8), [0, 4, 2, 6, 1, 5, 3, 7]);
         assert_eq!(partners(bits(Kind::Butterfly), 16)[1], 8);
         assert_eq!(partners(bits(Kind::Complement), 8), [7, 6, 5, 4, 3, 2, 1, 0]);
-        let shift = PatternSpec::Shift(shift::Params { by: 3 });
+        let shift = PatternSpec::shift(shift::Params { by: 3 });
         assert_eq!(partners(shift, 5), [3, 4, 0, 1, 2]);
-        let transpose = PatternSpec::Transpose(transpose::Params { columns: None });
+        let transpose = PatternSpec::transpose(transpose::Params { columns: None });
         assert_eq!(partners(transpose, 9), [0, 3, 6, 1, 4, 7, 2, 5, 8]);
-        let tornado = PatternSpec::Tornado(tornado::Params { dims: vec![8] });
+        let tornado = PatternSpec::tornado(tornado::Params { dims: vec![8] });
         assert_eq!(partners(tornado, 8), [3, 4, 5, 6, 7, 0, 1, 2]);
     }
 
     #[test]
     fn self_pairs_are_as_many_as_the_literature_counts() {
         // 64 ranks: butterfly 32, transpose 8, shuffle 2 (design note on DRB).
-        use bits::Kind;
+        use bit_permutation::Kind;
         let selfs = |spec| {
             let to = partners(spec, 64);
             to.iter().enumerate().filter(|(rank, to)| *rank as u32 == **to).count()
         };
-        assert_eq!(selfs(PatternSpec::Bits(bits::Params { permutation: Kind::Butterfly })), 32);
-        assert_eq!(selfs(PatternSpec::Bits(bits::Params { permutation: Kind::Shuffle })), 2);
-        assert_eq!(selfs(PatternSpec::Transpose(transpose::Params { columns: None })), 8);
+        assert_eq!(
+            selfs(PatternSpec::bit_permutation(bit_permutation::Params {
+                permutation: Kind::Butterfly
+            })),
+            32
+        );
+        assert_eq!(
+            selfs(PatternSpec::bit_permutation(bit_permutation::Params {
+                permutation: Kind::Shuffle
+            })),
+            2
+        );
+        assert_eq!(selfs(PatternSpec::transpose(transpose::Params { columns: None })), 8);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pairs of hosts that have nothing in common but one link between two switches on their default
 //! routes: the path is hot and no host is.
 
-use super::{Destinations, Entry};
+use super::{Destinations, Entry, Pattern};
 use crate::ranks::quote;
 use crate::{Channel, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
@@ -46,12 +46,16 @@ struct PathHotSpot {
     note: String,
 }
 
-impl Params {
-    pub(super) fn build(
+impl Pattern for Params {
+    fn build(
         &self,
         ranks: &Ranks,
-        routes: &dyn Routes,
+        routes: Option<&dyn Routes>,
     ) -> Result<Arc<dyn Destinations>, String> {
+        let routes = routes.ok_or(
+            "needs the routes of tables, and switches forward by rule; write engine = \"dor\" in \
+             [subnet] instead of forwarding",
+        )?;
         let wanted = self.pairs as usize;
         if wanted < 2 {
             return Err(format!("pairs = {wanted} is no hot spot; 2 at least share a link"));
@@ -404,7 +408,7 @@ mod tests {
 
     fn build(line: &Line, pairs: u32, link: Option<&str>) -> Result<Arc<dyn Destinations>, String> {
         let params = Params { pairs, link: link.map(str::to_owned) };
-        params.build(&ranks(line.switches * line.hosts), line)
+        params.build(&ranks(line.switches * line.hosts), Some(line))
     }
 
     fn pairs(line: &Line, built: &dyn Destinations) -> Vec<(u32, u32)> {

@@ -1,7 +1,7 @@
 //! A permutation drawn once: every host sends to one host and receives from one.
 
-use super::{Destinations, Entry, Permutation};
-use crate::Ranks;
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -26,8 +26,12 @@ fn one() -> u64 {
     1
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let count = ranks.count();
         if count < 2 {
             return Err(format!("needs at least 2 hosts and the fabric has {count}"));
@@ -50,7 +54,7 @@ mod tests {
 
     #[test]
     fn nobody_sends_to_itself_and_everybody_receives_once() {
-        let built = Params { seed: 5 }.build(&ranks(97)).unwrap();
+        let built = Params { seed: 5 }.build(&ranks(97), None).unwrap();
         let mut stream = Stream::new(1, "test", 0);
         let mut received = vec![0; 97];
         for rank in 0..97 {

@@ -1,7 +1,7 @@
 //! Rank r sends to rank r + k: one phase of a linear-shift all-to-all.
 
-use super::{Destinations, Entry, Permutation};
-use crate::Ranks;
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{Ranks, Routes};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -20,8 +20,12 @@ pub struct Params {
     pub by: u32,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let count = ranks.count();
         if self.by == 0 || self.by >= count {
             return Err(format!("by = {} is outside 1 to {}", self.by, count.max(1) - 1));

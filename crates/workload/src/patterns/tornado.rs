@@ -1,7 +1,7 @@
 //! Half-way around every ring, minus one: the pattern that unbalances minimal routing on a torus.
 
-use super::{Destinations, Entry, Permutation};
-use crate::Ranks;
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{Ranks, Routes};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -20,8 +20,12 @@ pub struct Params {
     pub dims: Vec<u32>,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let product = self.dims.iter().try_fold(1u32, |p, k| p.checked_mul(*k));
         if product != Some(ranks.count()) || self.dims.is_empty() {
             let (dims, count) = (&self.dims, ranks.count());

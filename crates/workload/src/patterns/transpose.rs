@@ -1,7 +1,7 @@
 //! Matrix transpose: row and column of the host change places.
 
-use super::{Destinations, Entry, Permutation};
-use crate::Ranks;
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{Ranks, Routes};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -21,8 +21,12 @@ pub struct Params {
     pub columns: Option<u32>,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let count = ranks.count();
         let columns = self.columns.unwrap_or(count.isqrt());
         if columns == 0 || !count.is_multiple_of(columns) {

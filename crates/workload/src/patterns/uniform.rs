@@ -1,7 +1,7 @@
 //! Every other host with the same probability.
 
-use super::{Destinations, Entry};
-use crate::{Rank, Ranks};
+use super::{Destinations, Entry, Pattern};
+use crate::{Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -23,8 +23,12 @@ struct Uniform {
     count: u32,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         if ranks.count() < 2 {
             return Err(format!("needs at least 2 hosts and the fabric has {}", ranks.count()));
         }

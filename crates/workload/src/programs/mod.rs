@@ -43,48 +43,37 @@ pub struct Group {
     pub group: u16,
 }
 
+/// The parameters of a kind of program: what a file writes behind `kind`, and what its ranks are
+/// built from.
+trait Program {
+    /// The programs of so many ranks, in their order.
+    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String>;
+
+    /// How many operations it does one after another.
+    fn operations(&self) -> u64;
+}
+
 macro_rules! programs {
-    ($($name:literal => $variant:ident in $module:ident),* $(,)?) => {
+    ($($module:ident)*) => {
         $(mod $module;)*
 
         /// A kind of program with its parameters, as an experiment file writes it:
-        /// `{ kind = "ping-pong", size = "8 B", rounds = 100 }`.
+        /// `{ kind = "ping-pong", size = "8 B", rounds = 100 }`. Variants are called as their
+        /// modules.
         #[derive(Clone, PartialEq, Debug, Deserialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[allow(non_camel_case_types, missing_docs)]
         pub enum ProgramSpec {
-            $(
-                #[doc = concat!("`", $name, "`")]
-                #[serde(rename = $name)]
-                $variant($module::Params),
-            )*
+            $($module($module::Params),)*
         }
 
         /// All kinds of programs.
         pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
 
         impl ProgramSpec {
-            /// The programs of so many ranks, in their order. Fails if they are too few or too
-            /// many, or a parameter is out of range.
-            pub fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, ProgramError> {
-                let built = match self {
-                    $(ProgramSpec::$variant(params) => params.build(group),)*
-                };
-                let program = self.name();
-                built.map_err(|problem| ProgramError { program, problem })
-            }
-
-            /// How many operations it does one after another, of the kind whose time MPI
-            /// benchmarks report: half rounds of a ping-pong, whole collectives.
-            pub fn operations(&self) -> u64 {
+            fn program(&self) -> (&dyn Program, &'static Entry) {
                 match self {
-                    $(ProgramSpec::$variant(params) => params.operations(),)*
-                }
-            }
-
-            /// The name of its entry.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(ProgramSpec::$variant(_) => $name,)*
+                    $(ProgramSpec::$module(params) => (params, &$module::ENTRY),)*
                 }
             }
         }
@@ -92,9 +81,30 @@ macro_rules! programs {
 }
 
 programs! {
-    "ping-pong" => PingPong in ping_pong,
-    "ring-allreduce" => RingAllreduce in ring_allreduce,
-    "pairwise-alltoall" => PairwiseAlltoall in pairwise_alltoall,
+    ping_pong
+    ring_allreduce
+    pairwise_alltoall
+}
+
+impl ProgramSpec {
+    /// The programs of so many ranks, in their order. Fails if they are too few or too many, or a
+    /// parameter is out of range.
+    pub fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, ProgramError> {
+        let (program, entry) = self.program();
+        let built = program.build(group);
+        built.map_err(|problem| ProgramError { program: entry.name, problem })
+    }
+
+    /// How many operations it does one after another, of the kind whose time MPI benchmarks report:
+    /// half rounds of a ping-pong, whole collectives.
+    pub fn operations(&self) -> u64 {
+        self.program().0.operations()
+    }
+
+    /// The name of its entry.
+    pub fn name(&self) -> &'static str {
+        self.program().1.name
+    }
 }
 
 /// The longest message.
@@ -149,27 +159,27 @@ mod tests {
     #[test]
     fn ranks_and_parameters_that_do_not_fit_are_refused() {
         let group = Group { ranks: 3, group: 0 };
-        let spec = ProgramSpec::PingPong(ping_pong::Params { size: Bytes(8), rounds: 1 });
+        let spec = ProgramSpec::ping_pong(ping_pong::Params { size: Bytes(8), rounds: 1 });
         let said = spec.build(&group).err().map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("program `ping-pong` takes 2 ranks, not 3"));
         let spec = ring_allreduce::Params { size: Bytes(8), rounds: 0 };
-        assert!(ProgramSpec::RingAllreduce(spec).build(&group).is_err());
+        assert!(ProgramSpec::ring_allreduce(spec).build(&group).is_err());
     }
 
     #[test]
     fn benchmarks_time_half_a_ping_pong_and_a_whole_collective() {
         let (size, rounds) = (Bytes(8), 5);
         let of = |spec: ProgramSpec| spec.operations();
-        assert_eq!(of(ProgramSpec::PingPong(ping_pong::Params { size, rounds })), 10);
-        assert_eq!(of(ProgramSpec::RingAllreduce(ring_allreduce::Params { size, rounds })), 5);
+        assert_eq!(of(ProgramSpec::ping_pong(ping_pong::Params { size, rounds })), 10);
+        assert_eq!(of(ProgramSpec::ring_allreduce(ring_allreduce::Params { size, rounds })), 5);
         let alltoall = pairwise_alltoall::Params { size, rounds };
-        assert_eq!(of(ProgramSpec::PairwiseAlltoall(alltoall)), 5);
+        assert_eq!(of(ProgramSpec::pairwise_alltoall(alltoall)), 5);
     }
 
     #[test]
     fn a_collective_of_one_rank_is_refused() {
         let spec = ring_allreduce::Params { size: Bytes(8), rounds: 1 };
-        let spec = ProgramSpec::RingAllreduce(spec);
+        let spec = ProgramSpec::ring_allreduce(spec);
         let said = spec.build(&Group { ranks: 1, group: 0 }).err().map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("program `ring-allreduce` takes 2 ranks or more, not 1"));
     }

@@ -1,7 +1,7 @@
 //! An all-to-all in which each rank has one partner at a time.
 
 use super::exchange::{self, Step, Steps};
-use super::{Entry, Group, once, size};
+use super::{Entry, Group, Program, once, size};
 use crate::{Rank, RankProgram};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
@@ -28,13 +28,13 @@ pub struct Params {
     pub rounds: u32,
 }
 
-impl Params {
+impl Program for Params {
     /// One a round.
-    pub(super) fn operations(&self) -> u64 {
+    fn operations(&self) -> u64 {
         u64::from(self.rounds)
     }
 
-    pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
+    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
         let bytes = self.size.0;
         exchange::ranks(group, self.rounds, |rank, ranks| Partners { rank, ranks, bytes })
     }

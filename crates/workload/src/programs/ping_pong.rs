@@ -1,6 +1,6 @@
 //! Two ranks that answer each other: the latency of one message at a time.
 
-use super::{Entry, Group, size};
+use super::{Entry, Group, Program, size};
 use crate::{Event, Filter, Hints, Op, Rank, RankProgram};
 use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,13 @@ pub struct Params {
     pub rounds: u32,
 }
 
-impl Params {
+impl Program for Params {
     /// Messages one after another, two a round.
-    pub(super) fn operations(&self) -> u64 {
+    fn operations(&self) -> u64 {
         2 * u64::from(self.rounds)
     }
 
-    pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
+    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
         if group.ranks != 2 {
             return Err(format!("takes 2 ranks, not {}", group.ranks));
         }

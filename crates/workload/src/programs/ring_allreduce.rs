@@ -2,7 +2,7 @@
 //! it receives to its own, and, once around, passes the sums on once more.
 
 use super::exchange::{self, Step, Steps};
-use super::{Entry, Group, once, size};
+use super::{Entry, Group, Program, once, size};
 use crate::{Rank, RankProgram};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
@@ -27,13 +27,13 @@ pub struct Params {
     pub rounds: u32,
 }
 
-impl Params {
+impl Program for Params {
     /// One a round.
-    pub(super) fn operations(&self) -> u64 {
+    fn operations(&self) -> u64 {
         u64::from(self.rounds)
     }
 
-    pub(super) fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
+    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
         let bytes = self.size.0;
         exchange::ranks(group, self.rounds, |rank, ranks| Ring { rank, ranks, bytes })
     }

@@ -39,6 +39,7 @@ columns! { |row: Row<'_>|
     text "source" "" "name of the sending host" row.ranks.name(row.flow.source);
     text "destination" "" "name of the receiving host" row.ranks.name(row.flow.destination);
     count "path" "" "which of the destination's LIDs, from 0" u64::from(row.flow.path);
+    count "queue_pair" "" "which queue pair of the group, from 0" u64::from(row.flow.queue_pair);
     real "start_us" "us" "when the slice begins" row.cut.start(row.slice).as_microseconds();
     text "quantity" "" "BECNs, or what the mechanism shows: CCTI, rate, open paths" row.quantity;
     count "value" "" "BECNs in the slice, or what is shown at its end, rates in kbit/s" row.value;

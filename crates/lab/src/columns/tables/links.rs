@@ -27,9 +27,9 @@ columns! { |row: Row<'_>|
     text "variant" "" "name of the variant" row.variant;
     count "seed" "" "seed of the run" row.seed;
     text "from_node" "" "name of the node that transmits" &row.fabric.node(row.from.node).name;
-    count "from_port" "" "its port" u64::from(row.from.port.value());
+    count "from_port" "" "number of its port" u64::from(row.from.port.value());
     text "to_node" "" "name of the node that receives" &row.fabric.node(row.to.node).name;
-    count "to_port" "" "its port" u64::from(row.to.port.value());
+    count "to_port" "" "number of its port" u64::from(row.to.port.value());
     real "rate_gbps" "Gbps" "data rate of the link, 10^9 bits a second" row.rate.as_gigabits();
     count "PortXmitData_4octets" "4 octets" "transmitted without VCRC in the whole run"
         row.channel.port_xmit_data;

@@ -1,7 +1,7 @@
 //! Permutations of the bits of a rank.
 
-use super::{Destinations, Entry, Permutation};
-use crate::Ranks;
+use super::{Destinations, Entry, Pattern, Permutation};
+use crate::{Ranks, Routes};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -34,8 +34,12 @@ pub struct Params {
     pub permutation: Kind,
 }
 
-impl Params {
-    pub(super) fn build(&self, ranks: &Ranks) -> Result<Arc<dyn Destinations>, String> {
+impl Pattern for Params {
+    fn build(
+        &self,
+        ranks: &Ranks,
+        _: Option<&dyn Routes>,
+    ) -> Result<Arc<dyn Destinations>, String> {
         let count = ranks.count();
         if count < 2 || !count.is_power_of_two() {
             return Err(format!("{count} hosts are not a power of two"));
