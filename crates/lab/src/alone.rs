@@ -69,7 +69,12 @@ impl AloneDelivered {
     /// runs have the same length, that is of the same part; where they end with their programs, of
     /// bytes over time; where all victims are programs, of how long these take. An interrupted run
     /// has none, and neither has one without victims' bytes on either side.
-    fn slowdown(&self, run: &SeedResult, plan: &Plan, prepared: &Prepared) -> Option<f64> {
+    pub(crate) fn slowdown(
+        &self,
+        run: &SeedResult,
+        plan: &Plan,
+        prepared: &Prepared,
+    ) -> Option<f64> {
         if run.interrupted {
             return None;
         }

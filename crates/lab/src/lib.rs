@@ -74,7 +74,7 @@ pub use experiment::{
 pub use fact::Fact;
 pub use figures::History;
 pub use folder::exchange_folders;
-pub use headline::{Better, ControlTotals, PublishedRow};
+pub use headline::{Better, ControlTotals, Moved, PublishedRow};
 pub use opensm_conf::OpensmConf;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
 pub use remarks::NOT_MODELLED;

@@ -88,16 +88,7 @@ impl Prepared {
         queue_pairs_fit(&queue_pairs).map_err(|e| fault(&e))?;
         ends_some_time(plan, &groups).map_err(|e| fault(&e))?;
         traffic_facts(&groups, &variant.traffic, &mut facts);
-        oddities.extend(groups.iter().filter_map(|group| {
-            let load = group.offered()?.load;
-            // A matrix may have some of them offer more or less than others.
-            let most = group.senders.iter().map(|sender| group.weight(*sender)).reduce(f64::max)?;
-            let (name, most) = (&group.name, load * most);
-            (most > 1.0).then(|| {
-                let most = significant(most);
-                format!("traffic {name} offers {most} of its senders' links, more than they carry")
-            })
-        }));
+        oddities.extend(groups.iter().filter_map(overload));
         device_facts(variant, &mut facts);
         let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
         facts.extend(control.facts());
@@ -381,6 +372,17 @@ fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
         })
     };
     traffic.iter().filter_map(shares).collect()
+}
+
+/// A group one of whose senders offers more than its link carries: a matrix may have some offer
+/// more than others.
+fn overload(group: &FlowGroup) -> Option<String> {
+    let most = group.senders.iter().map(|sender| group.weight(*sender)).reduce(f64::max)?;
+    let (name, most) = (&group.name, group.offered()?.load * most);
+    (most > 1.0).then(|| {
+        let most = significant(most);
+        format!("traffic {name} offers {most} of its senders' links, more than they carry")
+    })
 }
 
 /// Most groups of a simulation.

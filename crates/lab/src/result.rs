@@ -52,6 +52,8 @@ pub struct SeedResult {
     /// Payload of the victims alone over that beside the hot flows, in the same part of the run:
     /// infinite if they are delivered nothing beside them; nothing without both sides.
     pub slowdown: Option<f64>,
+    /// The same of the victims alone without congestion mechanisms, if the experiment asks for it.
+    pub slowdown_uncontrolled: Option<f64>,
     /// The victims alone.
     pub alone: Alone,
 }
@@ -118,6 +120,7 @@ impl VariantResult {
             completions: &run.completions,
             totals: &run.totals,
             slowdown: run.slowdown,
+            slowdown_uncontrolled: run.slowdown_uncontrolled,
             recorded: &run.recorded,
             deadlocked: run.is_deadlock(),
             interrupted: run.interrupted,

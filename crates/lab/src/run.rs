@@ -7,7 +7,7 @@ use crate::checkpoint::{Checkpoints, Keeper, Ticker};
 use crate::experiment::{Ends, Experiment, Plan};
 use crate::figures::{History, figures, trim};
 use crate::halt::Halt;
-use crate::measure::{Asked, RecordView, opened_to};
+use crate::measure::{Asked, RecordView, kinds, opened_to};
 use crate::prepare::Prepared;
 use crate::question::question;
 use crate::queue_pairs::QueuePairs;
@@ -146,14 +146,29 @@ const FLOW_BYTES_MAX: u64 = 64 << 20;
 struct Job {
     variant: usize,
     seed: u64,
-    alone: bool,
+    of: Part,
+}
+
+/// What of a variant is simulated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of it.
+    Whole,
+    /// The victims without the hot flows.
+    Alone,
+    /// The same without congestion mechanisms.
+    Uncontrolled,
 }
 
 impl Job {
     /// What its checkpoint is called.
     fn name(&self) -> String {
-        let alone = if self.alone { "-alone" } else { "" };
-        format!("{}-{}{alone}", self.variant, self.seed)
+        let part = match self.of {
+            Part::Whole => "",
+            Part::Alone => "-alone",
+            Part::Uncontrolled => "-uncontrolled",
+        };
+        format!("{}-{}{part}", self.variant, self.seed)
     }
 }
 
@@ -203,7 +218,7 @@ pub fn run(
         }
         prepared.push(ready);
     }
-    let jobs = jobs(plan, &prepared);
+    let jobs = jobs(experiment, &prepared);
     let threads = prepared.iter().map(|ready| options.division(&ready.fabric).threads).max();
     let at_once = options.jobs.of(threads.unwrap_or(1)).min(jobs.len().max(1));
     let memory_bytes = options.memory_bytes.map(|bytes| bytes / at_once as u64);
@@ -260,10 +275,19 @@ fn runs_of(
             Some(Ok(Finished::Run(run))) => runs[job.variant].push(*run),
             Some(Ok(Finished::Alone(alone))) => {
                 let same = runs[job.variant].iter_mut().find(|run| run.seed == job.seed);
-                match (same, alone) {
-                    (None, _) => {}
-                    (Some(run), None) => run.alone = Alone::Deadlocked,
-                    (Some(run), Some(alone)) => alone.note(run, plan, &prepared[job.variant]),
+                let prepared = &prepared[job.variant];
+                match (same, alone, job.of) {
+                    (Some(run), Some(alone), Part::Uncontrolled) => {
+                        run.slowdown_uncontrolled = alone.slowdown(run, plan, prepared);
+                    }
+                    (None, ..) | (_, _, Part::Uncontrolled) => {}
+                    (Some(run), None, _) => run.alone = Alone::Deadlocked,
+                    (Some(run), Some(alone), _) => {
+                        alone.note(run, plan, prepared);
+                        if !prepared.control.is_on() {
+                            run.slowdown_uncontrolled = run.slowdown;
+                        }
+                    }
                 }
             }
         }
@@ -284,13 +308,18 @@ fn queues_fit(name: &str, prepared: &Prepared, memory: Option<u64>) -> Result<()
     }
 }
 
-fn jobs(plan: &Plan, prepared: &[Prepared]) -> Vec<Job> {
+fn jobs(experiment: &Experiment, prepared: &[Prepared]) -> Vec<Job> {
+    let uncontrolled = experiment.asks(&kinds::slowdown_uncontrolled::ENTRY);
     let mut jobs = Vec::new();
     for (variant, prepared) in prepared.iter().enumerate() {
-        for seed in plan.all_seeds() {
-            jobs.push(Job { variant, seed, alone: false });
+        for seed in experiment.plan.all_seeds() {
+            let mut add = |of| jobs.push(Job { variant, seed, of });
+            add(Part::Whole);
             if prepared.groups_without_hot().is_some() {
-                jobs.push(Job { variant, seed, alone: true });
+                add(Part::Alone);
+                if uncontrolled && prepared.control.is_on() {
+                    add(Part::Uncontrolled);
+                }
             }
         }
     }
@@ -351,12 +380,15 @@ fn simulate(
     shared: &Shared<'_>,
 ) -> Result<Option<Finished>, LabError> {
     let plan = shared.plan;
-    let without = if job.alone { prepared.groups_without_hot() } else { None };
+    let whole = job.of == Part::Whole;
+    let without = if whole { None } else { prepared.groups_without_hot() };
     let groups = without.as_ref().unwrap_or(&prepared.groups);
     let mut setup = setup(prepared, groups, plan, job.seed);
     setup.division = shared.options.division(&prepared.fabric);
-    let control = prepared.control.mechanisms(job.seed);
-    setup.control = control.map_err(|error| LabError::variant(name, error))?;
+    if job.of != Part::Uncontrolled {
+        let control = prepared.control.mechanisms(job.seed);
+        setup.control = control.map_err(|error| LabError::variant(name, error))?;
+    }
     let checkpoints = shared.options.checkpoints.as_ref();
     let keeper = checkpoints.map(|kept| {
         let short = shared.halt.memory_short;
@@ -413,9 +445,10 @@ fn finished(
     }
     let figures = figures(&outcome, plan, prepared);
     let first = job.seed == plan.seed;
-    let without = if job.alone { prepared.groups_without_hot() } else { None };
+    let whole = job.of == Part::Whole;
+    let without = if whole { None } else { prepared.groups_without_hot() };
     let completions = completions(without.as_ref().unwrap_or(&prepared.groups), &outcome);
-    if job.alone {
+    if !whole {
         let deadlocked = matches!(outcome.ending, Ending::Deadlock(_) | Ending::RanksWait(_));
         let alone = || AloneDelivered::of(outcome, &figures, completions, prepared, first);
         return (!interrupted).then(|| Finished::Alone((!deadlocked).then(alone)));
@@ -436,6 +469,7 @@ fn finished(
         figures,
         history: first.then(|| History::of(outcome)),
         slowdown: None,
+        slowdown_uncontrolled: None,
         alone: match prepared.groups_without_hot() {
             None => Alone::NotNeeded,
             Some(_) => Alone::Missing,
@@ -563,7 +597,7 @@ mod tests {
         let mut simulation = Simulation::new(setup).unwrap();
         let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None };
         assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, |_| {}));
-        let job = Job { variant: 0, seed: 1, alone: false };
+        let job = Job { variant: 0, seed: 1, of: Part::Whole };
         let done = finished(&prepared, job, simulation.finish(), false, &shared);
         let Some(Finished::Run(run)) = done else { panic!("no run") };
         let variant = VariantResult { name: "as-is".into(), runs: vec![*run], prepared };

@@ -158,13 +158,13 @@ fn what_mechanisms_did_over_time_is_in_a_table_and_in_the_report() {
     write_run_folder(&result, &scratch, false).unwrap();
     let file = std::fs::File::open(scratch.join("control.parquet")).unwrap();
     let rows: Vec<_> = SerializedFileReader::new(file).unwrap().into_iter().flatten().collect();
-    let becns = rows.iter().filter(|row| row.get_string(8).unwrap() == "BECNs");
-    let becns: i64 = becns.map(|row| row.get_long(9).unwrap()).sum();
+    let becns = rows.iter().filter(|row| row.get_string(9).unwrap() == "BECNs");
+    let becns: i64 = becns.map(|row| row.get_long(10).unwrap()).sum();
     // That of the variant which never marks is empty, and one has none.
     assert!(rows.iter().all(|row| row.get_string(0).unwrap() == "on"));
     assert_eq!(Some(becns as u64), totals(&summary(&result), 0)["becns"].as_u64());
-    let ccti = rows.iter().filter(|row| row.get_string(8).unwrap() == "CCTI");
-    assert!(ccti.map(|row| row.get_long(9).unwrap()).max() > Some(0));
+    let ccti = rows.iter().filter(|row| row.get_string(9).unwrap() == "CCTI");
+    assert!(ccti.map(|row| row.get_long(10).unwrap()).max() > Some(0));
     let report = std::fs::read_to_string(scratch.join("report.html")).unwrap();
     assert!(report.contains(r#""control":{"mechanisms":["iba-cc"],"quantities":[{"name":"BECNs"#));
     std::fs::remove_dir_all(&scratch).unwrap();
@@ -319,4 +319,23 @@ fn what_a_key_does_not_change_is_run_once_and_stands_at_every_point() {
     let gain = &swept.published()[0];
     assert!(gain.obtained.is_some_and(|gain| gain.mean > 0.0), "{gain:?}");
     assert!(gain.point.as_deref().is_some_and(|point| point.contains("threshold")), "{gain:?}");
+}
+
+#[test]
+fn two_flows_share_a_link_fairly_under_every_set_of_dcqcn() {
+    let text = "schema = 1\nname = \"two\"\nfabric = { build = \"star:3\" }\n\
+        subnet = { engine = \"min-hop\" }\nsim = { preset = \"qdr\" }\n\
+        run = { duration = \"40 ms\", warm_up = \"20 ms\", seeds = 5 }\n\
+        [control]\nwhen = \"dcqcn\"\n[[traffic]]\nname = \"two\"\nclass = \"hot\"\n\
+        pattern = { kind = \"incast\", to = 0 }\nsenders = { hosts = [1, 2] }\nload = 1.0\n\
+        size = \"64 KiB\"\n[[variant]]\nname = \"default\"\n[[variant]]\nname = \"zhu-2015\"\n\
+        control = { dcqcn = { preset = \"zhu-2015\" } }\n";
+    let summary = summary(&result(text));
+    for variant in ["default", "zhu-2015"] {
+        let of = |key: &str| summary["headline"][variant][key]["mean"].as_f64().unwrap();
+        let (jain, delivered) = (of("jain"), of("delivered_load"));
+        assert!(jain >= 0.99, "{variant}: {jain}");
+        // The receiver's link is half of what both could send.
+        assert!(delivered > 0.4 && delivered <= 0.5, "{variant}: {delivered}");
+    }
 }

@@ -101,6 +101,7 @@ note = "with {lanes}"
 name = "all of it"
 measure = { kind = "accepted-load" }
 variant = "light"
+value = [0.3, 0.4]
 moved_by = "load, two lanes, dcqcn"
 "#;
     let experiment = read(&(STAR.to_owned() + AXES + rows));
@@ -243,7 +244,7 @@ fn queue_pairs_share_the_load_of_their_group() {
     assert!((gbps - run.figures.all.accepted_gbps).abs() < 1e-9, "{gbps}");
     // Beside programs, whose group has another index in the simulation.
     let program = "queue_pairs = 3\n[[traffic]]\nname = \"solver\"\nclass = \"victim\"\n\
-        program = { kind = \"ring-allreduce\", size = \"8 MiB\" }\n";
+        program = { kind = \"ring-allreduce\", size = \"1 MiB\" }\n";
     let both = result(&read(&(STAR.to_owned() + program)));
     let run = &both.variants[0].runs[0];
     assert!(run.figures.groups[1].messages > 0 && run.figures.groups[0].messages > 0);

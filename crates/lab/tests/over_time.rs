@@ -125,7 +125,7 @@ fn a_sweep_answers_with_the_point_a_row_takes() {
         + &row("most", &of("largest", ""), "")
         + &row("least", &of("smallest", ""), "")
         + &row("first", &of("first", ""), "")
-        + &row("last served", &of("last", served), "moved_by = \"most\"")
+        + &row("last served", &of("last", served), "value = 1.0\nmoved_by = \"most\"")
         + &row("alone", load, "");
     let single = result(&text);
     let names = |rows: &[clearlane_lab::PublishedRow]| -> Vec<String> {
@@ -200,7 +200,9 @@ fn what_rows_ask_for_is_checked() {
         (peak(", group = \"all\""), "group"),
         (row("x", load, "take = \"last\""), "measure = { kind = \"largest\", of = { kind = … } }"),
         (row("x", load, "provided = 1"), "write it into the measure that goes through points"),
-        (row("x", load, "moved_by = \"y\""), "no published row is named y"),
+        (row("x", load, "value = 2\nmoved_by = \"y\""), "no published row is named y"),
+        (row("x", load, "moved_by = \"x\""), "lacks the value it is moved towards"),
+        (row("x", load, "value = [3, 2]"), "neither a number nor [least, most]"),
         (row("x", &format!("{{ {last}, provided = {{ measure = {load} }} }}"), ""), "least"),
         (row("x", &format!("{{ {last}, within = {{ \"run.seed\" = 3 }} }}"), ""), "not a list"),
         (row("x", &format!("{{ {last}, settled = true }}"), ""), "write \"yes\""),

@@ -32,7 +32,7 @@ pub(crate) use keys::{nearest, quote, short};
 pub(crate) use traffic::in_words;
 
 use crate::LabError;
-use crate::measure::{Answer, Asked};
+use crate::measure::{Answer, Asked, Entry};
 use crate::text;
 use document::{Document, Node, Value};
 use keys::{Field, Keys};
@@ -193,6 +193,11 @@ impl Experiment {
             }
         }
         all
+    }
+
+    /// Whether a published row asks for a measure.
+    pub(crate) fn asks(&self, entry: &Entry) -> bool {
+        self.asked().iter().any(|asked| asked.entry.name == entry.name)
     }
 
     /// Those of them that are measured before a record is put away.

@@ -21,7 +21,11 @@ pub struct Published {
     pub variant: Option<String>,
     /// As the source prints it; nothing if the source gives no number.
     pub published: Option<String>,
-    /// The row that shows what a changed parameter makes of this one.
+    /// The bounds of the published value, equal for a single number; nothing if the source gives no
+    /// number or none was written.
+    pub value: Option<[f64; 2]>,
+    /// The row that shows what a changed parameter makes of this one: it moves it towards the
+    /// published value.
     pub moved_by: Option<String>,
     /// Unit, by default that of the measure.
     pub unit: String,
@@ -32,7 +36,7 @@ pub struct Published {
 }
 
 pub(crate) const KEYS: &[&str] =
-    &["name", "measure", "variant", "each", "published", "moved_by", "unit", "note"];
+    &["name", "measure", "variant", "each", "published", "value", "moved_by", "unit", "note"];
 /// Keys that rows had once, and what says the same now.
 const GONE: [(&str, &str); 2] = [
     ("take", "write measure = { kind = \"largest\", of = { kind = … } }, or smallest, first, last"),
@@ -55,12 +59,23 @@ impl Published {
         let moved_by = text("moved_by").transpose()?;
         let (variant, published) = (text("variant").transpose()?, text("published").transpose()?);
         let (unit, note) = (text("unit").transpose()?, text("note").transpose()?);
+        let value = keys.optional("value").map(|field| bounds(&field)).transpose()?;
+        let value = value.or_else(|| published.as_deref().and_then(number).map(|n| [n, n]));
+        if let (Some(_), None) = (&moved_by, value) {
+            let problem = format!(
+                "{} lacks the value it is moved towards; write value = 25 or \
+                value = [2, 3]",
+                keys.name()
+            );
+            return Err(keys.error(&problem));
+        }
         Ok(Published {
             name,
             unit: unit.unwrap_or_else(|| measure.unit().to_owned()),
             measure,
             variant,
             published,
+            value,
             moved_by,
             note: note.unwrap_or_default(),
             place: field.place(),
@@ -137,6 +152,10 @@ impl Published {
         if let Some(published) = &self.published {
             table.insert("published".into(), published.clone().into());
         }
+        if let Some([least, most]) = self.value {
+            let bounds = vec![toml::Value::from(least), toml::Value::from(most)];
+            table.insert("value".into(), bounds.into());
+        }
         if let Some(row) = &self.moved_by {
             table.insert("moved_by".into(), row.clone().into());
         }
@@ -144,4 +163,25 @@ impl Published {
         table.insert("note".into(), self.note.clone().into());
         table
     }
+}
+
+/// A number, or the least and the most of several.
+fn bounds(field: &Field<'_>) -> Result<[f64; 2], LabError> {
+    let number = |field: &Field<'_>| field.number(-1e18, 1e18);
+    let Ok(items) = field.items() else { return number(field).map(|value| [value, value]) };
+    match items.as_slice() {
+        [least, most] if number(least)? <= number(most)? => Ok([number(least)?, number(most)?]),
+        _ => Err(field.error("is neither a number nor [least, most]")),
+    }
+}
+
+/// `0.25` or `1/4`; nothing of another text.
+fn number(text: &str) -> Option<f64> {
+    let parts: Option<Vec<f64>> = text.split('/').map(|part| part.trim().parse().ok()).collect();
+    match parts?.as_slice() {
+        [one] => Some(*one),
+        [above, below] => Some(above / below),
+        _ => None,
+    }
+    .filter(|number| number.is_finite())
 }

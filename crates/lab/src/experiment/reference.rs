@@ -331,8 +331,8 @@ const KEYS: &[Key] = &[
         "traffic",
         "load",
         ["number", "0.000001 to 4", "required without program"],
-        "offered share of a sender's link, headers included; with a matrix a factor on the loads of \
-         its lines",
+        "offered share of a sender's link, headers included; with a matrix a factor on the loads \
+         of its lines",
     ),
     key(
         "traffic",
@@ -486,15 +486,21 @@ const KEYS: &[Key] = &[
         "published",
         "each",
         ["text or list", "patterns of names", "none"],
-        "the row once for every variant with such a name; {word} stands for a part without a comma, \
+        "the row once for every variant with such a name; {word} stands for a part without a comma \
          and for the same in the row's texts, {variant} for the whole name",
     ),
     key("published", "published", ["text", "", "none"], "the number as its source prints it"),
     key(
         "published",
+        "value",
+        ["number or [least, most]", "", "that of published"],
+        "the published number where its text is none by itself",
+    ),
+    key(
+        "published",
         "moved_by",
         ["text", "a published row", "none"],
-        "the row that shows what a changed parameter makes of this one",
+        "the row whose changed parameter moves this one towards the published value",
     ),
     key("published", "unit", ["text", "", "the measure's"], "unit of both numbers"),
     key("published", "note", ["text", "", "none"], "where it is published and why the two differ"),

@@ -395,14 +395,15 @@ impl Senders {
 /// When messages are posted; a ramp has a length.
 fn arrivals(keys: &Keys<'_>) -> Result<Arrivals, LabError> {
     let read = keys.optional("arrivals").map(|field| field.choice(ARRIVALS)).transpose()?;
-    let ramp = keys.optional("ramp");
-    match (read.unwrap_or(Arrivals::Poisson), ramp) {
-        (Arrivals::Ramp(_), _) => {
-            let ramp = keys.required("ramp", "\"200 us\"")?;
-            Ok(Arrivals::Ramp(ramp.quantity(Picoseconds(1_000), Picoseconds::MAX_RUN)?))
-        }
-        (arrivals, None) => Ok(arrivals),
-        (_, Some(ramp)) => Err(ramp.error("goes with arrivals = \"ramp\"; write that or drop it")),
+    let arrivals = read.unwrap_or(Arrivals::Poisson);
+    if let (Arrivals::Ramp(_), None) = (arrivals, keys.optional("ramp")) {
+        keys.required("ramp", "\"200 us\"")?;
+    }
+    let Some(field) = keys.optional("ramp") else { return Ok(arrivals) };
+    let ramp = field.quantity(Picoseconds(1_000), Picoseconds::MAX_RUN)?;
+    match arrivals {
+        Arrivals::Ramp(_) => Ok(Arrivals::Ramp(ramp)),
+        _ => Err(field.error("goes with arrivals = \"ramp\"; write that or drop it")),
     }
 }
 

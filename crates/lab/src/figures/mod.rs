@@ -118,8 +118,8 @@ struct Sums {
     messages: u64,
     latency_ps: u128,
     latencies: Option<Histogram<u64>>,
-    /// Bytes the senders' links could have carried.
-    capacity: f64,
+    /// The senders, and the bytes the link of each could have carried.
+    links: Vec<(Rank, f64)>,
     senders: usize,
     /// Per sender: delivered over offered bytes; nothing where flows are not known.
     shares: Option<Vec<SenderShare>>,
@@ -202,7 +202,7 @@ fn sums(
         messages: 0,
         latency_ps: 0,
         latencies: None,
-        capacity: senders.iter().map(|(rank, _)| rate(*rank) * seconds).sum(),
+        links: senders.iter().map(|(rank, _)| (*rank, rate(*rank) * seconds)).collect(),
         senders: senders.len(),
         shares: None,
     };
@@ -253,7 +253,7 @@ fn senders(parts: &[&Sums]) -> usize {
 
 fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
     let sum = |of: fn(&Sums) -> u64| parts.iter().map(|sums| of(sums)).sum::<u64>();
-    let capacity: f64 = parts.iter().map(|sums| sums.capacity).sum();
+    let capacity = capacity(parts);
     let over = |bytes: u64| if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
     let messages = sum(|sums| sums.messages);
     let mut latencies: Option<Histogram<u64>> = None;
@@ -285,6 +285,15 @@ fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
         latency_converged: settled.latency,
         saturated: settled.saturated,
     }
+}
+
+/// Bytes that the links of the senders could have carried: that of a host which sends in several
+/// groups counts once.
+fn capacity(parts: &[&Sums]) -> f64 {
+    let mut links: Vec<(Rank, f64)> = parts.iter().flat_map(|sums| &sums.links).copied().collect();
+    links.sort_by_key(|(rank, _)| *rank);
+    links.dedup_by_key(|(rank, _)| *rank);
+    links.iter().map(|(_, bytes)| bytes).sum()
 }
 
 /// Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984: (Σx)² / (n Σx²).

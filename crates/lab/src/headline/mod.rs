@@ -7,8 +7,8 @@ mod published;
 
 pub use control::ControlTotals;
 pub(crate) use control::{CONTROL_COLUMNS, control_row};
-pub use published::PublishedRow;
-pub(crate) use published::published_table;
+pub use published::{Moved, PublishedRow};
+pub(crate) use published::{note_moves, published_table};
 
 use crate::measure::{Asked, Entry, Estimate, Scope, kinds};
 use crate::result::{RunResult, VariantResult};
@@ -96,6 +96,10 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
         columns.push(column("victim payload", Some(High), &kinds::accepted_gbps::ENTRY, scope()));
         columns.push(column("victim accepted", share, &kinds::accepted_load::ENTRY, scope()));
         columns.push(column("victim slowdown", Some(Low), &kinds::slowdown::ENTRY, Scope::All));
+        let uncontrolled = &kinds::slowdown_uncontrolled::ENTRY;
+        if result.experiment.asks(uncontrolled) {
+            columns.push(column("against uncontrolled", Some(Low), uncontrolled, Scope::All));
+        }
     } else {
         if open_loop {
             columns.push(column("offered", None, &kinds::offered_load::ENTRY, scope()));

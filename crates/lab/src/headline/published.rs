@@ -20,12 +20,64 @@ pub struct PublishedRow {
     pub unit: String,
     /// Where it is published and why the two differ.
     pub note: String,
+    /// The bounds of the published value, if it is a number.
+    pub value: Option<[f64; 2]>,
     /// The row that shows what a changed parameter makes of this one.
     pub moved_by: Option<String>,
+    /// What that came to; nothing without such a row or a figure on either side.
+    pub moved: Option<Moved>,
     /// Of a sweep: the point that was taken.
     pub point: Option<String>,
     /// How many seeds were run and have no such figure.
     pub seeds_without: usize,
+}
+
+/// How far a changed parameter moves a figure towards the published value.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Moved {
+    /// By which share of the way to the published value; negative away from it, nothing if the
+    /// figure is there without it.
+    pub way: Option<f64>,
+    /// Whether the two figures are apart by more than both of their intervals.
+    pub beyond_intervals: bool,
+}
+
+impl Moved {
+    /// Of a figure with a published value by another; nothing where one has none.
+    fn of(row: &PublishedRow, other: &PublishedRow) -> Option<Self> {
+        let ([least, most], from, to) = (row.value?, row.obtained?, other.obtained?);
+        let off = |figure: Estimate| (least - figure.mean).max(figure.mean - most).max(0.0);
+        let width = |figure: Estimate| figure.half_width.unwrap_or(0.0);
+        let (before, after) = (off(from), off(to));
+        Some(Moved {
+            way: (before > 0.0).then(|| (before - after) / before),
+            beyond_intervals: (to.mean - from.mean).abs() > width(from) + width(to),
+        })
+    }
+
+    /// Whether it is nearer to the published value, by more than chance.
+    pub fn is_towards(&self) -> bool {
+        self.beyond_intervals && self.way.is_some_and(|way| way > 0.0)
+    }
+
+    fn text(&self) -> String {
+        match self.way {
+            None => "not to be moved, and moved".to_owned(),
+            _ if !self.beyond_intervals => "not moved beyond the intervals".to_owned(),
+            Some(way) if way > 0.0 => format!("moved {:.0} % of the way", way * 100.0),
+            Some(_) => "moved away".to_owned(),
+        }
+    }
+}
+
+/// Notes how far rows move others.
+pub(crate) fn note_moves(rows: &mut [PublishedRow]) {
+    let moved = |row: &PublishedRow| {
+        let name = row.moved_by.as_ref()?;
+        Moved::of(row, rows.iter().find(|other| other.name == *name)?)
+    };
+    let all: Vec<Option<Moved>> = rows.iter().map(moved).collect();
+    rows.iter_mut().zip(all).for_each(|(row, moved)| row.moved = moved);
 }
 
 impl PublishedRow {
@@ -44,7 +96,9 @@ impl PublishedRow {
             obtained,
             unit: row.unit.clone(),
             note: row.note.clone(),
+            value: row.value,
             moved_by: row.moved_by.clone(),
+            moved: None,
             point,
         }
     }
@@ -57,8 +111,8 @@ impl PublishedRow {
             1 => Some("1 seed has none".to_owned()),
             some => Some(format!("{some} seeds have none")),
         };
-        let moved = self.moved_by.as_ref();
-        let moved = moved.map(|row| format!("with a parameter changed: see row \"{row}\""));
+        let moved = self.moved_by.as_ref().zip(self.moved.as_ref());
+        let moved = moved.map(|(row, moved)| format!("{} by row \"{row}\"", moved.text()));
         let note = (!self.note.is_empty()).then(|| self.note.clone());
         point.into_iter().chain(without).chain(note).chain(moved).collect::<Vec<_>>().join("; ")
     }
@@ -69,7 +123,10 @@ impl RunResult {
     pub fn published(&self) -> Vec<PublishedRow> {
         let rows = self.experiment.published.iter().filter(|row| !row.measure.is_of_sweep());
         let seeds = self.experiment.plan.seeds as usize;
-        rows.map(|row| PublishedRow::of(row, self.obtained(row), None, seeds)).collect()
+        let rows = rows.map(|row| PublishedRow::of(row, self.obtained(row), None, seeds));
+        let mut rows: Vec<PublishedRow> = rows.collect();
+        note_moves(&mut rows);
+        rows
     }
 
     fn obtained(&self, row: &Published) -> Option<Estimate> {

@@ -24,7 +24,8 @@ pub struct WarmUpFound {
 pub struct Figures {
     /// How many senders there are; a host that sends in two groups counts twice.
     pub senders: usize,
-    /// Offered bytes, headers included, over the rate of the senders' links.
+    /// Offered bytes, headers included, over the rate of the senders' links; the link of a host
+    /// that sends in two groups counts once.
     pub offered_load: f64,
     /// Delivered bytes, headers included, over the rate of the senders' links.
     pub delivered_load: f64,

@@ -25,6 +25,8 @@ pub struct RunView<'a> {
     pub totals: &'a Totals,
     /// Payload of the victims alone over that beside the hot flows.
     pub slowdown: Option<f64>,
+    /// The same of the victims alone without congestion mechanisms.
+    pub slowdown_uncontrolled: Option<f64>,
     /// What was measured of the record.
     pub recorded: &'a [(Asked, Option<f64>)],
     /// Whether the network or the ranks of a program deadlocked.

@@ -5,7 +5,7 @@ use super::grid::Grid;
 use super::record::{Record, VariantRecord};
 use crate::experiment::{Axis, Experiment};
 use crate::fact::Fact;
-use crate::headline::{CONTROL_COLUMNS, PublishedRow};
+use crate::headline::{CONTROL_COLUMNS, PublishedRow, note_moves};
 use crate::measure::{At, Entry, Estimate, kinds};
 use crate::report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page,
@@ -421,6 +421,7 @@ fn published(sweep: &Sweep, records: &[Option<Record>]) -> Vec<PublishedRow> {
         let estimate = found.and_then(|series| series.estimate());
         rows.push(PublishedRow::of(row, estimate, place, seeds));
     }
+    note_moves(&mut rows);
     rows
 }
 

@@ -86,6 +86,10 @@ impl Pattern for Params {
         pairs.sort_unstable();
         Ok(Arc::new(PathHotSpot { pairs, note }))
     }
+
+    fn chooses_senders(&self) -> bool {
+        true
+    }
 }
 
 impl Destinations for PathHotSpot {

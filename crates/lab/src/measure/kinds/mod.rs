@@ -29,6 +29,7 @@ measures! {
     operation_time
     jain
     slowdown
+    slowdown_uncontrolled
     worst_load
     held_back
     outputs_held_back
