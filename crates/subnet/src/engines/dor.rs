@@ -63,6 +63,8 @@ pub struct Datelines {
     order: Vec<usize>,
     /// The SL of paths that cross no wrap link; those of all others follow.
     first: u8,
+    /// Whether every tie goes the other way: half way round an even ring both arcs are as long.
+    other_ties: bool,
 }
 
 impl Datelines {
@@ -91,6 +93,22 @@ impl Datelines {
     pub(super) fn opposite(&self, first: u8) -> Self {
         let order = self.order.iter().rev().copied().collect();
         Datelines { order, first, ..self.clone() }
+    }
+
+    /// The same with every tie the other way, and its SLs from `first` on.
+    pub(super) fn other_ties(&self, first: u8) -> Self {
+        Datelines { other_ties: !self.other_ties, first, ..self.clone() }
+    }
+
+    /// Whether there are ties: rings of an even number of switches, two of which are one link.
+    pub(super) fn has_ties(&self) -> bool {
+        let even = |(size, wraps): (&u32, &bool)| *wraps && *size > 2 && size.is_multiple_of(2);
+        self.dims.iter().zip(&self.wraps).any(even)
+    }
+
+    /// Whether ties go the other way than in [`dor`](super::dor).
+    pub(super) fn has_other_ties(&self) -> bool {
+        self.other_ties
     }
 
     /// How many SLs there are: 2 to the power of the dimensions that wrap.
@@ -142,7 +160,7 @@ impl Datelines {
             self.order[place + 1..].iter().map(|later| from[*later].wrapping_add(to[*later]));
         let parity = later.fold(a.min(b), u32::wrapping_add) & 1;
         // Even: the arc without the wrap link, upwards for the lower end.
-        (parity == 0) == (a < b)
+        ((parity == 0) == (a < b)) != self.other_ties
     }
 
     /// The port a switch sends by towards another one; nothing for itself.
@@ -202,7 +220,7 @@ fn datelines(graph: &SwitchGraph, grid: &Grid) -> Datelines {
     }
     let order = (0..grid.dims.len()).collect();
     let (dims, wraps) = (grid.dims.clone(), grid.wraps.clone());
-    Datelines { dims, wraps, coordinates, order, first: 0 }
+    Datelines { dims, wraps, coordinates, order, first: 0, other_ties: false }
 }
 
 /// The same for a grid of which nothing is missing and whose datelines can be coded.

@@ -10,8 +10,11 @@
 //! more lanes than links have. Here each offset keeps to rules that close no loop, in lanes of its
 //! own (`plan`):
 //! * whole meshes and tori: offset 0 in dimension order, offset 1 in the opposite one, each with
-//!   datelines coded in the SL (`dor`); the others up*/down* around roots far apart (`roots`). Four
-//!   offsets of a 2-D torus take 6 VLs and 10 SLs;
+//!   datelines coded in the SL (`dor`). With rings of an even number of switches, offsets 2 and 3
+//!   are the same with ties the other way where the lanes suffice: four offsets of a 2-D torus take
+//!   8 VLs and all 16 SLs, every path is as short as can be, and no root draws paths together. The
+//!   others go up*/down* around roots far apart (`roots`): four offsets in 6 VLs and 10 SLs. Pairs
+//!   on one line have several paths only so;
 //! * fat trees: D-mod-K of `fat-tree`, shifted by the offset, so that each goes over another root.
 //!   All go up and then down and share one lane. Where cables are missing and two offsets would
 //!   share one, the later is changed (`improve`);
@@ -53,7 +56,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "a path per LID offset, as disjoint as can be, each offset free of deadlock",
     reference: "Franco et al., DRB, ICS 1999; Dally, Seitz 1987; Autonet 1991; Zahavi 2012",
     parameters: "lmc 0 to 7: 2^lmc paths per pair, 2 for four; lanes 1 to 15, as many as may be \
-                 used: four paths on a 2-D torus take 6",
+                 used: four paths on a 2-D torus take 6 with two up*/down* trees among them, 8 \
+                 with shortest paths alone",
     lanes: 8,
     adaptive: false,
     roots: false,

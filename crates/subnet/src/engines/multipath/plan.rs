@@ -68,7 +68,7 @@ impl Numbers {
 /// How many blocks of each kind a budget of lanes and service levels is spent on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Budget {
-    /// Orders of dimensions.
+    /// Orders of dimensions, more than two with ties the other way.
     dimensions: u8,
     /// Lanes for shortest paths.
     shortest: u8,
@@ -78,11 +78,17 @@ struct Budget {
 
 impl Budget {
     /// For so many offsets, at least one. Dimension order comes first; the opposite order where
-    /// something is left for up*/down* after it, and that in as many orders as fit.
+    /// something is left for up*/down* after it, and that in as many orders as fit. Three or four
+    /// offsets of a torus with ties take both orders with ties either way, if they fit: all of
+    /// these are as short as can be, and a tree has a root that all its paths crowd around.
     fn of(grid: Option<&Datelines>, wanted: usize, lanes: u8) -> Self {
         let (mut dimensions, mut shortest) = (0, 0);
         let (mut lanes_left, mut levels_left) = (lanes, ServiceLevel::COUNT);
-        if let Some(grid) = grid {
+        if let Some(grid) = grid.filter(|grid| takes_ties(grid, wanted, lanes)) {
+            dimensions = wanted as u8;
+            lanes_left -= lanes_of(grid) * dimensions;
+            levels_left -= grid.level_count() * wanted;
+        } else if let Some(grid) = grid {
             let each = lanes_of(grid);
             let opposite = usize::from(wanted > 1 && grid.extended() > 1);
             for after in [0, usize::from(wanted > 2)].into_iter().take(1 + opposite) {
@@ -111,6 +117,15 @@ impl Budget {
     }
 }
 
+/// Whether all of so many offsets are orders of dimensions with ties either way.
+fn takes_ties(grid: &Datelines, wanted: usize, lanes: u8) -> bool {
+    (3..=4).contains(&wanted)
+        && grid.extended() > 1
+        && grid.has_ties()
+        && usize::from(lanes) >= usize::from(lanes_of(grid)) * wanted
+        && ServiceLevel::COUNT >= grid.level_count() * wanted
+}
+
 /// Lanes that an order of dimensions takes: two where a dateline is crossed.
 fn lanes_of(grid: &Datelines) -> u8 {
     if grid.level_count() > 1 { 2 } else { 1 }
@@ -131,7 +146,7 @@ impl Plan {
         let budget = Budget::of(grid.as_ref(), wanted, lanes);
         let mut plan = Plan { blocks: Vec::new(), ways: Vec::new() };
         if let Some(grid) = grid.filter(|_| budget.dimensions > 0) {
-            plan.add_dimensions(graph, grid, budget.dimensions > 1);
+            plan.add_dimensions(graph, &grid, usize::from(budget.dimensions));
         }
         // One LID of each port stands for all.
         let base: Vec<Target> =
@@ -157,9 +172,12 @@ impl Plan {
         self.blocks.push(Block { kind, lanes, levels });
     }
 
-    fn add_dimensions(&mut self, graph: &SwitchGraph, grid: Datelines, both: bool) {
-        let opposite = both.then(|| grid.opposite(grid.level_count() as u8));
-        for ways in [grid].into_iter().chain(opposite) {
+    /// One order, then the opposite one, then both with ties the other way.
+    fn add_dimensions(&mut self, graph: &SwitchGraph, grid: &Datelines, count: usize) {
+        for number in 0..count {
+            let first = (number * grid.level_count()) as u8;
+            let ways = if number % 2 == 0 { grid.clone() } else { grid.opposite(first) };
+            let ways = if number < 2 { ways } else { ways.other_ties(first) };
             let mut trees = Trees::new(graph.rows());
             for destination in 0..graph.rows() {
                 for (row, port) in trees.push(destination).iter_mut().enumerate() {
@@ -269,7 +287,8 @@ impl Plan {
             let what = match &block.kind {
                 Kind::Dimensions(ways) => {
                     let order: Vec<String> = ways.order().iter().map(usize::to_string).collect();
-                    format!("dimension order {}", order.join(", "))
+                    let ties = if ways.has_other_ties() { ", ties the other way" } else { "" };
+                    format!("dimension order {}{ties}", order.join(", "))
                 }
                 Kind::Shortest(_) => "paths as short as these lanes allow".to_owned(),
                 Kind::UpDown(roots) => {
@@ -344,7 +363,10 @@ mod tests {
         let by_lanes = (1..=8).map(|lanes| of("torus:8x8", 4, lanes)).collect::<Vec<_>>();
         let expected = [[0, 0, 1], [1, 0, 0], [1, 0, 1], [1, 0, 2], [2, 0, 1]];
         assert_eq!(by_lanes[..5], expected);
-        assert!(by_lanes[5..].iter().all(|found| *found == [2, 0, 2]));
+        assert_eq!(by_lanes[5..], [[2, 0, 2], [2, 0, 2], [4, 0, 0]]);
+        // Without ties, and with more or fewer offsets, nothing changes.
+        assert_eq!((of("torus:5x5", 4, 8), of("torus:8x8", 3, 6)), ([2, 0, 2], [3, 0, 0]));
+        assert_eq!((of("torus:8x8", 2, 8), of("torus:8x8", 8, 15)), ([2, 0, 0], [2, 0, 6]));
         // Eight SLs an order of three dimensions: the opposite one only where nothing follows it.
         assert_eq!(of("torus:4x4x4", 2, 8), [2, 0, 0]);
         assert_eq!(of("torus:4x4x4", 4, 8), [1, 0, 3]);
