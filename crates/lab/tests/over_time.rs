@@ -146,7 +146,7 @@ fn a_sweep_answers_with_the_point_a_row_takes() {
     let mean = |index: usize| rows[index].obtained.unwrap().mean;
     assert!((mean(0) - 0.9).abs() < 0.05 && (mean(3) - 0.4).abs() < 0.05);
     assert_eq!(mean(1), mean(2));
-    assert_eq!(rows[3].remarks(), "at load 0.4; with a parameter changed: see row \"most\"");
+    assert_eq!(rows[3].remarks(), "at load 0.4; moved 83 % of the way by row \"most\"");
     std::fs::remove_dir_all(&scratch).unwrap();
 }
 

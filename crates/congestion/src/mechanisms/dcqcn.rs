@@ -124,11 +124,12 @@ it: thresholds made for the shared buffers of Ethernet switches, the presets, li
 such a fabric can queue before credits run out. pmax is the 1 % of the paper; with 20 %, as in \
 HPCC's simulator, two flows through such a queue settle at unequal shares. Marks do not tell \
 roots from victims. A notification follows the first mark after cnp_interval, no timer runs at \
-the destination. The limit on a queue pair begins with its first notification, with alpha 1, and is lifted when its \
-rate is back at the link's: alpha is forgotten then. The gap follows the rate as a packet leaves; \
-later changes do not touch it. Hyper increase adds rate_hai at each step, as the simulator \
-published with HPCC does, not a multiple of it; rate_hai (10 times rate_ai, as in QCN) and \
-rate_min are not in the paper. Rates are whole bits per second, alpha has 32 fractional bits.",
+the destination. The limit on a queue pair begins with its first notification, with alpha 1, and \
+is lifted when its rate is back at the link's: alpha is forgotten then. The gap follows the rate \
+as a packet leaves; later changes do not touch it. Hyper increase adds rate_hai at each step, as \
+the simulator published with HPCC does, not a multiple of it; rate_hai (10 times rate_ai, as in \
+QCN) and rate_min are not in the paper. Rates are whole bits per second, alpha has 32 fractional \
+bits.",
     decides: Decides::When,
     parameters: &[
         &KMIN,
