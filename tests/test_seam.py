@@ -13,6 +13,8 @@ from peers import run_bounded
 
 MECHANISMS = "crates/congestion/src/mechanisms"
 PROGRAMS = "crates/workload/src/programs"
+PATTERNS = "crates/workload/src/patterns"
+MEASURES = "crates/lab/src/measure/kinds"
 SIM = "crates/sim/src"
 ROUNDS = 20
 EXPERIMENT = f"""schema = 1
@@ -30,6 +32,27 @@ name = "as it was"
 [[variant]]
 name = "thoughtful"
 sim = {{ thought = "3 us" }}
+"""
+
+# An axis of an experiment is its own lines and nothing else.
+AXIS = """schema = 1
+name = "both"
+run = { duration = "400 us" }
+fabric = { build = "star:4" }
+subnet = { engine = "min-hop" }
+sim = { preset = "qdr" }
+[[traffic]]
+name = "all"
+class = "background"
+pattern = { kind = "skip", by = 1 }
+load = 0.4
+size = "2 KiB"
+[[axis]]
+settings = [{ name = "light" }, { name = "heavy", traffic = [{ name = "all", load = 0.7 }] }]
+[[published]]
+each = "{how}"
+name = "evenness, {how}"
+measure = { kind = "evenness" }
 """
 
 
@@ -97,7 +120,23 @@ def add_program(tree: Path) -> None:
     assert text.count('"ping-pong') == 2
     (tree / PROGRAMS / "echo.rs").write_text(text.replace('"ping-pong', '"echo'))
     registry = tree / PROGRAMS / "mod.rs"
-    put(registry, '    "ping-pong" =>', '    "echo" => Echo in echo,\n')
+    put(registry, "    ping_pong\n", "    echo\n")
+
+
+def add_pattern(tree: Path) -> None:
+    """A pattern: `skip`, which is a shift by another name."""
+    text = (tree / PATTERNS / "shift.rs").read_text()
+    assert text.count('"shift"') == 1
+    (tree / PATTERNS / "skip.rs").write_text(text.replace('"shift"', '"skip"'))
+    put(tree / PATTERNS / "mod.rs", "    shift\n", "    skip\n")
+
+
+def add_measure(tree: Path) -> None:
+    """A measure: `evenness`, which is Jain's index by another name."""
+    text = (tree / MEASURES / "jain.rs").read_text()
+    assert text.count('"jain"') == 1
+    (tree / MEASURES / "evenness.rs").write_text(text.replace('"jain"', '"evenness"'))
+    put(tree / MEASURES / "mod.rs", "    jain\n", "    evenness\n")
 
 
 def add_key(tree: Path) -> None:
@@ -156,15 +195,22 @@ def built(tree: Path) -> Path:
     return target() / "debug/clearlane"
 
 
-def test_a_new_program_and_a_new_key_of_devices(tmp_path: Path) -> None:
+def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     add_program(tree)
     lines = len((tree / PROGRAMS / "echo.rs").read_text().splitlines())
     expected = {f"{PROGRAMS}/echo.rs": (lines, 0), f"{PROGRAMS}/mod.rs": (1, 0)}
     assert changed(tree) == expected
     git(tree, "commit", "--quiet", "--message", "a program")
+    for add, folder, name in [(add_pattern, PATTERNS, "skip"), (add_measure, MEASURES, "evenness")]:
+        add(tree)
+        lines = len((tree / folder / f"{name}.rs").read_text().splitlines())
+        expected = {f"{folder}/{name}.rs": (lines, 0), f"{folder}/mod.rs": (1, 0)}
+        assert changed(tree) == expected
+        git(tree, "commit", "--quiet", "--message", name)
     # Its own tests and those over the registry run it with the others.
     cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "programs::")
+    cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "patterns::")
     add_key(tree)
     # Its field and its entry; its default; the line that uses it.
     expected = {
@@ -193,5 +239,12 @@ def test_a_new_program_and_a_new_key_of_devices(tmp_path: Path) -> None:
     was, thoughtful = (run["completion_us"]["calls"] for run in runs)
     # Each of two ranks thinks before each of its messages.
     assert abs(thoughtful - was - 2 * ROUNDS * 3) < 1e-6, (was, thoughtful)
+    assert "evenness" in say("list", "measures") and "skip" in say("list", "patterns")
+    (tmp_path / "both.toml").write_text(AXIS)
+    summary = json.loads(say("run", "both.toml", "--out", "both", "--json"))
+    rows = {row["name"]: row["obtained"]["mean"] for row in summary["published"]}
+    assert rows.keys() == {"evenness, light", "evenness, heavy"}
+    assert all(0.9 < even <= 1.0 for even in rows.values()), rows
+    summary = json.loads(say("run", "new.toml", "--out", "out", "--force", "--json"))
     named = {p["name"]: p for p in summary["variants"][1]["parameters"]}
     assert named["thought"]["value"] == "3 us", named["thought"]

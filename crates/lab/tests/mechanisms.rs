@@ -303,7 +303,7 @@ fn mechanism(setting: Option<Setting>) -> Option<Box<dyn clearlane_congestion::M
 /// Two flows whose default routes share a link; returns how many messages came out of order too.
 fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
     let fabric = clearlane_fabric::topologies::build("torus:4x4").unwrap();
-    let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes: 8, ..RouteOptions::default() };
+    let options = RouteOptions { lmc: Lmc::new(2).unwrap(), lanes: 6, ..RouteOptions::default() };
     let subnet = engines::route("multipath", &fabric, &options).unwrap();
     let late = Arc::new(AtomicU64::new(0));
     // Rank x + 4 y is at (x, y): both take the link from (1, 0) to (2, 0).

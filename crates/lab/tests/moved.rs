@@ -88,7 +88,7 @@ fn what_is_said_to_move_a_sweep_moves_it() {
         let grid: Vec<String> =
             grid.iter().flat_map(|(_, grid)| grid.iter().map(|text| (*text).to_owned())).collect();
         let mut sweep = Sweep::parse(&text, &file, &grid, &[]).unwrap();
-        sweep.override_seeds(None, Some(2)).unwrap();
+        sweep.override_seeds(None, Some(3)).unwrap();
         let scratch = std::env::temp_dir().join(format!("clearlane-moved-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&scratch);
         let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();

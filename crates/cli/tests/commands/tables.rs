@@ -22,7 +22,7 @@ fn tables_with_holes_are_not_written_for_deployment() {
 #[test]
 fn several_paths_are_told_and_judged_one_by_one() {
     let scratch = Scratch::new("multipath");
-    let multipath = "--engine multipath --lmc 2";
+    let multipath = "--engine multipath --lmc 2 --lanes 6";
     let routed = scratch.call(&format!("route torus:4x4 {multipath} -o out"));
     let text = routed.text();
     assert!(text.starts_with("16 hosts and 16 switches routed by multipath: 80 LIDs on 6 lanes\n"));
