@@ -89,7 +89,7 @@ impl Question {
             senders: (0..hosts.count() as u32).map(Rank).collect(),
             transport,
             demand: Demand::OpenLoop(Arc::new(Offered {
-                destinations: PatternSpec::Uniform(Default::default())
+                destinations: PatternSpec::to_anybody()
                     .build(&hosts.ranks(), None)
                     .expect("four hosts"),
                 sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(9000) },

@@ -12,7 +12,7 @@ const HOSTS: u32 = 6;
 fuzz_target!(|data: &[u8]| {
     let ranks = Ranks::new((0..HOSTS).map(|rank| format!("host{rank:04} HCA-1")).collect());
     let params = MatrixParams { file: FILE.into(), text: Some(text(data).into_owned()) };
-    match PatternSpec::Matrix(params).build(&ranks, None) {
+    match PatternSpec::matrix(params).build(&ranks, None) {
         Err(error) => refused(&error),
         Ok(destinations) => {
             let mut stream = Stream::new(1, "fuzz", 0);
