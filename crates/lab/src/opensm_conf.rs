@@ -35,7 +35,8 @@ const ALWAYS: &[&str] = &[
      bytes, the timer in units of 1.024 us. CCTI_Limit has no key: it is the number of entries of \
      cc_cct less one. Credit starvation is not simulated, and switched off here.",
     "For switches and adapters to decide, whatever the experiment says: what the steps of \
-     Threshold mean, how BECN returns (becn), what starts the timer (timer).",
+     Threshold mean, how BECN returns (becn), how far CNPs are apart (cnp_interval), what starts \
+     the timer (timer).",
     "OpenSM 3.3.23 has been seen to load such lines over ibsim, which knows no congestion control: \
      that proves that they are read, not that a switch or an adapter obeys.",
 ];

@@ -13,7 +13,7 @@
 
 use super::iba_cc::{self, FecnNotifier, MarkerSettings};
 use crate::marker::Marker;
-use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
+use crate::mechanism::{Decides, Entry, Mechanism, Notifies, Output, Preset, Scope, Source};
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Stripes};
@@ -143,8 +143,8 @@ impl Mechanism for Drb {
         Some(Box::new(self.notifier))
     }
 
-    fn notifies_alike(&self) -> bool {
-        true
+    fn notifies(&self) -> Notifies {
+        Notifies::Everything
     }
 
     fn hears_acks(&self) -> bool {
