@@ -7,7 +7,8 @@
 //! [`ENTRY`]'s notes.
 //! Parameters: kmin, kmax, pmax, cnp_interval, g, alpha_initial, cut, kept_min, cut_interval,
 //! clamp_target, alpha_timer, increase_timer, byte_counter, fast_recovery, rate_ai, rate_hai,
-//! rate_first, rate_min, rate_max. Those that the paper has not are of the firmware of adapters.
+//! rate_first, rate_min, rate_max. Those that the paper has not are of the firmware of adapters;
+//! [`crate::policy_file::keys`] has the source of each.
 
 mod congestion_point;
 mod notification_point;
@@ -188,6 +189,9 @@ pub static RATE_MAX: Parameter = Parameter {
     range: Range::Rate(BitsPerSecond(0), RATE_MOST),
 };
 
+/// The preset of what the firmware of adapters has by default.
+pub const FIRMWARE: &str = "connectx-firmware";
+
 /// `dcqcn`.
 pub static ENTRY: Entry = Entry {
     name: "dcqcn",
@@ -270,7 +274,7 @@ ends of intervals that run on.",
             ],
         },
         Preset {
-            name: "connectx-firmware",
+            name: FIRMWARE,
             reference: "defaults of ConnectX firmware as mlxconfig lists them (NVIDIA DOCA, DCQCN \
                         CC Parameters; Mellanox DOC-2790), by the table of policy files; switches \
                         are not of it: kmin, kmax and pmax stay ours",
