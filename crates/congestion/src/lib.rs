@@ -17,6 +17,7 @@ mod mechanism;
 pub mod mechanisms;
 mod notifier;
 mod parameter;
+pub mod policy_file;
 mod reactor;
 
 pub use clearlane_ib::{Saved, StateError};
