@@ -173,10 +173,10 @@ pub static TRIGGER_THRESHOLD: Parameter = Parameter {
     range: Range::Integer(0, 255),
 };
 
-/// The period of a CCTI_Timer.
-pub(super) fn timer_period(values: &Values) -> Picoseconds {
+/// The period of a CCTI_Timer, the parameter of a mechanism.
+pub(super) fn timer_period(values: &Values, timer: &Parameter) -> Picoseconds {
     // IBA vol. 1, A10.4.3.8: in units of 1.024 us.
-    Picoseconds(values.integer(&CCTI_TIMER) * 1_024_000)
+    Picoseconds(values.integer(timer) * 1_024_000)
 }
 
 /// `iba-cc`.
@@ -304,7 +304,7 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
         ccti_increase: values.integer(&CCTI_INCREASE) as u8,
         ccti_limit: limit,
         ccti_min: min,
-        period: timer_period(values),
+        period: timer_period(values, &CCTI_TIMER),
         timer: if values.word(&TIMER) == "restart" { Timer::Restart } else { Timer::Cyclic },
         trigger_threshold: values.integer(&TRIGGER_THRESHOLD) as u8,
         shared: values.word(&PORT_CONTROL) == "sl",
