@@ -60,8 +60,8 @@ impl OpensmConf {
         if spec.entry.name != ours {
             let name = spec.entry.name;
             return Err(fault(format!(
-                "control.when = \"{name}\" cannot be written: OpenSM sets {ours} and no other \
-                 mechanism; write when = \"{ours}\""
+                "control.when = \"{name}\" cannot be written as options of opensm.conf: they set \
+                 {ours} and no other mechanism; write when = \"{ours}\""
             )));
         }
         let attributes = Attributes::of(&spec.values).map_err(|e| fault(e.to_string()))?;
@@ -110,7 +110,7 @@ impl OpensmConf {
 }
 
 /// The only variant with a mechanism that decides when, and the mechanism.
-fn controlled(experiment: &Experiment) -> Result<(&Variant, &MechanismSpec), LabError> {
+pub(crate) fn controlled(experiment: &Experiment) -> Result<(&Variant, &MechanismSpec), LabError> {
     let on = experiment.variants.iter();
     let on: Vec<_> = on.filter_map(|v| v.control.when.as_ref().map(|spec| (v, spec))).collect();
     match on.as_slice() {
@@ -252,6 +252,6 @@ impl PortMask {
 }
 
 /// A sentence as lines of comments.
-fn comment(sentence: &str) -> String {
+pub(crate) fn comment(sentence: &str) -> String {
     wrap(sentence, COLUMNS).iter().map(|line| format!("# {line}\n")).collect()
 }
