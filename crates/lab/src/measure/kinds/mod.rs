@@ -85,4 +85,14 @@ mod tests {
             assert!(combines || entry.unit != AS_WITHIN, "{}", entry.name);
         }
     }
+
+    #[test]
+    fn thresholds_are_those_that_summaries_name() {
+        let percent = |share: f64| format!("more than {} % of", share * 100.0);
+        for relief in [&relieved::ENTRY, &time_to_relief::ENTRY] {
+            assert!(relief.summary.contains(&percent(outputs::RELIEVED)), "{}", relief.summary);
+        }
+        assert!(outputs_held_back::ENTRY.summary.contains("a tenth of the time or more"));
+        assert_eq!(crate::measure::HELD_BACK, 0.1);
+    }
 }
