@@ -179,6 +179,41 @@ fn ports_that_read_take_turns() {
     }
 }
 
+/// Midway, three ports of host 0 have sent as many packets, whatever it is that limits them.
+#[test]
+fn ports_that_read_have_as_many_turns() {
+    let fabric = build("torus:2x2,hosts=2,links=4");
+    let link = BitsPerSecond(32_000_000_000);
+    let half = BitsPerSecond(link.0 / 2);
+    let limits = [
+        Parameters { dma_rate: Some(link), ..qdr() },
+        Parameters { memory_rate: Some(link), ..qdr() },
+        // Who has just sent wants the bus again before it is free.
+        Parameters { memory_rate: Some(half), ..qdr() },
+    ];
+    for (limit, parameters) in limits.into_iter().enumerate() {
+        let todo = (0..3).map(|engine| (1, MIB, by(engine))).collect();
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        let mut programs: Vec<_> = (0..8).map(|_| idle()).collect();
+        programs[0] = Box::new(Puts { todo, handles: Vec::new(), waits: false, ended });
+        let outcome = Case {
+            fabric: &fabric,
+            subnet: &tables(&fabric, 1, false),
+            parameters,
+            groups: vec![group(Transport::Rc)],
+            programs,
+            until: Picoseconds(400_000_000),
+            width: 13,
+        }
+        .run();
+        let host = fabric.ids(NodeKind::ChannelAdapter).next().unwrap();
+        let ports = outcome.channels.iter().filter(|c| c.node == host.0 && c.port <= 3);
+        let sent: Vec<u64> = ports.map(|channel| channel.port_xmit_pkts).collect();
+        let (least, most) = (*sent.iter().min().unwrap(), *sent.iter().max().unwrap());
+        assert!(sent.len() == 3 && least > 100 && most - least <= 1, "{limit}: {sent:?}");
+    }
+}
+
 #[test]
 fn a_gap_is_as_many_thousandths_of_a_packet() {
     let fabric = build("star:2");
