@@ -253,8 +253,12 @@ fn paths_are_open_from_the_second_one_on() {
         obtained(&result(&(text + &of("first-path-open") + &of("last-path-open"))))
     };
     assert_eq!(rows(SHARED.replace("load = 0.6", "load = 0.1")), [None, None]);
-    let two = SHARED.replace("which = \"drb\"", "which = \"drb\", drb = { max_paths = 2 }");
-    let [first, last] = rows(two)[..] else { panic!("two rows") };
+    let most = |paths: u32| {
+        let which = format!("which = \"drb\", drb = {{ max_paths = {paths} }}");
+        rows(SHARED.replace("which = \"drb\"", &which))
+    };
+    assert_eq!(most(1), [None, None]);
+    let [first, last] = most(2)[..] else { panic!("two rows") };
     assert!(first.unwrap().mean <= last.unwrap().mean);
 }
 
