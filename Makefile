@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz style bench bench-cache bench-pair docs fixtures
+.PHONY: help demo test fuzz mutants style bench bench-cache bench-pair docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,6 +24,8 @@ help:
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
 	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
+	@echo "make mutants    the code broken in one place at a time: every mutant has to fail a test;"
+	@echo "                MUTANTS=\"sim round-robin …\" for those of a crate or by name, JSON=file"
 	@echo "make style      cargo fmt --check and clippy"
 	@echo "make bench      time the simulator: packet-hops per CPU second, instructions per hop, memory"
 	@echo "make bench-cache   instructions, cache misses and mispredicts per packet-hop, by callgrind"
@@ -67,6 +69,11 @@ FUZZ_SECONDS ?= 600
 fuzz:
 	@scripts/setup test
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+MUTANTS ?=
+mutants:
+	@scripts/setup build
+	@scripts/mutants $(MUTANTS) $(if $(JSON),--json '$(JSON)')
 
 style:
 	@scripts/setup build

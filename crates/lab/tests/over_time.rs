@@ -1,5 +1,6 @@
 //! Measures over time and rows that only a sweep answers.
 
+use clearlane_ib::wire;
 use clearlane_lab::measure::Estimate;
 use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Sweep, SweepFolder, run, run_sweep};
 use std::path::Path;
@@ -213,4 +214,69 @@ fn what_rows_ask_for_is_checked() {
         let error = refusal(&(SHARED.to_owned() + &added));
         assert!(error.contains(says) && !error.contains('\n'), "{error}");
     }
+}
+
+/// A periodic flow, so that links are busy for a share that is known.
+#[test]
+fn an_output_is_relieved_at_no_more_than_95_percent() {
+    let star = STAR.split("[sweep]").next().unwrap();
+    // Slices of 250 us: a packet more or less in one is nothing.
+    let star = star.replace("seeds = 2", "seeds = 1, slices = 20");
+    let star = star.replace("duration = \"1 ms\"", "duration = \"5 ms\"");
+    let star = star.replace("{ kind = \"uniform\" }", "{ kind = \"incast\", to = 1 }");
+    let star =
+        star.replace("size = ", "arrivals = \"periodic\"\nsenders = { hosts = [0] }\nsize = ");
+    for (load, relieved) in [(0.93, 1.0), (0.97, 0.0)] {
+        let text = star.replace("load = 0.3", &format!("load = {load}"));
+        let text = text + &row("relieved", "{ kind = \"relieved\" }", "");
+        assert_eq!(obtained(&result(&text))[0].unwrap().mean, relieved, "at load {load}");
+    }
+}
+
+#[test]
+fn a_flow_has_its_share_in_what_its_destination_receives() {
+    let share = |from, to| format!("{{ kind = \"flow-share\", from = {from}, to = {to} }}");
+    let more = "variant = \"one path\"";
+    let text = SHARED.to_owned()
+        + &row("first", &share(0, 2), more)
+        + &row("second", &share(1, 6), more)
+        + &row("none", &share(1, 2), more);
+    let means: Vec<f64> = obtained(&result(&text)).iter().map(|e| e.unwrap().mean).collect();
+    assert_eq!(means, [1.0, 1.0, 0.0]);
+}
+
+/// What opens no path has no time at which it has; the second one is open before all are.
+#[test]
+fn paths_are_open_from_the_second_one_on() {
+    let rows = |text: String| {
+        let of = |kind: &str| row(kind, &format!("{{ kind = \"{kind}\" }}"), "variant = \"drb\"");
+        obtained(&result(&(text + &of("first-path-open") + &of("last-path-open"))))
+    };
+    assert_eq!(rows(SHARED.replace("load = 0.6", "load = 0.1")), [None, None]);
+    let most = |paths: u32| {
+        let which = format!("which = \"drb\", drb = {{ max_paths = {paths} }}");
+        rows(SHARED.replace("which = \"drb\"", &which))
+    };
+    assert_eq!(most(1), [None, None]);
+    let [first, last] = most(2)[..] else { panic!("two rows") };
+    assert!(first.unwrap().mean <= last.unwrap().mean);
+}
+
+/// CNPs over all that switches sent, headers and check sums included.
+#[test]
+fn notifications_are_counted_in_bytes_on_the_wire() {
+    let text = SHARED.replace("seeds = 2", "seeds = 1");
+    let text = text + &row("overhead", "{ kind = \"notification-overhead\" }", "variant = \"drb\"");
+    let result = result(&text);
+    let overhead = obtained(&result)[0].unwrap().mean;
+    let run = &result.variants[1].runs[0];
+    // Packets of 2 KiB; counters count whole words.
+    let [data, acks, cnps] = [
+        run.totals.packet_hops * (2048 + u64::from(wire::RC_DATA)),
+        run.totals.ack_hops * u64::from(wire::RC_ACK),
+        run.totals.cnp_hops * u64::from(wire::CNP),
+    ];
+    assert!(data > 1_000_000 && cnps > 0);
+    let expected = cnps as f64 / (data + acks + cnps) as f64;
+    assert!((overhead / expected - 1.0).abs() < 2e-4, "{overhead} instead of {expected}");
 }

@@ -223,7 +223,7 @@ mod tests {
         let four = tables(&[(1, 64)], &[(0, 64)], 1);
         assert_eq!(shares(&four, 0b11, 1024, 1000), [200 * 1024, 800 * 1024, 0, 0]);
         let unlimited = tables(&[(1, 64)], &[(0, 64)], 255);
-        assert_eq!(shares(&unlimited, 0b11, 1024, 1000), [0, 1000 * 1024, 0, 0]);
+        assert_eq!(shares(&unlimited, 0b11, 4096, 1000), [0, 1000 * 4096, 0, 0]);
     }
 
     #[test]
@@ -231,5 +231,25 @@ mod tests {
         let tables = tables(&[], &[(0, 64), (3, 0)], 0);
         assert_eq!(shares(&tables, 0b1000, 64, 5), [0, 0, 0, 5 * 64]);
         assert_eq!(shares(&tables, 0b1001, 64, 5), [5 * 64, 0, 0, 0]);
+    }
+
+    /// The lanes that send in turn, packets of `bytes` each, while 0 and 1 both wait.
+    fn turns(tables: &ArbiterTables, bytes: u32) -> [u8; 12] {
+        let mut arbiter = Arbiter::default();
+        std::array::from_fn(|_| {
+            let (vl, table) = arbiter.choose(tables, 0b11);
+            arbiter.charge(tables, table, bytes);
+            vl
+        })
+    }
+
+    #[test]
+    fn a_weight_is_units_of_64_bytes_of_which_a_packet_takes_whole_ones() {
+        let tables = tables(&[], &[(0, 4), (1, 2)], 0);
+        assert_eq!(turns(&tables, 64), [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(turns(&tables, 65), [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1]);
+        // The last packet of a turn may overdraw it.
+        assert_eq!(turns(&tables, 129), [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1]);
+        assert_eq!(turns(&tables, 257), [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
     }
 }

@@ -7,7 +7,7 @@ use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds};
 use clearlane_sim::{Ending, Outcome, Parameters, preset};
 use clearlane_workload::{PingPong, Rank, RankProgram, Transport};
 use support::{
-    Case, Greedy, build, delivered, group, idle, near, one_message, parking_lot, tables,
+    Case, Greedy, build, delivered, greedy, group, idle, near, one_message, parking_lot, tables,
 };
 
 fn qdr() -> Parameters {
@@ -242,6 +242,32 @@ fn a_message_is_acknowledged_every_so_many_packets_and_at_its_end() {
             assert_eq!(totals.acks_delivered, acks);
         }
     }
+}
+
+/// A host with a backlog of 20 packets acknowledges as soon as the packet it sends has left.
+#[test]
+fn an_ack_leaves_before_data() {
+    let p = Parameters { outstanding: 1, ..qdr() };
+    let fabric = build("star:2");
+    let send = |to, group, bytes, start| -> Box<dyn RankProgram> {
+        Box::new(Greedy { group, bytes, start, messages: 1, ..greedy(to) })
+    };
+    let outcome = Case {
+        fabric: &fabric,
+        subnet: &tables(&fabric, 1, false),
+        parameters: p.clone(),
+        groups: vec![group(Transport::Rc), group(Transport::Ud)],
+        programs: vec![send(1, 0, 2 * 2048, 2 * PACKET_PS), send(0, 1, 20 * 2048, 0)],
+        until: Picoseconds(1_000_000_000),
+        width: 13,
+    }
+    .run();
+    assert_eq!((outcome.ending, outcome.totals.acks_delivered), (Ending::Drained, 2));
+    let took: u128 = outcome.groups[0].iter().map(|slice| slice.latency_sum_ps).sum();
+    let (packet, way) = ((2048 + 26) * 250, 2 * p.cable_delay.0 + p.switch_delay.0);
+    let alone = p.send_overhead.0 + packet + way + 30 * 250 + way + packet + way;
+    let waited = took - u128::from(alone);
+    assert!(waited > 0 && waited <= u128::from(PACKET_PS), "{waited} ps");
 }
 
 /// With as many outstanding as an ACK covers, so many leave back to back and the next when that

@@ -225,6 +225,37 @@ fn of_two_lanes_that_wait_each_leaves_at_its_own_return() {
     }
 }
 
+/// Two packets of host 0 and one of host 1, which comes while the second waits for credits: the exit
+/// waits from the end of a packet until the next one's credits are back, twice.
+#[test]
+fn a_wait_is_counted_from_when_credits_were_first_missing() {
+    let fabric = build("star:3");
+    let p = Parameters { credit_delay: CREDIT_DELAY, ..devices(PACKET_CREDITS) };
+    let send = |messages, start| -> Box<dyn RankProgram> {
+        Box::new(Greedy { messages, start, ..greedy(2) })
+    };
+    // A buffer in the switch holds one packet, so the second of host 0 is there a round trip later.
+    let round = 2 * p.cable_delay.0 + p.switch_delay.0 + PACKET_PS + CREDIT_DELAY.0;
+    let outcome = Case {
+        fabric: &fabric,
+        subnet: &tables(&fabric, 1, false),
+        parameters: Parameters { drain_rate: Some(BitsPerSecond(1_000_000_000)), ..p.clone() },
+        groups: vec![group(Transport::Ud)],
+        programs: vec![send(2, 0), send(1, round + PACKET_PS), idle()],
+        until: Picoseconds(1_000_000_000),
+        width: 13,
+    }
+    .run();
+    assert_eq!((&outcome.ending, outcome.totals.packets_delivered), (&Ending::Drained, 3));
+    let switch = fabric.ids(NodeKind::Switch).next().unwrap();
+    let to_host = |c: &&clearlane_sim::ChannelRecord| (c.node, c.port) == (switch.0, 3);
+    let exit = outcome.channels.iter().find(to_host).unwrap();
+    // 8 ns a byte in the host; the second is ready a round after the first was.
+    let back = PACKET_PS + p.cable_delay.0 + 2082 * 8_000 + p.cable_delay.0 + CREDIT_DELAY.0;
+    let after = back - PACKET_PS;
+    assert_eq!(exit.port_xmit_wait_ps, back - round + after);
+}
+
 /// A subnet on a star of three in which packets from one port to another leave on VL 1, all else
 /// on VL 0.
 fn one_pair_on_lane_1(fabric: &Fabric, input: usize, output: usize) -> Subnet {

@@ -76,6 +76,8 @@ fn the_cycle_named_is_a_cycle_of_the_tables() {
         );
     }
     assert!(deadlock.to_string().contains("waits for"));
+    // It is complete by the first look, on a grid of 50 us.
+    assert_eq!(deadlock.found_at, Picoseconds(50_000_000));
 }
 
 /// Small packets and ACKs among full ones: a head that has credits for itself still waits behind

@@ -272,6 +272,11 @@ mod tests {
             error.to_string(),
             "this fabric needs 53248 LIDs at lmc 2, and a subnet has 49151; lower the lmc"
         );
+        // 49,101 LIDs from 64 on.
+        let fabric = build("chain:13x59").unwrap();
+        assert!(LidMap::suffice(&fabric, Lmc::new(5).unwrap()).is_ok());
+        let error = LidMap::suffice(&fabric, Lmc::new(6).unwrap()).unwrap_err();
+        assert_eq!(error, LidError::TooMany { lmc: 6, needed: 49_101, least: 780 });
         // No LMC is low enough.
         let fabric = build("torus:160x160").unwrap();
         for (lmc, needed) in [(0, 51_200), (1, 76_800)] {

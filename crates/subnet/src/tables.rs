@@ -336,3 +336,28 @@ impl Subnet {
         subnet
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::topologies::build;
+
+    /// SL 1 is on VL 1 everywhere, SL 0 on it from input 2 to output 1 only.
+    #[test]
+    fn levels_share_a_lane_if_any_input_puts_both_on_it() {
+        let fabric = build("star:2").unwrap();
+        let level = |sl| ServiceLevel::new(sl).unwrap();
+        let one = VirtualLane::new(1).unwrap();
+        let stride = 3;
+        let mut apart = [VirtualLane::default(); 16];
+        apart[1] = one;
+        let mut rows = vec![apart; stride * stride];
+        let mut lanes = SlToVl::modulo(&fabric, 2);
+        let switch = fabric.ids(NodeKind::Switch).next().unwrap();
+        lanes.set(switch, SlToVlTable::PerPorts { stride, rows: rows.clone() });
+        assert!(!lanes.share_a_lane(level(0), level(1)));
+        rows[2 * stride + 1][0] = one;
+        lanes.set(switch, SlToVlTable::PerPorts { stride, rows });
+        assert!(lanes.share_a_lane(level(0), level(1)));
+    }
+}

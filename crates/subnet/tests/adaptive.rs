@@ -1,10 +1,11 @@
 //! Adaptive routing groups: every choice leads to the destination, and the checker sees them all.
 
-use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage, topologies};
-use clearlane_ib::{Lid, PortNumber};
+use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind, damage, topologies};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::credit_loop;
 use clearlane_subnet::engines::{RouteOptions, route};
+use std::collections::BTreeMap;
 
 fn routed(fabric: &Fabric, engine: &str) -> Subnet {
     let options = RouteOptions { adaptive: true, ..RouteOptions::default() };
@@ -99,6 +100,57 @@ fn a_leaf_may_use_all_its_uplinks() {
     }
     let plain = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
     assert_eq!(plain.adaptive, None);
+}
+
+/// Z0 is the root, R and W are two below it, all others but Z1 and Z2 three. R's shortest legal way
+/// to D is down: N, A, B, D. From N over W would be shorter, and so it would be over P and W, but
+/// both go up after R went down.
+#[test]
+fn who_is_passed_on_the_way_down_goes_down_itself() {
+    let mut fabric = Fabric::new();
+    // Of switches as near to the root the later one is up.
+    let names = ["D", "B", "A", "P", "N", "Z0", "Z1", "Z2", "R", "W"];
+    let mut ends = Vec::new();
+    for (number, name) in names.into_iter().enumerate() {
+        let guid = Guid(1 + number as u64);
+        ends.push((fabric.add_node(Node::new(NodeKind::Switch, guid, name, 8)).unwrap(), 0));
+    }
+    for host in ["from", "to"] {
+        let guid = Guid(1 + ends.len() as u64);
+        ends.push((
+            fabric.add_node(Node::new(NodeKind::ChannelAdapter, guid, host, 1)).unwrap(),
+            0,
+        ));
+    }
+    let place = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    let mut ports = BTreeMap::new();
+    let cables = "Z0 Z1, Z0 Z2, Z1 R, Z2 W, R N, W N, W P, W A, W B, W D, N A, N P, A B, B D";
+    let pairs = cables.split(", ").map(|pair| pair.split_once(' ').unwrap());
+    let pairs = pairs.map(|(a, b)| (place(a), place(b)));
+    for (a, b) in pairs.chain([(place("R"), 10), (place("D"), 11)]) {
+        let [a, b] = [a, b].map(|at| {
+            ends[at].1 += 1;
+            (at, Endpoint { node: ends[at].0, port: PortNumber::new(ends[at].1).unwrap() })
+        });
+        fabric.join(a.1, b.1, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
+        ports.insert((a.0, b.0), a.1);
+    }
+    let options =
+        RouteOptions { adaptive: true, roots: vec![ends[5].0], ..RouteOptions::default() };
+    let subnet = route("up-down", &fabric, &options).unwrap();
+    let to = Endpoint { node: ends[11].0, port: PortNumber::new(1).unwrap() };
+    let (lid, _) = subnet.lids.base(to).unwrap();
+    let taken = |from: &str, to: &str| {
+        let end = ports[&(place(from), place(to))];
+        subnet.tables.port(end.node, lid) == Some(end.port)
+    };
+    for (from, to) in [("R", "N"), ("N", "A"), ("A", "B"), ("B", "D")] {
+        assert!(taken(from, to), "{from} does not send to {to}");
+    }
+    // By no choice either.
+    let row = subnet.tables.row_of(ends[place("N")].0).unwrap();
+    assert!(subnet.adaptive.as_ref().unwrap().ports(row, lid).is_empty());
+    assert!(credit_loop(&fabric, &subnet).is_sane());
 }
 
 #[test]

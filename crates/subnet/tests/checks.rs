@@ -270,4 +270,5 @@ fn full_bandwidth_and_samples_are_what_they_say() {
     assert_eq!((found.mean_share, found.least, found.most), (1.0, 1.0, 1.0));
     let all = balance(&fabric, &subnet, &options);
     assert_eq!((all.shifts.measured, all.shifts.of, all.shifts.contention_free), (5, 15, 5));
+    assert_eq!((all.shifts.mean, all.random.mean), (1.0, 1.0));
 }

@@ -327,6 +327,21 @@ fn a_small_subnet_as_the_tools_read_it() {
 }
 
 #[test]
+fn lids_have_the_digits_that_each_tool_writes() {
+    let (fabric, subnet) = routed("star:12", "min-hop", 1, 0);
+    // Hosts 1 to 12, then the switch, which is no hop away from itself.
+    let fdbs = text(|out| fdbs::write(&fabric, &subnet, out));
+    assert!(fdbs.contains("0x000A : 010  : 01   : yes\n"), "{fdbs}");
+    assert!(fdbs.ends_with("0x000D : 000  : 00   : yes\n"), "{fdbs}");
+    let lfts = text(|out| lfts::write(&fabric, &subnet, out));
+    let heading = "Unicast lids [0-13] of switch Lid 13 guid 0x0ac1ea5100000000 (";
+    assert!(lfts.starts_with(heading), "{lfts}");
+    assert!(lfts.contains("\n0x000a 010 # Channel Adapter portguid 0x"), "{lfts}");
+    assert!(lfts.contains("\n0x000d 000 # Switch portguid 0x0ac1ea5100000000: "), "{lfts}");
+    assert!(lfts.ends_with("\n13 lids dumped\n"), "{lfts}");
+}
+
+#[test]
 fn both_ports_of_an_adapter_have_service_levels() {
     let mut fabric = Fabric::new();
     let nodes =

@@ -459,6 +459,7 @@ mod tests {
             out.parts().iter().map(|part| (part.path.0, part.bytes.0)).collect::<Vec<_>>()
         };
         assert_eq!(parts(&mut *it, 30_000), [(0, 10_000), (1, 20_000)]);
+        assert_eq!(parts(&mut *it, 4_148), [(0, 1_382), (1, 2_766)]);
         assert_eq!(parts(&mut *it, 4_147), [(0, 4_147)]);
     }
 }

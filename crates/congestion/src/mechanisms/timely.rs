@@ -414,4 +414,14 @@ mod tests {
         );
         assert_eq!((it.save(), it.next_timer()), (before, None));
     }
+
+    #[test]
+    fn round_trips_of_t_low_and_t_high_go_by_their_gradient() {
+        let set = [(&T_LOW, Value::Time(Picoseconds(20 * US))), (&EWMA, Value::Number(1.0))];
+        let mut it = computation(&set);
+        // 10 us more: half off, though 20 us are not above t_low.
+        assert_eq!([after(&mut *it, 10), after(&mut *it, 20)], [32_000, 16_000]);
+        // 0.8 · 100 / 200 off; then 100 us less: a step up, though not below t_high.
+        assert_eq!([after(&mut *it, 200), after(&mut *it, 100)], [9_600, 9_640]);
+    }
 }

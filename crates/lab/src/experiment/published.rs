@@ -185,3 +185,14 @@ fn number(text: &str) -> Option<f64> {
     }
     .filter(|number| number.is_finite())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_number_may_be_a_fraction() {
+        assert_eq!(["0.25", "1/4", " 3 / 2 "].map(number), [0.25, 0.25, 1.5].map(Some));
+        assert_eq!(["about 5", "1/0", "1/2/3", ""].map(number), [None; 4]);
+    }
+}

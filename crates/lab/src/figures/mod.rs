@@ -388,4 +388,48 @@ mod tests {
         // The parking lot: 1/6, 1/6, 1/3, 1/3.
         assert!((jain(&[1.0, 1.0, 2.0, 2.0]).unwrap() - 0.9).abs() < 1e-12);
     }
+
+    /// 1 ms of a group whose senders, of 32 Gb/s each, are these ranks.
+    fn sums(ranks: &[u32]) -> Sums {
+        let mut latencies = Histogram::new(3).unwrap();
+        // 1 to 1,000 us in nanoseconds.
+        (1..=1_000).for_each(|us: u64| latencies.record(us * 1_000).unwrap());
+        Sums {
+            offered: 4_000_000,
+            wire: 2_000_000,
+            payload: 1_000_000,
+            messages: 1_000,
+            latency_ps: 500_500_000_000,
+            latencies: Some(latencies),
+            links: ranks.iter().map(|rank| (Rank(*rank), 4e6)).collect(),
+            senders: ranks.len(),
+            shares: None,
+        }
+    }
+
+    fn of(parts: &[&Sums]) -> Figures {
+        let settled = Settled { throughput: true, latency: true, saturated: false };
+        total(parts, Picoseconds(1_000_000_000), settled)
+    }
+
+    #[test]
+    fn loads_are_of_the_links_and_latencies_of_all_messages() {
+        let figures = of(&[&sums(&[0, 1])]);
+        assert_eq!((figures.offered_load, figures.delivered_load), (0.5, 0.25));
+        assert_eq!((figures.accepted_load, figures.accepted_gbps), (0.125, 8.0));
+        let mean = figures.latency_mean_us.unwrap();
+        assert!((mean - 500.5).abs() < 1e-9, "{mean}");
+        let quantiles = [figures.latency_p50_us, figures.latency_p99_us].map(Option::unwrap);
+        for (found, expected) in quantiles.into_iter().zip([500.0, 990.0]) {
+            assert!((found / expected - 1.0).abs() < 2e-3, "{found} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn the_link_of_a_host_in_two_groups_counts_once() {
+        let figures = of(&[&sums(&[0, 1]), &sums(&[1, 2])]);
+        assert_eq!((figures.senders, figures.messages), (4, 2_000));
+        // Twice the bytes over three links.
+        assert!((figures.offered_load - 8.0 / 12.0).abs() < 1e-12, "{}", figures.offered_load);
+    }
 }

@@ -140,4 +140,25 @@ mod tests {
         assert!(grows(&steady, 1) && grows(&bursts, 1));
         assert!(is_growth(&steady) && !is_growth(&bursts));
     }
+
+    #[test]
+    fn a_queue_that_grows_by_two_messages_a_sender_is_none() {
+        // 30 messages of 10,000 B wait longer.
+        let steady = slices((0..50).map(|_| 106_000), 100_000);
+        assert!(grows(&steady, 14) && !grows(&steady, 15));
+    }
+
+    #[test]
+    fn latency_is_level_within_five_percent() {
+        // Five slices a batch: the halves lie 25 steps apart.
+        let is_level = |step: u128| {
+            let slice = |i: u128| Slice {
+                messages: 10,
+                latency_ps: 10 * (100_000 + i * step),
+                ..Slice::default()
+            };
+            is_level_in_latency(&(0..50).map(slice).collect::<Vec<_>>())
+        };
+        assert!(is_level(190) && !is_level(216));
+    }
 }

@@ -172,4 +172,15 @@ mod tests {
         let zigzag = [100.0, 160.0, 90.0, 170.0, 95.0, 150.0, 130.0, 120.0, 110.0, 140.0];
         assert!(is_level(&zigzag, 0.02));
     }
+
+    #[test]
+    fn throughput_is_level_within_two_percent() {
+        // Five observations a batch: the halves of the last fifty lie 25 steps apart.
+        let converged = |step: u64| {
+            let series: Vec<u64> =
+                (0..100u64).map(|i| 100_000 + i.saturating_sub(50) * step).collect();
+            mser5(&series).converged
+        };
+        assert!(converged(76) && !converged(84));
+    }
 }

@@ -165,3 +165,64 @@ impl PublishedRow {
         cell_text(self.obtained.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row between whose bounds 2 and 3 a mean is published.
+    fn row(name: &str, mean: f64, half_width: f64, moved_by: Option<&str>) -> PublishedRow {
+        PublishedRow {
+            name: name.into(),
+            published: None,
+            obtained: Some(Estimate {
+                mean,
+                half_width: Some(half_width),
+                seeds: 5,
+                converged: true,
+            }),
+            unit: String::new(),
+            note: String::new(),
+            value: Some([2.0, 3.0]),
+            moved_by: moved_by.map(Into::into),
+            moved: None,
+            point: None,
+            seeds_without: 0,
+        }
+    }
+
+    /// What is said of a row of mean 7 that another one moves.
+    fn said(mean: f64, half_width: f64) -> (Option<f64>, bool, String) {
+        let mut rows = [row("a", 7.0, 0.5, Some("b")), row("b", mean, half_width, None)];
+        note_moves(&mut rows);
+        assert_eq!(rows[1].moved, None);
+        let moved = rows[0].moved.unwrap();
+        (moved.way, moved.is_towards(), rows[0].remarks())
+    }
+
+    #[test]
+    fn a_row_is_moved_by_a_share_of_its_way_to_the_bounds() {
+        // 4 beyond the bounds, then 1.
+        let told = "moved 75 % of the way by row \"b\"";
+        assert_eq!(said(4.0, 0.5), (Some(0.75), true, told.into()));
+        assert_eq!(said(2.5, 0.5).0, Some(1.0));
+        // Past them by 1 on the other side.
+        assert_eq!(said(1.0, 0.5).0, Some(0.75));
+        assert_eq!(said(8.0, 0.1), (Some(-0.25), false, "moved away by row \"b\"".into()));
+    }
+
+    #[test]
+    fn a_row_is_not_moved_within_the_intervals_of_both() {
+        let told = "not moved beyond the intervals by row \"b\"";
+        assert_eq!(said(6.0, 0.5), (Some(0.25), false, told.into()));
+        assert!(said(6.0, 0.25).1);
+    }
+
+    #[test]
+    fn a_row_within_its_bounds_has_no_way_to_go() {
+        let mut rows = [row("a", 2.5, 0.1, Some("b")), row("b", 5.0, 0.1, None)];
+        note_moves(&mut rows);
+        assert_eq!(rows[0].moved, Some(Moved { way: None, beyond_intervals: true }));
+        assert_eq!(rows[0].remarks(), "not to be moved, and moved by row \"b\"");
+    }
+}

@@ -218,6 +218,9 @@ mod tests {
             ..Points::default()
         };
         assert_eq!(of("largest", served(1.0)), Some(0.21));
+        // A condition holds at its bound, here the mean of what is served in full.
+        let full = Estimate::over([Some(1.0), Some(1.1)]).unwrap().mean;
+        assert_eq!(of("largest", served(full)), Some(0.21));
         let settled = Points { settled: true, ..Points::default() };
         let table = Table::new();
         let of_settled = |settled: &Points| {

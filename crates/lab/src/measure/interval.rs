@@ -99,4 +99,25 @@ mod tests {
         assert!(ts.windows(2).all(|pair| pair[0] >= pair[1]));
         assert_eq!((ts[0], ts[29], ts[199]), (12.706, 2.042, 1.984));
     }
+
+    /// With x = √ν tan θ the density of Student's t is cos θ to the power of ν - 1.
+    #[test]
+    fn each_t_covers_95_percent() {
+        let integral = |freedom: usize, to: f64| -> f64 {
+            let step = to / 10_000.0;
+            let middle = |i: u32| (f64::from(i) + 0.5) * step;
+            (0..10_000).map(|i| middle(i).cos().powi(freedom as i32 - 1) * step).sum()
+        };
+        let covered = |freedom: usize| {
+            let angle = (student_t(freedom) / (freedom as f64).sqrt()).atan();
+            integral(freedom, angle) / integral(freedom, std::f64::consts::FRAC_PI_2)
+        };
+        for freedom in (1..=30).chain([40, 60, 100]) {
+            assert!((covered(freedom) - 0.95).abs() < 1e-4, "{freedom}: {}", covered(freedom));
+        }
+        for freedom in 31..=300 {
+            let over = covered(freedom) - 0.95;
+            assert!((-1e-4..3e-3).contains(&over), "{freedom}: {over} too much");
+        }
+    }
 }

@@ -293,4 +293,34 @@ mod tests {
         assert!((80..120).contains(&one), "{one} of 200");
         assert_eq!(both, one);
     }
+
+    /// Credits that were missing make a victim of an output for one departure.
+    #[test]
+    fn a_port_is_a_victim_until_its_next_departure() {
+        let entry = mechanisms::by_name("iba-cc").expect("it is registered");
+        let mut values = Values::default();
+        for (name, value) in [
+            ("marking_rate", Value::Integer(0)),
+            ("packet_size", Value::Integer(0)),
+            ("victim_mask", Value::Word("none")),
+        ] {
+            let found = entry.parameters.iter().find(|parameter| parameter.name == name);
+            values.set(found.expect("iba-cc has it"), value).expect("in range");
+        }
+        let when = Some((entry.build)(&values).expect("it is built"));
+        let mechanisms = Mechanisms { when, which: None, seed: 1 }.into();
+        let port = MarkedPort { node: 1, port: 1, faces_adapter: true };
+        let parameters = (crate::preset::ALL[0].parameters)();
+        let ports = [Some(port)].into_iter();
+        let (mut markers, output) =
+            (OutputMarkers::new(&mechanisms, ports, 1, &parameters), PortIndex(0));
+        (0..400).for_each(|_| markers.on_queued(0, output, 0, 2000));
+        let marks = [false, true, true, false].map(|starved| {
+            if starved {
+                markers.on_starved(output, 0);
+            }
+            markers.on_departed(0, output, 0, 2000, true)
+        });
+        assert_eq!(marks, [true, false, false, true]);
+    }
 }

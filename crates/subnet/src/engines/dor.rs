@@ -356,6 +356,21 @@ mod tests {
     }
 
     #[test]
+    fn a_tie_goes_by_the_parity_of_its_lower_end() {
+        let (_, datelines) = prepared("torus:4");
+        // Between 0 and 2 without the wrap link, between 1 and 3 over it.
+        let ports = [(0, 2), (2, 0), (1, 3), (3, 1)].map(|(a, b)| datelines.port(a, b));
+        assert_eq!(ports, [1, 2, 2, 1].map(Some));
+    }
+
+    #[test]
+    fn adapters_put_everything_on_one_lane() {
+        let subnet = route(&build("torus:4x4").unwrap(), &two_lanes()).unwrap();
+        assert_eq!(subnet.sl_to_vl.adapter, [VirtualLane::default(); 16]);
+        assert_eq!(subnet.sl_to_vl.lanes(), 2);
+    }
+
+    #[test]
     fn what_cannot_be_routed_is_refused_with_the_remedy() {
         let reason =
             |spec: &str, o: &RouteOptions| route(&build(spec).unwrap(), o).unwrap_err().to_string();

@@ -397,7 +397,8 @@ impl Mechanism for IbaCc {
 mod tests {
     use super::*;
     use crate::marker::{Departing, OutputQueue};
-    use clearlane_ib::{Bytes, VirtualLane};
+    use crate::reactor::{Feedback, Pair};
+    use clearlane_ib::{Bytes, LinkRate, LinkSpeed, LinkWidth, VirtualLane};
 
     fn built(set: &[(&Parameter, Value)]) -> Result<Box<dyn Mechanism>, ParameterError> {
         let mut values = Values::default();
@@ -453,5 +454,17 @@ mod tests {
         };
         assert!(marks(2, 128, u64::MAX) && !marks(2, 127, 0));
         assert!(!marks(1, 128, u64::MAX) && marks(1, 128, 0) && !marks(1, 127, 0));
+    }
+
+    #[test]
+    fn the_timer_is_of_the_kind_and_length_that_is_set() {
+        let link = LinkRate::of(LinkWidth::X4, LinkSpeed::Qdr);
+        for (word, due) in [("cyclic", 2 * 1_024_000), ("restart", 2 * 1_024_000 + 10)] {
+            let set = [(&TIMER, Value::Word(word)), (&CCTI_TIMER, Value::Integer(2))];
+            let source = Source { link, packet_max: 2074, paths: 1 };
+            let mut it = built(&set).unwrap().reactor(&source).unwrap();
+            it.on_feedback(Picoseconds(10), Pair(0), Feedback::Becn);
+            assert_eq!(it.next_timer(), Some(Picoseconds(due)), "{word}");
+        }
     }
 }

@@ -362,4 +362,24 @@ mod tests {
         same.load(&it.save()).unwrap();
         assert_eq!((same.ccti(FIRST), same.next_timer()), (9, it.next_timer()));
     }
+
+    #[test]
+    fn a_becn_raises_ccti_by_its_increase_up_to_the_limit() {
+        let mut it = throttle(ThrottleSettings { ccti_increase: 4, ccti_limit: 10, ..settings() });
+        for ccti in [4, 8, 10, 10] {
+            becn(&mut it, 0, FIRST);
+            assert_eq!(it.ccti(FIRST), ccti);
+        }
+    }
+
+    #[test]
+    fn a_cyclic_timer_that_runs_for_another_pair_leaves_the_minimum_alone() {
+        let mut it = throttle(ThrottleSettings { ccti_min: 3, ..settings() });
+        becn(&mut it, 0, FIRST);
+        (0..3).for_each(|_| becn(&mut it, 0, SECOND));
+        for (period, second) in [(1, 5), (2, 4), (3, 3)] {
+            it.on_timer(Picoseconds(period * PERIOD));
+            assert_eq!((it.ccti(FIRST), it.ccti(SECOND)), (3, second), "period {period}");
+        }
+    }
 }

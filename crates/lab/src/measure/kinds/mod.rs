@@ -68,8 +68,11 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_lead_back() {
+        // Not by address: what is constant may have several.
         for entry in ALL {
-            assert!(std::ptr::eq(by_name(entry.name).unwrap(), *entry), "{}", entry.name);
+            let named = ALL.iter().filter(|known| known.name == entry.name);
+            assert_eq!(named.count(), 1, "{}", entry.name);
+            assert_eq!(by_name(entry.name).unwrap().summary, entry.summary);
         }
     }
 
@@ -81,5 +84,15 @@ mod tests {
             assert_eq!(combines, within, "{}", entry.name);
             assert!(combines || entry.unit != AS_WITHIN, "{}", entry.name);
         }
+    }
+
+    #[test]
+    fn thresholds_are_those_that_summaries_name() {
+        let percent = |share: f64| format!("more than {} % of", share * 100.0);
+        for relief in [&relieved::ENTRY, &time_to_relief::ENTRY] {
+            assert!(relief.summary.contains(&percent(outputs::RELIEVED)), "{}", relief.summary);
+        }
+        assert!(outputs_held_back::ENTRY.summary.contains("a tenth of the time or more"));
+        assert_eq!(crate::measure::HELD_BACK, 0.1);
     }
 }
