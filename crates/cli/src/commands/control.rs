@@ -51,12 +51,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
 }
 
-fn write(
-    path: &Path,
-    output: &Path,
-    arguments: &Arguments,
-    json: bool,
-) -> Result<Answer, Failure> {
+fn write(path: &Path, output: &Path, arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let dry = arguments.writing.dry_run;
     let mut experiment = Experiment::read(path).map_err(Failure::lab)?;
     if let Some(variant) = &arguments.variant {
