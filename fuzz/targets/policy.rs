@@ -24,7 +24,8 @@ fuzz_target!(|data: &[u8]| {
         Ok(meaning) => {
             meaning.unsaid.iter().for_each(|sentence| one_line(sentence));
             // What the parameters say is what is written of them, up to what is said of it.
-            let (drafted, said) = CongestionControlPolicy::of(&meaning.values).expect("read before");
+            let (drafted, said) =
+                CongestionControlPolicy::of(&meaning.values).expect("read before");
             said.iter().for_each(|sentence| one_line(sentence));
             let drafted = drafted.meaning(FILE).expect("it was drafted");
             // One sentence is always there: which keys are left out.

@@ -205,16 +205,17 @@ it: thresholds made for the shared buffers of Ethernet switches, the presets, li
 such a fabric can queue before credits run out. pmax is the 1 % of the paper; with 20 %, as in \
 HPCC's simulator, two flows through such a queue settle at unequal shares. Marks do not tell \
 roots from victims. A notification follows the first mark after cnp_interval, no timer runs at \
-the destination. The limit on a queue pair begins with its first notification, with alpha_initial, and \
-is lifted when its rate is back at the link's or at rate_max: alpha is forgotten then. The gap follows the rate \
-as a packet leaves; later changes do not touch it. Hyper increase adds rate_hai at each step, as \
-the simulator published with HPCC does, not a multiple of it; rate_hai (10 times rate_ai, as in \
-QCN) and rate_min are not in the paper. Rates are whole bits per second, alpha has 32 fractional \
-bits. alpha_initial, cut, kept_min, cut_interval, clamp_target, rate_first and rate_max are those \
-of the firmware of adapters, as its tools describe them; their defaults are the paper. Alpha rises \
-at each notification and falls when alpha_timer passes without one; firmware looks once per timer \
-whether there was any. A cut that waits for cut_interval comes at its end; firmware looks at the \
-ends of intervals that run on.",
+the destination. The limit on a queue pair begins with its first notification, with \
+alpha_initial, and is lifted when its rate is back at the link's or at rate_max: alpha is \
+forgotten then. The gap follows the rate as a packet leaves; later changes do not touch it. Hyper \
+increase adds rate_hai at each step, as the simulator published with HPCC does, not a multiple of \
+it; rate_hai (10 times rate_ai, as in QCN) and rate_min are not in the paper. Rates are whole \
+bits per second, alpha has 32 fractional bits. alpha_initial, cut, kept_min, cut_interval, \
+clamp_target, rate_first and rate_max are those of the firmware of adapters, as its tools \
+describe them; their defaults are the paper; a policy file of NVIDIA's OpenSM (policy) sets them \
+and all others. Alpha rises at each notification and falls when alpha_timer passes without one; \
+firmware looks once per timer whether there was any. A cut that waits for cut_interval comes at \
+its end; firmware looks at the ends of intervals that run on.",
     decides: Decides::When,
     parameters: &[
         &KMIN,
