@@ -90,12 +90,15 @@ fn a_policy_lies_under_the_parameters_of_the_experiment() {
     assert_eq!(spec.values.get(&dcqcn::KMIN), &Set::Size(Bytes(10_000)));
     assert_eq!(spec.values.get(&dcqcn::KMAX), &Set::Size(Bytes(30 << 10)));
     let resolved: toml::Table = experiment.resolved().parse().unwrap();
-    let table = &resolved["control"]["dcqcn"];
+    let table = &resolved["variant"][0]["control"]["dcqcn"];
     assert!(table["policy"].as_str().unwrap().ends_with("/cc.conf"), "{table}");
     assert_eq!(table["kmax"].as_str(), Some("30 KiB"));
     // What is resolved reads back as the same.
     let again = Experiment::parse(&experiment.resolved(), Path::new("x.toml")).unwrap();
-    assert_eq!(again.variants[0].control.when.as_ref().unwrap().values, spec.values);
+    let values = &again.variants[0].control.when.as_ref().unwrap().values;
+    for of in dcqcn::ENTRY.parameters {
+        assert_eq!(values.get(of), spec.values.get(of), "{}", of.name);
+    }
 }
 
 #[test]
@@ -126,13 +129,13 @@ fn what_a_run_takes_from_a_policy_and_what_it_cannot_is_told() {
     }
     // Two senders to one host: somebody is told to slow down.
     let totals = &summary["variants"][0]["runs"][0]["totals"];
-    assert!(totals["cnps"].as_u64().unwrap() > 0, "{totals}");
+    assert!(totals["cnps_injected"].as_u64().unwrap() > 0, "{totals}");
 }
 
 #[test]
 fn a_policy_that_is_none_is_an_error_with_both_places() {
     let folder = Folder::new("wrong");
-    folder.write("cut.conf", &SMALL[..40]);
+    folder.write("cut.conf", SMALL.split("ca_config_end").next().unwrap());
     folder.write("unit.conf", &SMALL.replace("reset: 60", "reset: 60us"));
     folder.write("least.conf", &SMALL.replace("reset: 60", "reset: 0"));
     folder.write("fine.conf", SMALL);
@@ -154,7 +157,7 @@ fn a_policy_that_is_none_is_an_error_with_both_places() {
         (
             "policy = \"least.conf\"",
             "policy.toml:10: control.dcqcn.policy: least.conf:4: rpg_time_reset 0: increase_timer \
-             is outside 1 us to 1000000 us; write a value that is simulated",
+             is outside 1 us to 1 s; write a value that is simulated",
         ),
         (
             "preset = \"zhu-2015\"\npolicy = \"fine.conf\"",
@@ -257,7 +260,7 @@ fn hot_spot(variants: &str) -> Experiment {
     table.remove("published");
     table.insert(
         "run".into(),
-        "duration = \"8 ms\"\nwarm_up = \"5 ms\"".parse::<toml::Table>().unwrap().into(),
+        "duration = \"5 ms\"\nwarm_up = \"2 ms\"".parse::<toml::Table>().unwrap().into(),
     );
     let variants: toml::Table = variants.parse().unwrap();
     table.insert("variant".into(), variants["variant"].clone());
@@ -287,12 +290,11 @@ fn needs_shared_policies_of_others_mark_cut_and_free_victims() {
     for (variant, file) in [(2, THEIRS[0]), (3, THEIRS[1])] {
         let totals = &summary["variants"][variant]["runs"][0]["totals"];
         let of = |key: &str| totals[key].as_u64().unwrap();
-        assert!(of("packets_marked") > 0 && of("cnps") > 0 && of("becns") > 0, "{file}: {totals}");
-        // Victims are not worse off than without any mechanism.
         assert!(
-            slowdown(variant) <= slowdown(0) * 1.02,
-            "{file}: {:?}",
-            [0, 1, 2, 3].map(slowdown)
+            of("packets_marked") > 0 && of("cnps_delivered") > 0 && of("becns") > 0,
+            "{file}: {totals}"
         );
+        // Victims are not worse off than without any mechanism.
+        assert!(slowdown(variant) < slowdown(0), "{file}: {:?}", [0, 1, 2, 3].map(slowdown));
     }
 }

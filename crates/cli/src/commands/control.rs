@@ -54,6 +54,10 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
 fn write(path: &Path, output: &Path, arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let dry = arguments.writing.dry_run;
     let mut experiment = Experiment::read(path).map_err(Failure::lab)?;
+    // Those of all variants: they are read with the experiment.
+    let specs = experiment.variants.iter().flat_map(|variant| variant.control.all());
+    let policies = specs.filter_map(|spec| spec.policy.as_ref().map(|file| file.path.clone()));
+    let policies: Vec<PathBuf> = policies.collect();
     if let Some(variant) = &arguments.variant {
         experiment.keep_variants(&[variant]).map_err(Failure::lab)?;
     }
@@ -62,9 +66,8 @@ fn write(path: &Path, output: &Path, arguments: &Arguments, json: bool) -> Resul
         FabricSource::File(path) => Some(path.as_path()),
         FabricSource::Build(_) => None,
     });
-    let specs = experiment.variants.iter().flat_map(|variant| variant.control.all());
-    let policies = specs.filter_map(|spec| spec.policy.as_ref().map(|file| file.path.as_path()));
-    let inputs: Vec<_> = [path].into_iter().chain(fabrics).chain(policies).collect();
+    let inputs: Vec<_> =
+        [path].into_iter().chain(fabrics).chain(policies.iter().map(PathBuf::as_path)).collect();
     arguments.writing.files(&[output], &inputs)?;
     if let Some(answer) = writing::deliver(output, dry, json, || file.text())? {
         return Ok(answer);
