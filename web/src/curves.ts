@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import type { Sweep, SweepPoint } from "./data";
 import { cssColor, html, section, svg, type Child } from "./dom";
 import { decimalsFor, fixed } from "./format";
-import { unsettledMark } from "./headline";
+import { UNSTEADY, unsettledMark } from "./headline";
 import { axisStyle, tickText } from "./time-chart";
 
 /** One line: points that differ in nothing but the axis that is drawn along. */
@@ -244,6 +244,9 @@ class Curves {
       });
       const cells = figures.map((_, f) => {
         const [mean, half] = [point.mean[f] ?? null, point.half_width[f] ?? null];
+        if (point.steady?.[f] === false) {
+          return html("td", { class: "number quiet", title: UNSTEADY }, "no steady value");
+        }
         if (mean === null) return html("td", { class: "number quiet" }, "–");
         const margin = half !== null && html("span", { class: "quiet" }, ` ± ${figure(half)}`);
         const mark = isSettled(point, f) ? null : unsettledMark();

@@ -8,7 +8,7 @@
 import type { Program, WaitingRank } from "./data-programs";
 
 /** How a run ended. Anything but `complete` is shown as a warning. */
-export type Status = "complete" | "partial" | "deadlock" | "not ended" | "not converged";
+export type Status = "complete" | "partial" | "deadlock" | "not ended" | "not converged" | "starved";
 
 /** The role of a flow: the cause of congestion, one that suffers without being it, the rest. */
 export type FlowClass = "hot" | "victim" | "background";
@@ -93,6 +93,8 @@ export interface Cell {
   interval: number | null;
   /** False if it was still changing when a run ended. */
   converged?: boolean;
+  /** False if it has no steady value: traffic that is not served waits longer and longer. */
+  steady?: boolean;
 }
 
 /** One number of a paper beside what this run obtained. */
@@ -299,6 +301,8 @@ export interface SweepPoint {
   converged: boolean;
   /** By figure, false if that figure was still changing. */
   settled?: boolean[];
+  /** By figure, false if it has no steady value. */
+  steady?: boolean[];
   /** The report of this point, relative to this page. */
   run: string | null;
 }

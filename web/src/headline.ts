@@ -9,10 +9,15 @@ const STATUS: Record<Status, string> = {
   deadlock: "Deadlock",
   "not ended": "Not ended: programs take longer than the limit",
   "not converged": "Not converged",
+  starved: "Some senders starve",
 };
 
 /** Remarks shown before the rest is folded away: the results must stay near the top. */
 const ODDITIES_SHOWN = 4;
+
+/** Why a figure has no value. */
+export const UNSTEADY =
+  "Not all of this traffic is served, so its latency grows for as long as it is offered.";
 
 /** Title, one-sentence finding and status. */
 export function masthead(report: Report): HTMLElement {
@@ -74,7 +79,8 @@ export function headlineTable(report: Report): HTMLElement {
 function contenders(report: Report, column: HeadlineColumn): (Cell | undefined)[] {
   return report.headline.rows.map((row) => {
     const cell = row.cells[column.key];
-    return deadlocked(report, row) || cell?.converged === false ? undefined : cell;
+    const counts = cell?.converged !== false && cell?.steady !== false;
+    return deadlocked(report, row) || !counts ? undefined : cell;
   });
 }
 
@@ -117,6 +123,9 @@ function cellOf(
 ): HTMLElement {
   if (!cell || cell.value === null) {
     return html("td", { title: "not measured" }, html("span", { class: "quiet" }, "–"));
+  }
+  if (cell.steady === false) {
+    return html("td", { title: UNSTEADY }, html("span", { class: "quiet" }, "no steady value"));
   }
   const text = fixed(cell.value, style.decimals);
   const value = html("span", { class: best ? "value best" : "value" }, text);

@@ -17,11 +17,12 @@ mod mechanism;
 pub mod mechanisms;
 mod notifier;
 mod parameter;
+pub mod policy_file;
 mod reactor;
 
 pub use clearlane_ib::{Saved, StateError};
 pub use marker::{Departing, Marker, OutputQueue};
-pub use mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
+pub use mechanism::{Decides, Entry, Mechanism, Notifies, Output, Preset, Scope, Source};
 pub use notifier::{Arrived, Notification, Notifier};
 pub use parameter::{Parameter, ParameterError, Range, Value, Values};
 pub use reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Sent, Stripe, Stripes};

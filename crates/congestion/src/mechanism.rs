@@ -27,6 +27,17 @@ pub enum Scope {
     Flow,
 }
 
+/// What one notifier answers for at a destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notifies {
+    /// Everything: it has no state.
+    Everything,
+    /// One queue pair.
+    QueuePair,
+    /// All queue pairs of a port.
+    Port,
+}
+
 /// A switch output and lane that may mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Output {
@@ -67,9 +78,9 @@ pub trait Mechanism: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether its notifiers have no state: then one of them answers for all queue pairs.
-    fn notifies_alike(&self) -> bool {
-        false
+    /// What one notifier answers for.
+    fn notifies(&self) -> Notifies {
+        Notifies::QueuePair
     }
 
     /// What one reactor governs.

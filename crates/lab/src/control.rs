@@ -1,5 +1,7 @@
 //! The mechanisms of a variant: the ports they name found in its fabric, built anew for every run.
 
+use crate::LabError;
+use crate::error::named;
 use crate::experiment::{ControlSpec, MechanismSpec, PortSpec};
 use crate::fact::Fact;
 use crate::port;
@@ -77,6 +79,10 @@ impl Control {
             if let Some(preset) = spec.preset {
                 value.push_str(&format!("; preset {}: {}", preset.name, preset.reference));
             }
+            if let Some(policy) = &spec.policy {
+                let path = LabError::one_line(&named(&policy.path));
+                value.push_str(&format!("; policy file {path}"));
+            }
             let differences = spec.differences();
             if !differences.is_empty() {
                 value.push_str(&format!("; {}", differences.join(", ")));
@@ -89,8 +95,15 @@ impl Control {
         })
     }
 
-    /// What they cannot do in this subnet.
+    /// What their files have that is odd or not simulated, and what they cannot do in this subnet.
     pub(crate) fn remarks(&self, fabric: &Fabric, routed: &Routed, hosts: &Hosts) -> Vec<String> {
+        let policies = self.spec.all().filter_map(|spec| spec.policy.as_ref());
+        let mut all: Vec<String> = policies.flat_map(|policy| policy.remarks()).collect();
+        all.extend(self.of_paths(fabric, routed, hosts));
+        all
+    }
+
+    fn of_paths(&self, fabric: &Fabric, routed: &Routed, hosts: &Hosts) -> Vec<String> {
         let Some(spec) = &self.spec.which else { return Vec::new() };
         let name = spec.entry.name;
         let subnet = match routed {

@@ -35,6 +35,7 @@ mod alone;
 mod checkpoint;
 mod columns;
 mod control;
+mod control_file;
 mod error;
 mod experiment;
 mod fact;
@@ -44,6 +45,7 @@ mod halt;
 mod headline;
 pub mod measure;
 mod opensm_conf;
+mod policy_conf;
 mod port;
 mod prepare;
 mod question;
@@ -64,12 +66,13 @@ pub use advance::Elapsed;
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::Division;
 pub use columns::{Described, TABLES, TableEntry};
+pub use control_file::ControlFile;
 pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,
-    MechanismSpec, OfferedSpec, Plan, PortSpec, Published, RandomCut, Routing, Senders, SubnetSpec,
-    TrafficSpec, Variant, WarmUp,
+    MechanismSpec, OfferedSpec, Plan, PolicyFile, PortSpec, Published, RandomCut, Routing, Senders,
+    SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use fact::Fact;
 pub use figures::History;

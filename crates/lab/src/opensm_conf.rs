@@ -35,7 +35,8 @@ const ALWAYS: &[&str] = &[
      bytes, the timer in units of 1.024 us. CCTI_Limit has no key: it is the number of entries of \
      cc_cct less one. Credit starvation is not simulated, and switched off here.",
     "For switches and adapters to decide, whatever the experiment says: what the steps of \
-     Threshold mean, how BECN returns (becn), what starts the timer (timer).",
+     Threshold mean, how BECN returns (becn), how far CNPs are apart (cnp_interval), what starts \
+     the timer (timer).",
     "OpenSM 3.3.23 has been seen to load such lines over ibsim, which knows no congestion control: \
      that proves that they are read, not that a switch or an adapter obeys.",
 ];
@@ -59,8 +60,8 @@ impl OpensmConf {
         if spec.entry.name != ours {
             let name = spec.entry.name;
             return Err(fault(format!(
-                "control.when = \"{name}\" cannot be written: OpenSM sets {ours} and no other \
-                 mechanism; write when = \"{ours}\""
+                "control.when = \"{name}\" cannot be written as options of opensm.conf: they set \
+                 {ours} and no other mechanism; write when = \"{ours}\""
             )));
         }
         let attributes = Attributes::of(&spec.values).map_err(|e| fault(e.to_string()))?;
@@ -109,7 +110,7 @@ impl OpensmConf {
 }
 
 /// The only variant with a mechanism that decides when, and the mechanism.
-fn controlled(experiment: &Experiment) -> Result<(&Variant, &MechanismSpec), LabError> {
+pub(crate) fn controlled(experiment: &Experiment) -> Result<(&Variant, &MechanismSpec), LabError> {
     let on = experiment.variants.iter();
     let on: Vec<_> = on.filter_map(|v| v.control.when.as_ref().map(|spec| (v, spec))).collect();
     match on.as_slice() {
@@ -251,6 +252,6 @@ impl PortMask {
 }
 
 /// A sentence as lines of comments.
-fn comment(sentence: &str) -> String {
+pub(crate) fn comment(sentence: &str) -> String {
     wrap(sentence, COLUMNS).iter().map(|line| format!("# {line}\n")).collect()
 }

@@ -375,8 +375,11 @@ fn shared_lanes(subnet: &Subnet, traffic: &[TrafficSpec]) -> Vec<String> {
 }
 
 /// A group one of whose senders offers more than its link carries: a matrix may have some offer
-/// more than others.
+/// more than others. Hot flows do so on purpose.
 fn overload(group: &FlowGroup) -> Option<String> {
+    if group.class == Class::Hot {
+        return None;
+    }
     let most = group.senders.iter().map(|sender| group.weight(*sender)).reduce(f64::max)?;
     let (name, most) = (&group.name, group.offered()?.load * most);
     (most > 1.0).then(|| {

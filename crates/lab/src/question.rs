@@ -44,6 +44,8 @@ fn inputs(experiment: &Experiment) -> Vec<&Path> {
             paths.extend(tables.iter().map(PathBuf::as_path));
         }
         paths.extend(variant.traffic.iter().filter_map(TrafficSpec::file));
+        let policies = variant.control.all().filter_map(|spec| spec.policy.as_ref());
+        paths.extend(policies.map(|policy| policy.path.as_path()));
     }
     paths
 }

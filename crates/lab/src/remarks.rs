@@ -5,7 +5,7 @@ use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK};
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use crate::table::significant;
 use clearlane_sim::Ending;
-use clearlane_workload::{Class, Rank};
+use clearlane_workload::{Class, FlowGroup, Rank};
 
 impl RunResult {
     /// Everything a careful reader should know about these runs.
@@ -25,6 +25,7 @@ impl RunResult {
             }
             say(by_seed(variant, &self.experiment.plan));
             say(saturated(variant));
+            say(senders(variant));
             shared(&mut vain, &variant.name, opened_in_vain(variant).into_iter().collect());
         }
         let several = self.variants.len() > 1;
@@ -211,14 +212,18 @@ fn opened_in_vain(variant: &VariantResult) -> Option<String> {
 /// Less than this share of what is offered may be missing without being said.
 const SURPLUS_MIN: f64 = 0.05;
 
+/// Whether it is there to fill links: nobody is surprised if not all of it is delivered.
+fn is_to_saturate(group: &FlowGroup) -> bool {
+    // A load of 1 counts headers and leaves no link any time to spare.
+    group.class == Class::Hot || group.offered().is_some_and(|offered| offered.load >= 1.0)
+}
+
 /// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
-/// Of hot flows beside victims nothing else is expected.
 fn saturated(variant: &VariantResult) -> Vec<String> {
     let groups = &variant.prepared.groups;
-    let victims = groups.iter().any(|group| group.class == Class::Victim);
     let mut all = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        if victims && group.class == Class::Hot {
+        if is_to_saturate(group) {
             continue;
         }
         let of = |value: fn(&Figures) -> f64| {
@@ -239,21 +244,50 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
             && surplus.half_width.is_none_or(|half_width| surplus.mean > half_width);
         let latency = |run: &SeedResult| {
             let figures = run.figures.groups.get(index);
-            figures.is_none_or(|f| f.latency_converged || !f.throughput_converged)
+            figures.is_none_or(|f| f.latency_converged || !f.throughput_converged || f.saturated)
         };
         let mut ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
         if saturated {
             all.push(format!(
-                "traffic {} is saturated: it offers {} of its senders' links, and {} is delivered; \
-                 its latencies grow with the length of the run",
+                "{}: {} % of its senders' link rate is offered and {} % is delivered; its latency \
+                 has no steady value",
                 group.name,
-                significant(offered.mean),
-                significant(delivered.mean)
+                significant(offered.mean * 100.0),
+                significant(delivered.mean * 100.0)
             ));
         } else if !ended.all(latency) {
             all.push(format!(
                 "{}: latencies not converged: they were still changing in the second half of the \
                  run; raise duration",
+                group.name
+            ));
+        }
+    }
+    all
+}
+
+/// Senders that starve, and senders that were still gaining or losing, group by group.
+fn senders(variant: &VariantResult) -> Vec<String> {
+    let mut all = Vec::new();
+    for (index, group) in variant.prepared.groups.iter().enumerate() {
+        let ended = variant.runs.iter().filter(|run| !run.is_deadlock() && !run.interrupted);
+        let figures: Vec<&Figures> =
+            ended.filter_map(|run| run.figures.groups.get(index)).collect();
+        let most = |of: fn(&Figures) -> usize| figures.iter().map(|f| of(f)).max().unwrap_or(0);
+        let senders = most(|figures| figures.senders);
+        let (starved, changing) = (most(|f| f.starved), most(|f| f.changing));
+        let starve = if starved == 1 { "sender starves" } else { "senders starve" };
+        if starved > 0 {
+            all.push(format!(
+                "{}: {starved} of {senders} {starve}; each is delivered less than a tenth of what \
+                 the others are",
+                group.name
+            ));
+        }
+        if changing > 0 {
+            all.push(format!(
+                "{}: what {changing} of {senders} senders are delivered was still changing when \
+                 the run ended; raise duration",
                 group.name
             ));
         }

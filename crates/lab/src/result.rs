@@ -131,10 +131,16 @@ impl VariantResult {
     pub(crate) fn series(&self, asked: &Asked) -> Series {
         let one = |run: &SeedResult| {
             let (view, value) = (self.view(run), self.view(run).value(asked));
-            ((run.seed, value), view.is_settled(asked, value.is_some()))
+            let settled = view.is_settled(asked, value.is_some());
+            ((run.seed, value), (settled, value.is_none() || view.is_steady(asked)))
         };
-        let (values, settled): (Vec<_>, Vec<bool>) = self.runs.iter().map(one).unzip();
-        Series { values, settled: settled.iter().all(|settled| *settled), chosen: Vec::new() }
+        let (values, states): (Vec<_>, Vec<(bool, bool)>) = self.runs.iter().map(one).unzip();
+        Series {
+            values,
+            settled: states.iter().all(|(settled, _)| *settled),
+            steady: states.iter().all(|(_, steady)| *steady),
+            chosen: Vec::new(),
+        }
     }
 
     /// The channels of a run that leave a switch.

@@ -4,7 +4,7 @@
 use crate::port;
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric};
-use clearlane_ib::PortNumber;
+use clearlane_ib::{Lid, PortNumber};
 use clearlane_sim::{Forwarding, Hosts};
 use clearlane_subnet::Subnet;
 use clearlane_workload::{Channel, Rank, Routes};
@@ -90,11 +90,17 @@ impl Routes for DefaultRoutes<'_> {
         self.fabric.peer(self.hosts.end(rank)).map_or(u32::MAX, |peer| peer.node.0)
     }
 
-    fn walk(&self, source: Rank, destination: Rank, route: &mut Vec<Channel>) {
+    fn paths(&self, destination: Rank) -> u16 {
+        let base = self.subnet.lids.base(self.hosts.end(destination));
+        base.map_or(1, |(_, lmc)| lmc.lids())
+    }
+
+    fn walk(&self, source: Rank, destination: Rank, path: u16, route: &mut Vec<Channel>) {
         route.clear();
         let (here, there) = self.hosts.ports_between(source, destination);
-        let base = self.subnet.lids.base(there);
-        let (Some((lid, _)), Some(mut at)) = (base, self.fabric.peer(here)) else {
+        let base = self.subnet.lids.base(there).map(|(base, _)| base.value());
+        let lid = base.and_then(|base| Lid::new(base.checked_add(path)?));
+        let (Some(lid), Some(mut at)) = (lid, self.fabric.peer(here)) else {
             return;
         };
         loop {
@@ -276,6 +282,23 @@ mod tests {
         let (pairs, note) = built(&site, 4, Some("sw-1-0[1]")).unwrap();
         assert!(shared(&site, &pairs).contains(&"sw-1-0[1]".to_owned()));
         assert!(note.starts_with("sw-1-0[1] → sw-2-0[2] is on the routes of 4 pairs"), "{note}");
+    }
+
+    #[test]
+    fn pairs_are_those_with_other_ways_around() {
+        let fabric = topologies::build("torus:8x8").unwrap();
+        let lmc = clearlane_ib::Lmc::new(2).unwrap();
+        let options = RouteOptions { lanes: 8, lmc, ..RouteOptions::default() };
+        let subnet = engines::route("multipath", &fabric, &options).unwrap();
+        let site = Site { hosts: Hosts::of(&fabric), fabric, subnet };
+        let (pairs, note) = built(&site, 4, None).unwrap();
+        assert_eq!(shared(&site, &pairs).len(), 1, "{note}");
+        // Half way around in both dimensions: there, and only there, four shortest ways go apart.
+        assert!(note.ends_with("; 4 paths of each pair have no link in common"), "{note}");
+        for (from, to) in pairs {
+            let apart = |a: u32, b: u32| a.abs_diff(b);
+            assert_eq!((apart(from % 8, to % 8), apart(from / 8, to / 8)), (4, 4));
+        }
     }
 
     #[test]

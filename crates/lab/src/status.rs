@@ -28,13 +28,21 @@ pub enum Status {
     /// warm-up.
     #[serde(rename = "not converged")]
     NotConverged,
+    /// All runs settled, and some senders starve beside others of their traffic.
+    #[serde(rename = "starved")]
+    Starved,
 }
 
 impl Status {
-    /// The one that says most of a whole: partial, deadlock, not ended, not converged.
+    /// The one that says most of a whole: partial, deadlock, not ended, not converged, starved.
     pub(crate) fn worst(all: impl IntoIterator<Item = Status>) -> Status {
-        const ORDER: [Status; 4] =
-            [Status::Partial, Status::Deadlock, Status::NotEnded, Status::NotConverged];
+        const ORDER: [Status; 5] = [
+            Status::Partial,
+            Status::Deadlock,
+            Status::NotEnded,
+            Status::NotConverged,
+            Status::Starved,
+        ];
         let all: Vec<Status> = all.into_iter().collect();
         ORDER.into_iter().find(|status| all.contains(status)).unwrap_or(Status::Complete)
     }
@@ -48,6 +56,7 @@ impl fmt::Display for Status {
             Status::Deadlock => "deadlock",
             Status::NotEnded => "not ended",
             Status::NotConverged => "not converged",
+            Status::Starved => "starved",
         })
     }
 }
@@ -78,9 +87,11 @@ impl RunResult {
         {
             Status::NotEnded
         } else if variant.runs.iter().any(|run| !run.figures.warm_up.converged)
-            || figures.iter().flatten().any(|figure| !figure.converged)
+            || figures.iter().flatten().any(Estimate::is_changing)
         {
             Status::NotConverged
+        } else if variant.runs.iter().any(|run| run.figures.all.starved > 0) {
+            Status::Starved
         } else {
             Status::Complete
         }
@@ -91,7 +102,7 @@ impl RunResult {
         let table = headline(self);
         let moving = |index: &usize| {
             let mut cells = table.rows.iter().filter_map(|(_, row)| row.get(*index)?.as_ref());
-            cells.any(|figure| !figure.converged)
+            cells.any(Estimate::is_changing)
         };
         (0..table.columns.len()).filter(moving).map(|index| table.columns[index].label).collect()
     }

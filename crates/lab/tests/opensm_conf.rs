@@ -135,8 +135,8 @@ fn only_iba_cc_is_written_and_only_that_of_one_variant() {
     let other = "[[variant]]\nname = \"v\"\ncontrol.when = \"dcqcn\"\n";
     assert_eq!(
         refusal(&experiment("star:4", "", other)),
-        "variant v: control.when = \"dcqcn\" cannot be written: OpenSM sets iba-cc and no other \
-         mechanism; write when = \"iba-cc\""
+        "variant v: control.when = \"dcqcn\" cannot be written as options of opensm.conf: they set \
+         iba-cc and no other mechanism; write when = \"iba-cc\""
     );
     let off = "[[variant]]\nname = \"off\"\ncontrol.when = \"none\"\n";
     let none = refusal(&experiment("star:4", "", off));

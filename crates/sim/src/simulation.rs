@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Whose state it is, and the version of its layout.
 const STATE: &str = "simulation";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// A simulation under way.
 pub struct Simulation {

@@ -13,7 +13,8 @@ impl Channel {
     }
 }
 
-/// What patterns may ask of the tables of a run. A default route is the one to a host's base LID.
+/// What patterns may ask of the tables of a run. Path `n` to a host is the route to its base LID + n;
+/// path 0 is the default route.
 pub trait Routes {
     /// One more than the largest number of a channel. Not every number need belong to a channel.
     fn channels(&self) -> usize;
@@ -29,7 +30,11 @@ pub trait Routes {
     /// routes to any other host.
     fn switch(&self, rank: Rank) -> u32;
 
-    /// Puts the channels between switches on the way from one rank to another in the place of what
-    /// is in `route`, in order; none if both are on one switch or no route arrives.
-    fn walk(&self, source: Rank, destination: Rank, route: &mut Vec<Channel>);
+    /// How many paths lead to a rank: the LIDs of its port, at least 1.
+    fn paths(&self, destination: Rank) -> u16;
+
+    /// Puts the channels between switches on a path from one rank to another in the place of what
+    /// is in `route`, in order; none if both are on one switch or no route arrives. `path` is less
+    /// than [`Routes::paths`].
+    fn walk(&self, source: Rank, destination: Rank, path: u16, route: &mut Vec<Channel>);
 }

@@ -185,7 +185,9 @@ fn run_watched(
 /// The exit code's reason.
 pub fn verdict(status: Status) -> Verdict {
     match status {
-        Status::Complete | Status::NotConverged | Status::NotEnded => Verdict::Done,
+        Status::Complete | Status::Starved | Status::NotConverged | Status::NotEnded => {
+            Verdict::Done
+        }
         Status::Partial => Verdict::Interrupted,
         Status::Deadlock => Verdict::Deadlock,
     }
@@ -268,6 +270,7 @@ pub fn title(result: &RunResult) -> String {
         // Where the rest is steady, the table says so figure by figure.
         Status::NotConverged => format!("  [not converged: {}]", moving(result)),
         Status::NotEnded => "  [programs not ended: raise duration]".into(),
+        Status::Starved => "  [senders starve]".into(),
         status => format!("  [{status}]"),
     };
     let summary = match experiment.summary.as_str() {

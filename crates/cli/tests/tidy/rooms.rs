@@ -60,6 +60,8 @@ const LAB_ORDER: &[&str] = &[
     "queue_pairs",
     "prepare",
     "opensm_conf",
+    "policy_conf",
+    "control_file",
     "figures",
     "waiting",
     "checkpoint",

@@ -13,7 +13,7 @@
 
 use super::iba_cc::{self, FecnNotifier, MarkerSettings};
 use crate::marker::Marker;
-use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
+use crate::mechanism::{Decides, Entry, Mechanism, Notifies, Output, Preset, Scope, Source};
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::{Feedback, OPEN_PATHS, Pair, Path, Probe, Reactor, Stripes};
@@ -61,6 +61,14 @@ pub static MARKING_RATE: Parameter = Parameter {
     range: Range::Integer(0, 65_535),
 };
 
+/// CCTI_Timer, as that of `iba-cc` with a default of its own.
+pub static CCTI_TIMER: Parameter = Parameter {
+    name: "ccti_timer",
+    summary: "time without BECN after which a path closes, in units of 1.024 us",
+    default: Value::Integer(1_500),
+    range: Range::Integer(1, 65_535),
+};
+
 /// `drb`.
 pub static ENTRY: Entry = Entry {
     name: "drb",
@@ -76,7 +84,10 @@ proportion to 1/(1 + n[k]); path lengths do not enter, the subnet manager orders
 The timer runs while more than path 0 is open, from the last BECN or opening on: when it expires, \
 all n are halved and the most notified path other than 0 closes, the highest offset of equals. \
 BECNs for a path that is closed are late news and ignored. Messages under way stay on the path \
-they took. The CCTI_Timer is one per flow here, not per port. The threshold is half a buffer by \
+they took. The CCTI_Timer is one per flow here, not per port. By default it is 1.5 ms, ten times \
+that of Gran et al. for iba-cc: a path that closes sooner is missing when the next burst comes, \
+and one that stays open costs nothing while it is not congested. From 1.5 ms on a longer time \
+changes little (drb-path-hotspot.toml sweeps it). The threshold is half a buffer by \
 default: a path should be left when it fills, not at the first packet that waits; every eligible \
 packet is marked then, because the notifications of paths are compared. Nothing is throttled: \
 compose it with iba-cc for that. Congestion at the destination itself is spread, not relieved.",
@@ -85,7 +96,7 @@ compose it with iba-cc for that. Congestion at the destination itself is spread,
         &MAX_PATHS,
         &T_OPEN,
         &UNIT,
-        &iba_cc::CCTI_TIMER,
+        &CCTI_TIMER,
         &THRESHOLD,
         &MARKING_RATE,
         &iba_cc::PACKET_SIZE,
@@ -109,7 +120,7 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
         max_paths: values.integer(&MAX_PATHS) as u8,
         opening: Opening {
             interval: values.time(&T_OPEN),
-            quiet: iba_cc::timer_period(values),
+            quiet: iba_cc::timer_period(values, &CCTI_TIMER),
             divides: values.word(&UNIT) == "stripe",
         },
     }))
@@ -143,8 +154,8 @@ impl Mechanism for Drb {
         Some(Box::new(self.notifier))
     }
 
-    fn notifies_alike(&self) -> bool {
-        true
+    fn notifies(&self) -> Notifies {
+        Notifies::Everything
     }
 
     fn hears_acks(&self) -> bool {
@@ -321,7 +332,7 @@ mod tests {
 
     const US: u64 = 1_000_000;
     /// 150 times 1.024 us.
-    const QUIET: u64 = 153_600_000;
+    const QUIET: u64 = 1_500 * 1_024_000;
 
     fn metapath(set: &[(&Parameter, Value)], paths: u8) -> Box<dyn Reactor> {
         let mut values = Values::default();

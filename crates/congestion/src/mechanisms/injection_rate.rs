@@ -4,8 +4,8 @@ use crate::parameter::{Parameter, Range, Value};
 use crate::reactor::Sent;
 use clearlane_ib::{BitsPerSecond, Picoseconds};
 
-/// Least rate.
-pub(super) static RATE_MIN: Parameter = Parameter {
+/// Least rate of a mechanism that keeps one.
+pub static RATE_MIN: Parameter = Parameter {
     name: "rate_min",
     summary: "rate below which no cut goes",
     default: Value::Rate(BitsPerSecond(100_000_000)),

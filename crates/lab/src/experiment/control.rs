@@ -3,13 +3,16 @@
 
 use super::devices::plain;
 use super::document::{self, Node};
+use super::fabric::text_of;
 use super::keys::{Field, Keys, nearest};
+use super::policy::{self, PolicyFile};
 use super::reference::Key;
 use crate::LabError;
 use clearlane_congestion::{
     Decides, Entry, Mechanism, Parameter, ParameterError, Preset, Range, Value, Values, mechanisms,
 };
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The mechanisms of a variant: one for each decision at most.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +30,9 @@ pub struct MechanismSpec {
     pub entry: &'static Entry,
     /// The named values that others are set upon, if any.
     pub preset: Option<&'static Preset>,
-    /// What the preset or the experiment sets.
+    /// The policy file that others are set upon, if any; then there is no preset.
+    pub policy: Option<Arc<PolicyFile>>,
+    /// What the preset, the policy file or the experiment sets.
     pub values: Values,
     /// Switch ports with settings of their own.
     pub ports: Vec<PortSpec>,
@@ -49,6 +54,7 @@ pub(crate) const TABLE: &str = "control";
 const WHEN: &str = "when";
 const WHICH: &str = "which";
 const PRESET: &str = "preset";
+const POLICY: &str = "policy";
 const PORT: &str = "port";
 
 /// The word for no mechanism.
@@ -81,7 +87,8 @@ fn decision(decides: Decides) -> &'static str {
 fn keys_of(entry: &Entry) -> Vec<&'static str> {
     let parameters = entry.parameters.iter().map(|parameter| parameter.name);
     let port = (!entry.port_parameters.is_empty()).then_some(PORT);
-    [PRESET].into_iter().chain(parameters).chain(port).collect()
+    let policy = policy::serves(entry).then_some(POLICY);
+    [PRESET].into_iter().chain(policy).chain(parameters).chain(port).collect()
 }
 
 /// The mechanisms that a table names.
@@ -167,7 +174,7 @@ fn mechanism(keys: &Keys<'_>, decides: Decides) -> Result<Option<MechanismSpec>,
         Some(field) => MechanismSpec::read(&field, entry).map(Some),
         None => {
             let (values, ports) = (Values::default(), Vec::new());
-            Ok(Some(MechanismSpec { entry, preset: None, values, ports }))
+            Ok(Some(MechanismSpec { entry, preset: None, policy: None, values, ports }))
         }
     }
 }
@@ -180,6 +187,11 @@ impl MechanismSpec {
         let preset = keys.optional(PRESET).map(|field| preset(&field, entry)).transpose()?;
         for (parameter, value) in preset.map_or(&[][..], |preset| preset.values) {
             values.set(parameter, value.clone()).map_err(|e| fault(&e))?;
+        }
+        let policy = if policy::serves(entry) { keys.optional(POLICY) } else { None };
+        let policy = policy.map(|field| policy_file(&field, preset)).transpose()?;
+        if let Some(policy) = &policy {
+            values = policy.meaning.values.clone();
         }
         set(&keys, entry.parameters, &mut values)?;
         let at = |error: ParameterError| {
@@ -195,7 +207,7 @@ impl MechanismSpec {
                 Some(field) => ports(&field, own, built.as_mut())?,
             },
         };
-        Ok(MechanismSpec { entry, preset, values, ports })
+        Ok(MechanismSpec { entry, preset, policy, values, ports })
     }
 
     /// Every parameter as (key, value of a file).
@@ -210,6 +222,9 @@ impl MechanismSpec {
         let mut table = toml::Table::new();
         if let Some(preset) = self.preset {
             table.insert(PRESET.into(), preset.name.into());
+        }
+        if let Some(policy) = &self.policy {
+            table.insert(POLICY.into(), text_of(&policy.path));
         }
         table.extend(self.written().map(|(key, value)| (key.to_owned(), value)));
         let port = |port: &PortSpec| {
@@ -261,7 +276,16 @@ impl MechanismSpec {
                 let mut set = preset.values.iter();
                 set.find(|(of, _)| std::ptr::eq(*of, *parameter)).map(|(_, v)| (v, preset))
             });
+            let of_policy = self.policy.as_ref();
+            let of_policy = of_policy.map(|policy| (policy.meaning.values.get(parameter), policy));
             let source = match of_preset {
+                _ if let Some((theirs, policy)) = of_policy => match theirs == value {
+                    true => policy.source(parameter),
+                    false => {
+                        let theirs = value_text(theirs);
+                        format!("set by the experiment; the policy file has {theirs}")
+                    }
+                },
                 Some((theirs, preset)) if theirs == value => preset.reference.to_owned(),
                 None if *value == parameter.default => {
                     format!("default; {}", self.entry.reference)
@@ -304,6 +328,24 @@ fn preset(field: &Field<'_>, entry: &'static Entry) -> Result<&'static Preset, L
         };
         field.error(&problem)
     })
+}
+
+/// A policy file that the field names. Fails beside a preset, which it would leave nothing of.
+fn policy_file(
+    field: &Field<'_>,
+    preset: Option<&'static Preset>,
+) -> Result<Arc<PolicyFile>, LabError> {
+    if let Some(preset) = preset {
+        let problem = format!(
+            "stands beside {PRESET} = \"{}\", and either sets every parameter; write only one of \
+             them",
+            preset.name
+        );
+        return Err(field.error(&problem));
+    }
+    let path = field.path_of(field.text()?);
+    let file = PolicyFile::read(&path);
+    file.map(Arc::new).map_err(|error| field.error_at(field.node.at, &error.to_string()))
 }
 
 /// `[[control.iba-cc.port]]`, tried out on a mechanism.
@@ -455,6 +497,11 @@ pub(super) fn keys() -> Vec<Key> {
             let names: Vec<&str> = entry.presets.iter().map(|preset| preset.name).collect();
             let summary = "named values that the other keys are set upon";
             keys.push(simple(PRESET, "word", names.join(", "), summary));
+        }
+        if policy::serves(entry) {
+            let summary = "a congestion control policy file of NVIDIA's OpenSM that the other keys \
+                           are set upon";
+            keys.push(simple(POLICY, "path", String::new(), summary));
         }
         keys.extend(entry.parameters.iter().map(|of| parameter(&table, of, None)));
         if !entry.port_parameters.is_empty() {

@@ -1,6 +1,7 @@
 //! Figures out of what a simulation recorded: warm-up cut off, loads, latencies, fairness, links.
 
 mod history;
+mod senders;
 mod settled;
 mod warm_up;
 
@@ -16,7 +17,8 @@ use clearlane_ib::Picoseconds;
 use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::{Class, FlowGroup, Rank};
 use hdrhistogram::Histogram;
-use settled::Settled;
+use senders::Sender;
+use settled::{Settled, level_range};
 use warm_up::mser5;
 
 /// The slices that count: from the end of the warm-up to the end of the run or of the traffic. Of a
@@ -123,6 +125,10 @@ struct Sums {
     senders: usize,
     /// Per sender: delivered over offered bytes; nothing where flows are not known.
     shares: Option<Vec<SenderShare>>,
+    /// How many senders starve.
+    starved: usize,
+    /// How many senders were still gaining or losing.
+    changing: usize,
 }
 
 /// The figures of a run.
@@ -205,6 +211,8 @@ fn sums(
         links: senders.iter().map(|(rank, _)| (*rank, rate(*rank) * seconds)).collect(),
         senders: senders.len(),
         shares: None,
+        starved: 0,
+        changing: 0,
     };
     let slices = outcome.groups.get(index).map_or(&[][..], Vec::as_slice);
     let to = window.to.min(slices.len());
@@ -233,7 +241,39 @@ fn sums(
         let sending = window.sending(group) > Picoseconds(0);
         senders.iter().filter(|_| sending).map(share).collect()
     });
+    judge(&mut sums, outcome, window, prepared, index);
     sums
+}
+
+/// Asks of each sender by itself whether it starves and whether it is treated steadily. Hot flows
+/// beside victims are there to fill a host: who of them gets how much of it is not the question.
+fn judge(sums: &mut Sums, outcome: &Outcome, window: &Window, prepared: &Prepared, index: usize) {
+    let group = &prepared.groups[index];
+    let victims = prepared.groups.iter().any(|group| group.class == Class::Victim);
+    let on_purpose = victims && group.class == Class::Hot;
+    let (Some(shares), Some(offered)) = (&sums.shares, group.offered()) else { return };
+    let Some(level) = level_range(window, std::iter::once(group)) else { return };
+    if on_purpose || sums.messages == 0 || !window.steady {
+        return;
+    }
+    let message = sums.wire as f64 / sums.messages as f64;
+    let sending = window.sending(group).as_seconds();
+    let sender = |share: &SenderShare| {
+        let rate = prepared.hosts.rate(share.sender, &prepared.parameters).bits_per_second();
+        let bytes = rate.0 as f64 / 8.0 * group.weight(share.sender) * offered.load * sending;
+        // Flows come sorted by (group, source, destination).
+        let key = (index, share.sender);
+        let first = outcome.flows.partition_point(|f| (usize::from(f.group), f.source) < key);
+        let own = outcome.flows[first..].iter();
+        let own = own.take_while(|f| (usize::from(f.group), f.source) == key);
+        let flows = own.map(|flow| flow.delivered_payload_bytes.as_slice()).collect();
+        Sender { share: share.share, messages: bytes / message, flows }
+    };
+    let senders: Vec<Sender<'_>> = shares.iter().map(sender).collect();
+    let measured = (window.to - window.from).max(1) as f64;
+    let part = level.len() as f64 / measured;
+    (sums.starved, sums.changing) =
+        (senders::starved(&senders), senders::changing(&senders, &level, part));
 }
 
 /// Adds a histogram; all have the same precision and grow as needed, so adding cannot fail.
@@ -270,6 +310,7 @@ fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
         .map(|lists| lists.concat());
     let payload = sum(|sums| sums.payload);
     let seconds = span.as_seconds();
+    let changing = parts.iter().map(|sums| sums.changing).sum();
     Figures {
         senders: senders(parts),
         offered_load: over(sum(|sums| sums.offered)),
@@ -281,9 +322,11 @@ fn total(parts: &[&Sums], span: Picoseconds, settled: Settled) -> Figures {
         latency_p50_us: quantile(0.5),
         latency_p99_us: quantile(0.99),
         jain: shares.and_then(|shares| jain(&shares)),
-        throughput_converged: settled.throughput,
-        latency_converged: settled.latency,
+        throughput_converged: settled.throughput && changing == 0,
+        latency_converged: settled.latency && changing == 0,
         saturated: settled.saturated,
+        starved: parts.iter().map(|sums| sums.starved).sum(),
+        changing,
     }
 }
 

@@ -5,6 +5,7 @@ use super::warm_up::{LATENCY_DRIFT_MAX, THROUGHPUT_DRIFT_MAX, batch_means, batch
 use crate::measure::Estimate;
 use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::FlowGroup;
+use std::ops::Range;
 
 /// What was steady in the second half of the measured part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,19 +47,10 @@ impl Settled {
         if groups.clone().next().is_none() {
             return Settled::OF_PROGRAMS;
         }
-        let slice = window.slices.length.0;
-        let (mut from, mut to) = (window.from, window.to);
-        for group in groups.clone().filter_map(|index| all.get(index)) {
-            from = from.max(group.span().start.0.div_ceil(slice) as usize);
-            // The last slice of a run of unknown length is cut short.
-            let end = group.span().end;
-            to = if end >= window.end { to } else { to.min((end.0 / slice) as usize) };
-        }
-        if from >= to {
+        let Some(level) = level_range(window, groups.clone().filter_map(|index| all.get(index)))
+        else {
             return Settled { throughput: false, latency: false, saturated: false };
-        }
-        let whole = (from, to) == (window.from, window.to);
-        let from = if whole { window.level_from } else { from + (to - from) / 2 };
+        };
         let add = |sum: Slice, slice: &GroupSlice| Slice {
             offered: sum.offered + slice.offered_wire_bytes,
             delivered: sum.delivered + slice.delivered_wire_bytes,
@@ -69,7 +61,7 @@ impl Settled {
             let slices = groups.clone().filter_map(|group| outcome.groups.get(group)?.get(at));
             slices.fold(Slice::default(), add)
         };
-        let half: Vec<Slice> = (from..to).map(of).collect();
+        let half: Vec<Slice> = level.map(of).collect();
         let delivered: Vec<f64> = half.iter().map(|slice| slice.delivered as f64).collect();
         if !window.steady {
             let saturated = grows(&half, senders) && is_growth(&half);
@@ -80,6 +72,25 @@ impl Settled {
         let latency = throughput && !grows && is_level_in_latency(&half);
         Settled { throughput, latency, saturated: grows && is_growth(&half) }
     }
+}
+
+/// The slices in which figures of these groups must be level: the second half of the measured part in
+/// which all of them send; nothing without any.
+pub(super) fn level_range<'a>(
+    window: &Window,
+    groups: impl Iterator<Item = &'a FlowGroup>,
+) -> Option<Range<usize>> {
+    let slice = window.slices.length.0;
+    let (mut from, mut to) = (window.from, window.to);
+    for group in groups {
+        from = from.max(group.span().start.0.div_ceil(slice) as usize);
+        // The last slice of a run of unknown length is cut short.
+        let end = group.span().end;
+        to = if end >= window.end { to } else { to.min((end.0 / slice) as usize) };
+    }
+    let whole = (from, to) == (window.from, window.to);
+    let level_from = if whole { window.level_from } else { from + to.saturating_sub(from) / 2 };
+    (from < to).then_some(level_from..to)
 }
 
 /// Whether more is offered than delivered: what is posted waits longer and longer.

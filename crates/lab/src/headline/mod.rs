@@ -179,11 +179,14 @@ impl RunResult {
 
 /// Behind what had not converged.
 pub(crate) const MARK: char = '*';
+/// In the place of a latency that grows for as long as traffic is offered.
+pub(crate) const NO_STEADY_VALUE: &str = "no steady value";
 
 /// A figure as a table shows it.
 pub(crate) fn cell_text(figure: Option<&Estimate>) -> String {
     match figure {
         None => "–".to_owned(),
+        Some(figure) if !figure.steady => NO_STEADY_VALUE.to_owned(),
         Some(figure) => {
             let mut text = with_interval(figure.mean, figure.half_width);
             text.extend((!figure.converged).then_some(MARK));

@@ -41,6 +41,8 @@ pub struct Series {
     pub values: Vec<(u64, Option<f64>)>,
     /// Whether every run had settled in it.
     pub settled: bool,
+    /// Whether it has a steady value in every run; see [`Estimate::steady`].
+    pub steady: bool,
     /// Of a sweep, at which points of which variants it was found, where the answer chose.
     pub chosen: Vec<(String, Vec<Option<usize>>)>,
 }
@@ -74,7 +76,7 @@ impl Series {
     /// Over the seeds that have a value; nothing if none has.
     pub fn estimate(&self) -> Option<Estimate> {
         let values = self.values.iter().map(|(_, value)| *value);
-        Some(Estimate::over(values)?.with_converged(self.settled))
+        Some(Estimate::over(values)?.with_converged(self.settled).with_steady(self.steady))
     }
 
     /// The value of a seed.
@@ -92,6 +94,7 @@ impl Series {
         Some(Series {
             values: first.values.iter().map(value).collect(),
             settled: all.iter().all(|series| series.settled),
+            steady: all.iter().all(|series| series.steady),
             chosen: all.iter().flat_map(|series| series.chosen.clone()).collect(),
         })
     }
@@ -136,7 +139,7 @@ mod tests {
                 _ => return None,
             };
             let values = vec![(1, Some(value)), (2, Some(value * 1.1))];
-            Some(Series { values, settled: load <= most, chosen: Vec::new() })
+            Some(Series { values, settled: load <= most, steady: load <= most, chosen: Vec::new() })
         }
     }
 
@@ -226,6 +229,9 @@ mod tests {
         };
         let (all, some) = (of_settled(&Points::default()), of_settled(&settled));
         assert_eq!((all.settled, some.settled), (false, true));
+        // What is made of a value that is not steady is not steady either.
+        let estimate = |series: &Series| series.estimate().unwrap();
+        assert_eq!((estimate(&all).steady, estimate(&some).steady), (false, true));
         assert_eq!(some.chosen[0].1[0], Some(2));
     }
 
@@ -234,6 +240,7 @@ mod tests {
         let series = |values: &[(u64, Option<f64>)]| Series {
             values: values.to_vec(),
             settled: true,
+            steady: true,
             chosen: Vec::new(),
         };
         let [above, below] = [

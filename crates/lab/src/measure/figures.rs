@@ -49,9 +49,14 @@ pub struct Figures {
     /// Whether latencies were too, and no queue grew.
     pub latency_converged: bool,
     /// Whether more was offered than delivered in the second half of the measured part, by more
-    /// than chance explains.
-    #[serde(skip)]
+    /// than chance explains: latencies then have no steady value.
     pub saturated: bool,
+    /// How many senders starve: each is delivered a tenth or less of what the senders of its group
+    /// are in the mean, relative to what it offers. 0 where flows are not recorded one by one.
+    pub starved: usize,
+    /// How many senders were still gaining or losing when the run ended, more of them than chance
+    /// explains, while the sum may be level. 0 where flows are not recorded one by one.
+    pub changing: usize,
 }
 
 /// A flow over the measured part.

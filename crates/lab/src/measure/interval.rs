@@ -16,6 +16,9 @@ pub struct Estimate {
     /// False if the figure was still changing when one of the runs ended, or a run was cut short:
     /// it then says how long the run was and not what the network does.
     pub converged: bool,
+    /// False if no longer run would settle it: the latency of traffic that is not served grows for
+    /// as long as it is offered.
+    pub steady: bool,
 }
 
 fn null_is_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
@@ -45,12 +48,22 @@ impl Estimate {
             let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
             student_t(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt()
         });
-        Some(Estimate { mean, half_width, seeds: n, converged: true })
+        Some(Estimate { mean, half_width, seeds: n, converged: true, steady: true })
     }
 
     /// The same of a figure that had settled only if so.
     pub fn with_converged(self, converged: bool) -> Self {
         Estimate { converged: self.converged && converged, ..self }
+    }
+
+    /// The same of a figure that has a steady value only if so.
+    pub fn with_steady(self, steady: bool) -> Self {
+        Estimate { steady: self.steady && steady, ..self }
+    }
+
+    /// Whether a longer run would tell more of it.
+    pub fn is_changing(&self) -> bool {
+        self.steady && !self.converged
     }
 }
 

@@ -79,6 +79,16 @@ impl<'a> RunView<'a> {
         }
     }
 
+    /// Whether a value is that of a steady state, or would be of a longer run: the latency of traffic
+    /// that is not served grows with the run, as does that of a group in which senders starve.
+    pub(crate) fn is_steady(&self, asked: &Asked) -> bool {
+        let ended = !self.deadlocked && !self.interrupted;
+        let scoped = || self.scoped(&asked.arguments.scope);
+        !ended
+            || asked.entry.settles != Settles::Latency
+            || scoped().is_none_or(|figures| !figures.saturated && figures.starved == 0)
+    }
+
     /// The figures of the measured part; nothing of a run that was stopped in its warm-up, where a
     /// zero would be no measurement.
     pub fn measured(&self) -> Option<&'a RunFigures> {

@@ -4,6 +4,7 @@
 use super::sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPoint};
 use crate::experiment::Variant;
 use crate::headline::{HeadlineColumn, headline};
+use crate::measure::Estimate;
 use crate::result::RunResult;
 
 /// The variants over the load of the traffic in which they differ; nothing unless two of them are
@@ -42,10 +43,11 @@ pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
             points.push(SweepPoint {
                 at: vec![place],
                 variant: name.clone(),
-                mean: shown.iter().map(|c| Some(cells[*c]?.mean)).collect(),
-                half_width: shown.iter().map(|c| cells[*c]?.half_width).collect(),
+                mean: shown.iter().map(|c| Some(steady(&cells[*c])?.mean)).collect(),
+                half_width: shown.iter().map(|c| steady(&cells[*c])?.half_width).collect(),
                 converged: !runs.is_empty() && runs.iter().all(settled),
-                settled: shown.iter().map(|c| cells[*c].is_none_or(|f| f.converged)).collect(),
+                settled: shown.iter().map(|c| !is_changing(&cells[*c])).collect(),
+                steady: shown.iter().map(|c| cells[*c].is_none_or(|f| f.steady)).collect(),
                 run: None,
             });
         }
@@ -66,6 +68,15 @@ pub(super) fn curves(result: &RunResult) -> Option<SweepData> {
         figures: shown.iter().map(|index| figure(&table.columns[*index])).collect(),
         points,
     })
+}
+
+/// A figure that can be drawn.
+fn steady(figure: &Option<Estimate>) -> Option<Estimate> {
+    figure.filter(|figure| figure.steady)
+}
+
+fn is_changing(figure: &Option<Estimate>) -> bool {
+    figure.is_some_and(|figure| figure.is_changing())
 }
 
 /// Columns with what is delivered first and latency next: the two curves people look for.

@@ -74,7 +74,10 @@ struct HeadlineRow {
 struct Cell {
     value: Option<f64>,
     interval: Option<f64>,
+    /// False if a longer run would tell more.
     converged: bool,
+    /// False if no run would.
+    steady: bool,
 }
 
 #[derive(Serialize)]
@@ -259,7 +262,8 @@ fn headline_data(result: &RunResult) -> Headline {
     let cell = |estimate: Option<Estimate>| Cell {
         value: estimate.map(|estimate| estimate.mean),
         interval: estimate.and_then(|estimate| estimate.half_width),
-        converged: estimate.is_none_or(|estimate| estimate.converged),
+        converged: !estimate.is_some_and(|estimate| estimate.is_changing()),
+        steady: estimate.is_none_or(|estimate| estimate.steady),
     };
     let unsettled = |name: &str| {
         let same = result.variants.iter().filter(|variant| variant.name == name);

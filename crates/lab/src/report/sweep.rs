@@ -50,7 +50,7 @@ pub struct SweepPoint {
     pub at: Vec<usize>,
     /// The variant; the same name at every place of the grid.
     pub variant: String,
-    /// By figure, the mean over the seeds; nothing if it was not measured.
+    /// By figure, the mean over the seeds; nothing if it was not measured or is not steady.
     pub mean: Vec<Option<f64>>,
     /// By figure, half of the 95 % confidence interval; nothing with one seed.
     pub half_width: Vec<Option<f64>>,
@@ -58,6 +58,8 @@ pub struct SweepPoint {
     pub converged: bool,
     /// By figure, false if that figure was still changing; latencies may, where throughput is not.
     pub settled: Vec<bool>,
+    /// By figure, false if it has no steady value: what is not served waits longer and longer.
+    pub steady: Vec<bool>,
     /// The report of this point, relative to the page that shows the sweep.
     pub run: Option<String>,
 }

@@ -32,6 +32,7 @@ pub(super) struct Answered {
     /// The seeds that have a value, and the value; JSON has no infinity and writes null.
     values: Vec<(u64, Option<f64>)>,
     settled: bool,
+    steady: bool,
 }
 
 /// One point.
@@ -56,6 +57,7 @@ impl Answered {
         Answered {
             values: series.values.iter().filter_map(value).collect(),
             settled: series.settled,
+            steady: series.steady,
         }
     }
 
@@ -65,6 +67,7 @@ impl Answered {
         Series {
             values: self.values.iter().map(value).collect(),
             settled: self.settled,
+            steady: self.steady,
             chosen: Vec::new(),
         }
     }

@@ -285,13 +285,16 @@ impl SweepResult {
 
     /// What the page draws.
     pub fn data(&self) -> SweepData {
+        let steady = |figure: &Option<Estimate>| figure.filter(|figure| figure.steady);
+        let changing = |figure: &Option<Estimate>| figure.is_some_and(|f| f.is_changing());
         let point = |point: &VariantPoint| SweepPoint {
             at: point.at.clone(),
             variant: point.variant.clone(),
-            mean: point.figures.iter().map(|f| f.map(|f| f.mean)).collect(),
-            half_width: point.figures.iter().map(|f| f.and_then(|f| f.half_width)).collect(),
-            converged: point.status == Status::Complete,
-            settled: point.figures.iter().map(|f| f.is_none_or(|f| f.converged)).collect(),
+            mean: point.figures.iter().map(|f| Some(steady(f)?.mean)).collect(),
+            half_width: point.figures.iter().map(|f| steady(f)?.half_width).collect(),
+            converged: matches!(point.status, Status::Complete | Status::Starved),
+            settled: point.figures.iter().map(|f| !changing(f)).collect(),
+            steady: point.figures.iter().map(|f| f.is_none_or(|f| f.steady)).collect(),
             run: point.run.clone(),
         };
         SweepData {

@@ -310,7 +310,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         packet: &Packet,
         receiver: ReceiverIndex,
     ) {
-        let (on_ack, in_cnp) = self.reactors.on_marked(net.now, packet);
+        let (on_ack, in_cnp) = self.reactors.on_marked(net.now, slot, packet);
         if on_ack != 0 {
             self.receivers[receiver].becn |= on_ack;
         }

@@ -16,8 +16,8 @@ use crate::port::NEVER;
 use crate::records::Records;
 use crate::saved::{Parts, SavedPacket, SavedReactors, TakePacket, Whole};
 use clearlane_congestion::{
-    Arrived, Feedback, Mechanism, Notification, Notifier, Pair, Probe, Reactor, Scope, Sent,
-    Source, Stripes,
+    Arrived, Feedback, Notification, Notifier, Notifies, Pair, Probe, Reactor, Scope, Sent, Source,
+    Stripes,
 };
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds};
@@ -86,8 +86,14 @@ impl Due {
 /// its scope tells apart.
 type ScopeKey = (u8, u32, u32, u32);
 
-/// A notifier of a queue pair at its destination is found by: decision, sender, queue pair.
-type NotifierKey = (u8, u32, u32);
+/// What a notifier at a destination is found by, beside the decision it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Notified {
+    /// The sender and its queue pair.
+    QueuePair(u32, u32),
+    /// The slot that marked packets come to.
+    Port(u32),
+}
 
 /// All of a partition's adapters.
 pub(crate) struct AdapterReactors {
@@ -101,10 +107,10 @@ pub(crate) struct AdapterReactors {
     pub(super) hears_acks: bool,
     pub(super) reactors: Records<ReactorIndex, Governor>,
     pub(super) by_scope: FxHashMap<ScopeKey, ReactorIndex>,
-    /// By decision: the one notifier of all queue pairs, if it has no state.
+    /// By decision: the one notifier of everything, if it has no state.
     pub(super) notifier: [Option<Box<dyn Notifier>>; 2],
     /// Else those that have had a marked packet.
-    pub(super) notifiers: FxHashMap<NotifierKey, Box<dyn Notifier>>,
+    pub(super) notifiers: FxHashMap<(u8, Notified), Box<dyn Notifier>>,
     /// By slot.
     pub(super) due: Vec<Due>,
     /// Times at which the slot that was told about last will be due, not yet handed out.
@@ -131,8 +137,8 @@ impl AdapterReactors {
     ) -> Self {
         let hears_acks = mechanisms.all().any(|mechanism| mechanism.hears_acks());
         let notifier = Decision::BOTH.map(|decision| {
-            let alike = mechanisms.of(decision).filter(|mechanism| mechanism.notifies_alike());
-            alike.and_then(Mechanism::notifier)
+            let of = mechanisms.of(decision)?;
+            (of.notifies() == Notifies::Everything).then(|| of.notifier())?
         });
         AdapterReactors {
             mechanisms,
@@ -247,13 +253,22 @@ impl AdapterReactors {
         }
     }
 
-    /// The notifier of a packet's queue pair, if destinations notify.
-    fn notifier(&mut self, decision: Decision, packet: &Packet) -> Option<&mut Box<dyn Notifier>> {
+    /// The notifier of a packet that has come to a slot, if destinations notify.
+    fn notifier(
+        &mut self,
+        decision: Decision,
+        slot: u32,
+        packet: &Packet,
+    ) -> Option<&mut Box<dyn Notifier>> {
         if self.notifier[decision as usize].is_some() {
             return self.notifier[decision as usize].as_mut();
         }
         let mechanism = self.mechanisms.of(decision)?;
-        match self.notifiers.entry((decision as u8, packet.source, packet.queue_pair)) {
+        let of = match mechanism.notifies() {
+            Notifies::Port => Notified::Port(slot),
+            _ => Notified::QueuePair(packet.source, packet.queue_pair),
+        };
+        match self.notifiers.entry((decision as u8, of)) {
             Entry::Occupied(known) => Some(known.into_mut()),
             Entry::Vacant(place) => Some(place.insert(mechanism.notifier()?)),
         }
@@ -455,13 +470,13 @@ impl Reactors for AdapterReactors {
         self.posted.sent(whole)
     }
 
-    fn on_marked(&mut self, now: u64, packet: &Packet) -> (Flags, Flags) {
+    fn on_marked(&mut self, now: u64, slot: u32, packet: &Packet) -> (Flags, Flags) {
         // No ACK follows a READ or the response to it: a BECN would wait for that of others.
         let reliable = packet.flags & (RELIABLE | RESPONSE | READ) == RELIABLE;
         let arrived = Arrived { fecn: true, reliable };
         let (mut on_ack, mut in_cnp) = (0, 0);
         for decision in Decision::BOTH {
-            let Some(notifier) = self.notifier(decision, packet) else { continue };
+            let Some(notifier) = self.notifier(decision, slot, packet) else { continue };
             match notifier.on_arrived(Picoseconds(now), &arrived) {
                 Notification::None => {}
                 Notification::BecnOnAck if reliable => on_ack |= decision.becn(),

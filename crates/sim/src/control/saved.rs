@@ -3,14 +3,14 @@
 use super::Decision;
 use super::markers::{OutputLane, OutputMarkers, told_from};
 use super::order::{Sequence, Whole as Message};
-use super::reactors::{AdapterReactors, Due, Flow, Governor, first, plan_stream};
+use super::reactors::{AdapterReactors, Due, Flow, Governor, Notified, first, plan_stream};
 use crate::model::FlowKey;
 use crate::packet::{FlowIndex, PacketIndex, ReactorIndex, Waiter};
 use crate::saved::{
-    Parts, SavedDue, SavedFlow, SavedOutput, SavedPacket, SavedPause, SavedReactor, SavedReactors,
-    SavedSequence, TakePacket, Whole, holds,
+    Parts, SavedDue, SavedFlow, SavedNotified, SavedOutput, SavedPacket, SavedPause, SavedReactor,
+    SavedReactors, SavedSequence, TakePacket, Whole, holds,
 };
-use clearlane_congestion::{Pair, Probe};
+use clearlane_congestion::{Notifies, Pair, Probe};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -57,10 +57,16 @@ impl AdapterReactors {
         };
         saved.due = self.due.iter().map(|due| self.save_due(due, whole)).collect();
         #[expect(clippy::iter_over_hash_type, reason = "sorted below")]
-        for ((decision, source, queue), notifier) in &self.notifiers {
-            saved.notifiers.push((*decision, whole.queue(*source, *queue), notifier.save()));
+        for ((decision, of), notifier) in &self.notifiers {
+            let of = match of {
+                Notified::QueuePair(source, queue) => {
+                    SavedNotified::Queue(whole.queue(*source, *queue))
+                }
+                Notified::Port(slot) => SavedNotified::Slot(whole.first.slot + slot),
+            };
+            saved.notifiers.push((*decision, of, notifier.save()));
         }
-        saved.notifiers.sort_by_key(|(decision, queue, _)| (*decision, *queue));
+        saved.notifiers.sort_by_key(|(decision, of, _)| (*decision, *of));
         #[expect(clippy::iter_over_hash_type, reason = "sorted below")]
         for ((source, destination, group), stream) in &self.plans {
             saved.plans.push((*source, *destination, *group, stream.counter()));
@@ -170,13 +176,21 @@ impl AdapterReactors {
             }
             due.find_first();
         }
-        for (decision, queue, state) in &saved.notifiers {
-            let placed = parts.queues.get(*queue as usize)?;
-            if parts.is_here(placed.destination) {
-                let mechanism = self.mechanisms.of(Decision::of(*decision)?)?;
+        for (decision, of, state) in &saved.notifiers {
+            let mechanism = self.mechanisms.of(Decision::of(*decision)?)?;
+            let of = match (of, mechanism.notifies()) {
+                (SavedNotified::Queue(queue), Notifies::QueuePair) => {
+                    let placed = parts.queues.get(*queue as usize)?;
+                    let of = Notified::QueuePair(placed.host, placed.queue.0);
+                    parts.is_here(placed.destination).then_some(of)
+                }
+                (SavedNotified::Slot(slot), Notifies::Port) => here(*slot).map(Notified::Port),
+                _ => return None,
+            };
+            if let Some(of) = of {
                 let mut notifier = mechanism.notifier()?;
                 notifier.load(state).ok()?;
-                self.notifiers.insert((*decision, placed.host, placed.queue.0), notifier);
+                self.notifiers.insert((*decision, of), notifier);
             }
         }
         for (source, destination, group, counter) in &saved.plans {

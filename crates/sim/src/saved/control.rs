@@ -13,6 +13,15 @@ pub(crate) struct SavedOutput {
     pub(crate) draws: u64,
 }
 
+/// What a notifier answers for, in numbers of the whole run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) enum SavedNotified {
+    /// A send queue.
+    Queue(u32),
+    /// A slot.
+    Slot(u32),
+}
+
 /// What reactors and notifiers know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedReactors {
@@ -20,8 +29,8 @@ pub(crate) struct SavedReactors {
     pub(crate) slice: u64,
     pub(crate) flows: Vec<SavedFlow>,
     pub(crate) reactors: Vec<SavedReactor>,
-    /// By decision and queue: notifiers of queue pairs that have had a marked packet.
-    pub(crate) notifiers: Vec<(u8, u32, Saved)>,
+    /// By decision and what they answer for: notifiers that have had a marked packet.
+    pub(crate) notifiers: Vec<(u8, SavedNotified, Saved)>,
     /// By slot.
     pub(crate) due: Vec<SavedDue>,
     pub(crate) dropped: bool,

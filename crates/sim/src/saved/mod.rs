@@ -13,7 +13,8 @@ mod control;
 mod recorder;
 
 pub(crate) use control::{
-    SavedDue, SavedFlow, SavedOutput, SavedPause, SavedReactor, SavedReactors, SavedSequence,
+    SavedDue, SavedFlow, SavedNotified, SavedOutput, SavedPause, SavedReactor, SavedReactors,
+    SavedSequence,
 };
 pub(crate) use recorder::{SavedCounters, SavedFlowRecord, SavedRecorder, SavedSlice};
 

@@ -13,10 +13,12 @@ use std::sync::Arc;
 pub(super) const ENTRY: Entry = Entry {
     name: "path-hot-spot",
     summary: "pairs of hosts, no host in two, whose default routes share one link between two \
-              switches and as little else as is found; all other hosts are silent",
+              switches, that have as many other paths and share as little else as is found; all \
+              other hosts are silent",
     parameters: "pairs: at least 2; link: the transmitting port, as in leaf03[19], by default of \
                  the first 64 ports that can have so many pairs, in the order of switches and \
-                 ports, the one whose pairs share least else. It chooses the senders and needs \
+                 ports, the one whose pairs have most paths without a common link, and of equals the \
+                 one whose pairs share least else. It chooses the senders and needs \
                  tables",
     reference: "ours: the hot spot that choosing paths can relieve, as Franco, Garcés, Luque, \
                 Distributed routing balancing, ICS 1999, does",
@@ -112,6 +114,8 @@ impl Destinations for PathHotSpot {
 struct Found {
     channel: Channel,
     pairs: Vec<(Rank, Rank)>,
+    /// Of each pair, how many of its paths have no link in common.
+    different: Vec<u32>,
     sharing: Sharing,
 }
 
@@ -125,14 +129,31 @@ struct Sharing {
 }
 
 impl Found {
+    /// What is least is best: a hot spot of paths is one that other paths could relieve.
+    fn rank(&self) -> (Reverse<u32>, Reverse<u32>, Sharing) {
+        let least = self.different.iter().copied().min().unwrap_or(0);
+        (Reverse(least), Reverse(self.different.iter().sum()), self.sharing)
+    }
+
     fn note(&self, ranks: &Ranks, routes: &dyn Routes) -> String {
         let pair =
             |(from, to): &(Rank, Rank)| format!("{} to {}", ranks.name(*from), ranks.name(*to));
         let named: Vec<String> = self.pairs.iter().take(SHOWN_MAX).map(pair).collect();
         let more = if self.pairs.len() > SHOWN_MAX { ", …" } else { "" };
+        let single = self.pairs.iter().all(|(_, to)| routes.paths(*to) == 1);
+        let (least, most) = (self.different.iter().min(), self.different.iter().max());
+        let different = match (least, most) {
+            (Some(least), Some(most)) if !single && least == most => {
+                format!("; {least} paths of each pair have no link in common")
+            }
+            (Some(least), Some(most)) if !single => {
+                format!("; {least} to {most} paths of a pair have no link in common")
+            }
+            _ => String::new(),
+        };
         format!(
             "{} is on the routes of {} pairs: {}{more}; any other link between switches is on \
-             those of {} at most",
+             those of {} at most{different}",
             routes.name(self.channel),
             self.pairs.len(),
             named.join(", "),
@@ -190,7 +211,7 @@ impl<'a> Search<'a> {
             });
             let enough = found.filter(|found| found.pairs.len() == self.wanted);
             // Of equals the first.
-            if let Some(best) = enough.min_by_key(|found| found.sharing) {
+            if let Some(best) = enough.min_by_key(Found::rank) {
                 return Ok(best);
             }
         }
@@ -211,7 +232,7 @@ impl<'a> Search<'a> {
             let destination = Rank(destination as u32);
             for (leaf, hosts) in self.hosts.iter().enumerate() {
                 if leaf as u32 != *own {
-                    self.routes.walk(hosts[0], destination, &mut route);
+                    self.routes.walk(hosts[0], destination, 0, &mut route);
                     on_route(leaf as u32, destination, &route);
                 }
             }
@@ -252,14 +273,35 @@ impl<'a> Search<'a> {
         users
     }
 
+    /// How many paths of a pair have no link in common, the default route one of them; each further
+    /// one is taken if it crosses none that is taken already.
+    fn different(&self, source: Rank, destination: Rank) -> u32 {
+        let (mut taken, mut route, mut count) = (Vec::new(), Vec::new(), 0);
+        for path in 0..self.routes.paths(destination) {
+            self.routes.walk(source, destination, path, &mut route);
+            if route.iter().all(|channel| !taken.contains(channel)) {
+                taken.extend_from_slice(&route);
+                count += 1;
+            }
+        }
+        count
+    }
+
     /// As many pairs over a channel as are wanted or there can be, one after the other: each time
-    /// that one which makes the pairs share least else and leaves room for the rest.
+    /// one with most paths that have no link in common, of equals that which makes the pairs share
+    /// least else, and which leaves room for the rest.
     fn choose(&self, channel: Channel, users: &Users) -> Found {
         let mut taken = vec![false; self.leaf.len()];
         let target = self.disjoint(users, &taken, self.wanted);
         let mut load = vec![0u32; self.routes.channels()];
-        let mut found = Found { channel, pairs: Vec::new(), sharing: Sharing::default() };
+        let mut found = Found {
+            channel,
+            pairs: Vec::new(),
+            different: Vec::new(),
+            sharing: Sharing::default(),
+        };
         let mut route = Vec::new();
+        let mut different = BTreeMap::new();
         while found.pairs.len() < target {
             let mut choices = Vec::new();
             for (destination, leaves) in users.iter().filter(|(to, _)| !taken[to.0 as usize]) {
@@ -268,25 +310,30 @@ impl<'a> Search<'a> {
                     let Some(source) = hosts.iter().find(|host| !taken[host.0 as usize]) else {
                         continue;
                     };
-                    self.routes.walk(*source, *destination, &mut route);
+                    self.routes.walk(*source, *destination, 0, &mut route);
                     let sharing = with(found.sharing, channel, &route, &load);
                     let beside = hosts.iter().filter(|host| taken[host.0 as usize]).count();
-                    choices.push((sharing, beside, *source, *destination));
+                    // Hosts of a leaf have the same paths.
+                    let different = different
+                        .entry((*leaf, *destination))
+                        .or_insert_with(|| self.different(*source, *destination));
+                    choices.push((Reverse(*different), sharing, beside, *source, *destination));
                 }
             }
             choices.sort_unstable();
             let left = target - found.pairs.len() - 1;
-            let fits = choices.into_iter().find(|(_, _, source, destination)| {
+            let fits = choices.into_iter().find(|(.., source, destination)| {
                 let mut taken = taken.clone();
                 take(&mut taken, *source, *destination);
                 self.disjoint(users, &taken, left) == left
             });
             // Where a host may be on either side, the order of choices can leave less than hoped.
-            let Some((sharing, _, source, destination)) = fits else { break };
+            let Some((Reverse(different), sharing, _, source, destination)) = fits else { break };
             take(&mut taken, source, destination);
-            self.routes.walk(source, destination, &mut route);
+            self.routes.walk(source, destination, 0, &mut route);
             route.iter().for_each(|channel| load[channel.index()] += 1);
             found.sharing = sharing;
+            found.different.push(different);
             found.pairs.push((source, destination));
         }
         found
@@ -399,7 +446,11 @@ mod tests {
             rank.0 / self.hosts
         }
 
-        fn walk(&self, source: Rank, destination: Rank, route: &mut Vec<Channel>) {
+        fn paths(&self, _: Rank) -> u16 {
+            1
+        }
+
+        fn walk(&self, source: Rank, destination: Rank, _: u16, route: &mut Vec<Channel>) {
             route.clear();
             let (mut at, to) = (self.switch(source), self.switch(destination));
             while at != to {

@@ -10,7 +10,7 @@
 //! (BECNs at or above Trigger_Threshold are counted), and Control_Map, so all service levels of a
 //! run react.
 //! Parameters: threshold, marking_rate, packet_size (each per port as well), victim_mask, becn,
-//! port_control, cct, cct_entries, ccti_increase, ccti_limit, ccti_min, ccti_timer, timer,
+//! cnp_interval, cnp_interval_of, port_control, cct, cct_entries, ccti_increase, ccti_limit, ccti_min, ccti_timer, timer,
 //! trigger_threshold.
 
 mod attributes;
@@ -26,7 +26,7 @@ pub(super) use fecn_marker::MarkerSettings;
 pub(super) use fecn_notifier::FecnNotifier;
 
 use crate::marker::Marker;
-use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
+use crate::mechanism::{Decides, Entry, Mechanism, Notifies, Output, Preset, Scope, Source};
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::Reactor;
@@ -77,6 +77,24 @@ pub static BECN: Parameter = Parameter {
               next ACK where there is one (ack)",
     default: Value::Word("cnp"),
     range: Range::Word(&["cnp", "ack"]),
+};
+
+/// The least time between two CNPs.
+pub static CNP_INTERVAL: Parameter = Parameter {
+    name: "cnp_interval",
+    summary: "least time between two CNPs that a destination sends: marks that arrive before it is \
+              over are not answered; 0 answers all, as the annex has it",
+    default: Value::Time(Picoseconds(0)),
+    range: Range::Time(Picoseconds(0), Picoseconds(1_000_000_000_000)),
+};
+
+/// What that time is counted for.
+pub static CNP_INTERVAL_OF: Parameter = Parameter {
+    name: "cnp_interval_of",
+    summary: "whether cnp_interval is that of each queue pair (qp), or of all of a port together \
+              (port)",
+    default: Value::Word("qp"),
+    range: Range::Word(&["qp", "port"]),
 };
 
 /// Port_Control.
@@ -155,10 +173,10 @@ pub static TRIGGER_THRESHOLD: Parameter = Parameter {
     range: Range::Integer(0, 255),
 };
 
-/// The period of a CCTI_Timer.
-pub(super) fn timer_period(values: &Values) -> Picoseconds {
+/// The period of a CCTI_Timer, the parameter of a mechanism.
+pub(super) fn timer_period(values: &Values, timer: &Parameter) -> Picoseconds {
     // IBA vol. 1, A10.4.3.8: in units of 1.024 us.
-    Picoseconds(values.integer(&CCTI_TIMER) * 1_024_000)
+    Picoseconds(values.integer(timer) * 1_024_000)
 }
 
 /// `iba-cc`.
@@ -179,7 +197,8 @@ multiples of its period since the start of the run, for all queue pairs of a ser
 port; the Linux hfi1 driver starts it with the first BECN, and delays all service levels of a \
 port by the largest of their CCTIs. With port_control sl one packet of the service level waits \
 for the delay of the last, whichever queue pairs they belong to. BECN returns in packets of its \
-own by default, as the experiments that count such packets have it. Packets smaller than \
+own by default, as the experiments that count such packets have it. The annex limits CNPs by \
+nothing; adapters do, by times that are not published: cnp_interval is there to be varied. Packets smaller than \
 packet_size are those with fewer bytes on the wire. The quadratic table is rounded to eighths of \
 a packet time. Not modelled: credit starvation, Control_Map.",
     decides: Decides::When,
@@ -189,6 +208,8 @@ a packet time. Not modelled: credit starvation, Control_Map.",
         &PACKET_SIZE,
         &VICTIM_MASK,
         &BECN,
+        &CNP_INTERVAL,
+        &CNP_INTERVAL_OF,
         &PORT_CONTROL,
         &CCT,
         &CCT_ENTRIES,
@@ -283,7 +304,7 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
         ccti_increase: values.integer(&CCTI_INCREASE) as u8,
         ccti_limit: limit,
         ccti_min: min,
-        period: timer_period(values),
+        period: timer_period(values, &CCTI_TIMER),
         timer: if values.word(&TIMER) == "restart" { Timer::Restart } else { Timer::Cyclic },
         trigger_threshold: values.integer(&TRIGGER_THRESHOLD) as u8,
         shared: values.word(&PORT_CONTROL) == "sl",
@@ -292,6 +313,11 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
         marker: MarkerSettings::new(values, &THRESHOLD, &MARKING_RATE),
         of_ports: BTreeMap::new(),
         notifier: FecnNotifier::new("iba-cc notifier", values),
+        notifies: match values.word(&CNP_INTERVAL_OF) {
+            _ if values.time(&CNP_INTERVAL) == Picoseconds(0) => Notifies::Everything,
+            "port" => Notifies::Port,
+            _ => Notifies::QueuePair,
+        },
         throttle: Arc::new(throttle),
     }))
 }
@@ -325,6 +351,7 @@ struct IbaCc {
     /// By (node, port): those with settings of their own.
     of_ports: BTreeMap<(u32, u8), MarkerSettings>,
     notifier: FecnNotifier,
+    notifies: Notifies,
     throttle: Arc<ThrottleSettings>,
 }
 
@@ -338,8 +365,8 @@ impl Mechanism for IbaCc {
         Some(Box::new(self.notifier))
     }
 
-    fn notifies_alike(&self) -> bool {
-        true
+    fn notifies(&self) -> Notifies {
+        self.notifies
     }
 
     fn hears_acks(&self) -> bool {
