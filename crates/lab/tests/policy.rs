@@ -268,8 +268,8 @@ fn hot_spot(variants: &str) -> Experiment {
 }
 
 #[test]
-fn needs_shared_policies_of_others_mark_cut_and_free_victims() {
-    let name = "needs_shared_policies_of_others_mark_cut_and_free_victims";
+fn needs_shared_policies_of_others_mark_and_cut() {
+    let name = "needs_shared_policies_of_others_mark_and_cut";
     let Some(folder) = shared(name) else { return };
     let policy = |file: &str| {
         let path = folder.join(file).display().to_string();
@@ -294,7 +294,8 @@ fn needs_shared_policies_of_others_mark_cut_and_free_victims() {
             of("packets_marked") > 0 && of("cnps_delivered") > 0 && of("becns") > 0,
             "{file}: {totals}"
         );
-        // Victims are not worse off than without any mechanism.
+        // In these first milliseconds victims are better off than without any mechanism. Over the
+        // 60 ms of the shipped experiment they are not: 1.34 and 1.31 to 1.26 (3 seeds).
         assert!(slowdown(variant) < slowdown(0), "{file}: {:?}", [0, 1, 2, 3].map(slowdown));
     }
 }
