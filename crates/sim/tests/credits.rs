@@ -225,8 +225,8 @@ fn of_two_lanes_that_wait_each_leaves_at_its_own_return() {
     }
 }
 
-/// Two packets of host 0 and one of host 1, which comes while the second waits for credits: the exit
-/// waits from the end of a packet until the next one's credits are back, twice.
+/// Two packets of host 0 and one of host 1, which comes while the second waits for credits. The
+/// exit waits from the end of a packet until the next one's credits are back, twice.
 #[test]
 fn a_wait_is_counted_from_when_credits_were_first_missing() {
     let fabric = build("star:3");
