@@ -1,7 +1,8 @@
 """Where measuring begins: our MSER-5 beside another method, of a library that others maintain.
 
-pymbar.timeseries.detect_equilibration drops what leaves most uncorrelated samples (Chodera, "A simple
-method for automated equilibration detection in molecular simulations", J. Chem. Theory Comput. 2016).
+pymbar.timeseries.detect_equilibration drops what leaves most uncorrelated samples (Chodera, "A
+simple method for automated equilibration detection in molecular simulations", J. Chem. Theory
+Comput. 2016).
 Both methods may cut at other places; what is measured behind the cut must be the same.
 """
 
@@ -59,7 +60,7 @@ def test_what_is_measured_does_not_depend_on_the_method(clearlane: Clearlane, ca
     rest, mean = delivered[ours:], delivered[theirs:].mean()
     # What the library leaves is as if of so many independent samples.
     error = delivered[theirs:].std(ddof=1) / np.sqrt(samples)
-    print(f"{case}: slice {ours} ours, {theirs} theirs, g {inefficiency:.1f}, {samples:.0f} samples")
+    print(f"{case}: from slice {ours} ours, {theirs} theirs, inefficiency {inefficiency:.1f}")
     print(f"{case}: mean {rest.mean():.0f} ours, {mean:.0f} theirs, error {error:.0f}")
     assert abs(rest.mean() - mean) < 3 * error
     # A ramp of a quarter of the run is cut off by both, but for its end, which is as good as level.

@@ -13,8 +13,8 @@ impl Channel {
     }
 }
 
-/// What patterns may ask of the tables of a run. Path `n` to a host is the route to its base LID + n;
-/// path 0 is the default route.
+/// What patterns may ask of the tables of a run. Path `n` to a host is the route to its base LID
+/// and `n`; path 0 is the default route.
 pub trait Routes {
     /// One more than the largest number of a channel. Not every number need belong to a channel.
     fn channels(&self) -> usize;

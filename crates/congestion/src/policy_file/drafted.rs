@@ -39,6 +39,9 @@ impl CongestionControlPolicy {
             "cnp_sl_mode, cnp_sl, aqs_weight, aqs_time and mode are left out: no parameter is one \
              of them, and the meaning of most is not published",
         );
+        if values.word(&dcqcn::CNP_INTERVAL_OF) != "port" {
+            draft.say("cnp_interval_of is qp: min_time_between_cnps is for a port as a whole");
+        }
         let set = vec![text("name", SET), block(keys::PROFILE, marks)];
         let switches = vec![text("group", "ALL_SWITCHES"), number("enable", 1)];
         let ports = || text("group", "SWITCH_PORTS");

@@ -24,7 +24,8 @@
 //! * `rate_reduce_monitor_period`: least us between two cuts of a flow; a CNP before cuts at its
 //!   end. Source: mstflint.
 //! * `initial_alpha_value`: alpha at the first CNP in 1/1024. Source: mstflint, DOCA.
-//! * `min_time_between_cnps`: least us between two CNPs of a *port*. Source: mstflint.
+//! * `min_time_between_cnps`: least us between two CNPs of a port, whichever their queue pairs.
+//!   Source: mstflint.
 //! * `enable_clamp_tgt_rate`: each cut makes the rate before it the target. Source: DOCA, DOC-2790.
 //! * `enable_clamp_tgt_rate_after_time_inc`: so does a cut after a rise by time; after one by bytes
 //!   it always does. Source: mstflint.

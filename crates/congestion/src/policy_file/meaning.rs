@@ -226,10 +226,6 @@ impl Meant<'_> {
                  here they take the SL of the packets that they answer",
             );
         }
-        self.say(
-            "min_time_between_cnps is for all notifications of a port in firmware; here each queue \
-             pair counts for itself",
-        );
         if number("rpg_byte_reset").is_some_and(|units| units > 0) {
             self.say(
                 "rpg_byte_reset is taken in units of 64 B; sources do not agree, some say bytes",

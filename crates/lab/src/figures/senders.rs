@@ -12,15 +12,16 @@ const STARVED: f64 = 0.1;
 /// in the mean a tenth or less come once in two million times.
 const STARVED_MESSAGES_MIN: f64 = 20.0;
 
-/// Of a sender that offers fewer messages it is not said that it changes: ten batches of them are too
-/// uneven.
+/// Of a sender that offers fewer messages it is not said that it changes: ten batches of them are
+/// too uneven.
 const CHANGING_MESSAGES_MIN: f64 = 100.0;
 
-/// How far the halves of what a single sender is delivered may lie apart: its messages come in ones.
+/// How far the halves of what a single sender is delivered may lie apart: its messages come one by
+/// one.
 const DRIFT_MAX: f64 = 0.5;
 
-/// How often at most a steady series is taken for one that changes: of 20,000 series of 100 messages
-/// in the mean, Poisson in ten batches, 0.6 % were.
+/// How often at most a steady series is taken for one that changes: of 20,000 series of 100
+/// messages in the mean, Poisson in ten batches, 0.6 % were.
 const CHANCE: f64 = 0.006;
 
 /// A sender of a group.

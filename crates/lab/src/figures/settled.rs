@@ -74,8 +74,8 @@ impl Settled {
     }
 }
 
-/// The slices in which figures of these groups must be level: the second half of the measured part in
-/// which all of them send; nothing without any.
+/// The slices in which figures of these groups must be level: the second half of the measured part
+/// in which all of them send; nothing without any.
 pub(super) fn level_range<'a>(
     window: &Window,
     groups: impl Iterator<Item = &'a FlowGroup>,

@@ -79,8 +79,9 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Whether a value is that of a steady state, or would be of a longer run: the latency of traffic
-    /// that is not served grows with the run, as does that of a group in which senders starve.
+    /// Whether a value is that of a steady state, or would be of a longer run: the latency of
+    /// traffic that is not served grows with the run, as does that of a group in which senders
+    /// starve.
     pub(crate) fn is_steady(&self, asked: &Asked) -> bool {
         let ended = !self.deadlocked && !self.interrupted;
         let scoped = || self.scoped(&asked.arguments.scope);

@@ -26,7 +26,8 @@ pub const POINTS_COLUMNS: &[Described] = &[
         name: "status",
         kind: "text",
         unit: "",
-        summary: "how its runs ended: complete, starved, not converged, not ended, deadlock, partial",
+        summary: "how its runs ended: complete, starved, not converged, not ended, deadlock, \
+                  partial",
     },
     Described {
         name: "MEASURE_UNIT",

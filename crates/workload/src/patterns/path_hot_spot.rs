@@ -17,9 +17,8 @@ pub(super) const ENTRY: Entry = Entry {
               other hosts are silent",
     parameters: "pairs: at least 2; link: the transmitting port, as in leaf03[19], by default of \
                  the first 64 ports that can have so many pairs, in the order of switches and \
-                 ports, the one whose pairs have most paths without a common link, and of equals the \
-                 one whose pairs share least else. It chooses the senders and needs \
-                 tables",
+                 ports, the one whose pairs have most paths without a common link, and of equals \
+                 the one whose pairs share least else. It chooses the senders and needs tables",
     reference: "ours: the hot spot that choosing paths can relieve, as Franco, Garcés, Luque, \
                 Distributed routing balancing, ICS 1999, does",
 };

@@ -5,8 +5,8 @@
 //! Source: Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015.
 //! What we do differently: FECN and CNPs of InfiniBand in place of ECN and RoCEv2's; the rest is in
 //! [`ENTRY`]'s notes.
-//! Parameters: kmin, kmax, pmax, cnp_interval, g, alpha_initial, cut, kept_min, cut_interval,
-//! clamp_target, alpha_timer, increase_timer, byte_counter, fast_recovery, rate_ai, rate_hai,
+//! Parameters: kmin, kmax, pmax, cnp_interval, cnp_interval_of, g, alpha_initial, cut, kept_min,
+//! cut_interval, clamp_target, alpha_timer, increase_timer, byte_counter, fast_recovery, rate_ai, rate_hai,
 //! rate_first, rate_min, rate_max. Those that the paper has not are of the firmware of adapters;
 //! [`crate::policy_file::keys`] has the source of each.
 
@@ -20,7 +20,7 @@ pub use super::injection_rate::RATE_MIN;
 
 use super::fraction::Fraction;
 use crate::marker::Marker;
-use crate::mechanism::{Decides, Entry, Mechanism, Output, Preset, Scope, Source};
+use crate::mechanism::{Decides, Entry, Mechanism, Notifies, Output, Preset, Scope, Source};
 use crate::notifier::Notifier;
 use crate::parameter::{Parameter, ParameterError, Range, Value, Values};
 use crate::reactor::Reactor;
@@ -62,9 +62,18 @@ pub static PMAX: Parameter = Parameter {
 /// Interval between CNPs.
 pub static CNP_INTERVAL: Parameter = Parameter {
     name: "cnp_interval",
-    summary: "least time between two notifications of a queue pair",
+    summary: "least time between two notifications of a destination",
     default: Value::Time(Picoseconds(50 * US)),
     range: Range::Time(Picoseconds(0), LONGEST),
+};
+
+/// What that interval is counted for.
+pub static CNP_INTERVAL_OF: Parameter = Parameter {
+    name: "cnp_interval_of",
+    summary: "whether cnp_interval is that of each queue pair (qp), as in the paper, or of all of \
+              a port together (port), as in firmware",
+    default: Value::Word("qp"),
+    range: Range::Word(&["qp", "port"]),
 };
 
 /// g.
@@ -222,6 +231,7 @@ its end; firmware looks at the ends of intervals that run on.",
         &KMAX,
         &PMAX,
         &CNP_INTERVAL,
+        &CNP_INTERVAL_OF,
         &G,
         &ALPHA_INITIAL,
         &CUT,
@@ -281,6 +291,7 @@ its end; firmware looks at the ends of intervals that run on.",
                         are not of it: kmin, kmax and pmax stay ours",
             values: &[
                 (&CNP_INTERVAL, Value::Time(Picoseconds(4 * US))),
+                (&CNP_INTERVAL_OF, Value::Word("port")),
                 (&G, Value::Number(5.0 / 1024.0)),
                 (&ALPHA_INITIAL, Value::Number(1023.0 / 1024.0)),
                 (&CUT, Value::Number(0.5)),
@@ -316,6 +327,10 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
     Ok(Box::new(Dcqcn {
         red,
         cnp_interval: values.time(&CNP_INTERVAL),
+        notifies: match values.word(&CNP_INTERVAL_OF) {
+            "port" => Notifies::Port,
+            _ => Notifies::QueuePair,
+        },
         rates: Rates {
             g: Fraction::of(values.number(&G)),
             alpha_initial: Fraction::of(values.number(&ALPHA_INITIAL)),
@@ -344,6 +359,7 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
 struct Dcqcn {
     red: Red,
     cnp_interval: Picoseconds,
+    notifies: Notifies,
     rates: Rates,
 }
 
@@ -354,6 +370,10 @@ impl Mechanism for Dcqcn {
 
     fn notifier(&self) -> Option<Box<dyn Notifier>> {
         Some(Box::new(NotificationPoint { interval: self.cnp_interval, last: None }))
+    }
+
+    fn notifies(&self) -> Notifies {
+        self.notifies
     }
 
     fn hears_acks(&self) -> bool {

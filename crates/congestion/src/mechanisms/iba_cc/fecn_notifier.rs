@@ -27,8 +27,13 @@ impl FecnNotifier {
         FecnNotifier { of, on_ack, interval, last: None }
     }
 
+    /// Whether CNPs have a least distance.
+    pub(in crate::mechanisms) fn is_limited(&self) -> bool {
+        self.interval > Picoseconds(0)
+    }
+
     fn cnp(&mut self, now: Picoseconds) -> Notification {
-        if self.interval == Picoseconds(0) {
+        if !self.is_limited() {
             return Notification::Cnp;
         }
         if self.last.is_some_and(|last| now.0.saturating_sub(last) < self.interval.0) {

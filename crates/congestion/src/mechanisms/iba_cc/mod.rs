@@ -10,7 +10,8 @@
 //! (BECNs at or above Trigger_Threshold are counted), and Control_Map, so all service levels of a
 //! run react.
 //! Parameters: threshold, marking_rate, packet_size (each per port as well), victim_mask, becn,
-//! cnp_interval, cnp_interval_of, port_control, cct, cct_entries, ccti_increase, ccti_limit, ccti_min, ccti_timer, timer,
+//! cnp_interval, cnp_interval_of, port_control, cct, cct_entries, ccti_increase, ccti_limit,
+//! ccti_min, ccti_timer, timer,
 //! trigger_threshold.
 
 mod attributes;
@@ -198,7 +199,8 @@ port; the Linux hfi1 driver starts it with the first BECN, and delays all servic
 port by the largest of their CCTIs. With port_control sl one packet of the service level waits \
 for the delay of the last, whichever queue pairs they belong to. BECN returns in packets of its \
 own by default, as the experiments that count such packets have it. The annex limits CNPs by \
-nothing; adapters do, by times that are not published: cnp_interval is there to be varied. Packets smaller than \
+nothing; adapters do, by times that are not published: cnp_interval is there to be varied. \
+Packets smaller than \
 packet_size are those with fewer bytes on the wire. The quadratic table is rounded to eighths of \
 a packet time. Not modelled: credit starvation, Control_Map.",
     decides: Decides::When,
@@ -313,8 +315,7 @@ fn build(values: &Values) -> Result<Box<dyn Mechanism>, ParameterError> {
         marker: MarkerSettings::new(values, &THRESHOLD, &MARKING_RATE),
         of_ports: BTreeMap::new(),
         notifier: FecnNotifier::new("iba-cc notifier", values),
-        notifies: match values.word(&CNP_INTERVAL_OF) {
-            _ if values.time(&CNP_INTERVAL) == Picoseconds(0) => Notifies::Everything,
+        limited: match values.word(&CNP_INTERVAL_OF) {
             "port" => Notifies::Port,
             _ => Notifies::QueuePair,
         },
@@ -351,7 +352,8 @@ struct IbaCc {
     /// By (node, port): those with settings of their own.
     of_ports: BTreeMap<(u32, u8), MarkerSettings>,
     notifier: FecnNotifier,
-    notifies: Notifies,
+    /// What a notifier answers for if CNPs have a least distance.
+    limited: Notifies,
     throttle: Arc<ThrottleSettings>,
 }
 
@@ -366,7 +368,7 @@ impl Mechanism for IbaCc {
     }
 
     fn notifies(&self) -> Notifies {
-        self.notifies
+        if self.notifier.is_limited() { self.limited } else { Notifies::Everything }
     }
 
     fn hears_acks(&self) -> bool {
