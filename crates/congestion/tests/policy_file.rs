@@ -114,7 +114,7 @@ fn every_key_of_adapters_becomes_its_parameter() {
     assert_eq!(values.number(&dcqcn::ALPHA_INITIAL), 0.25);
     assert_eq!(us(&dcqcn::ALPHA_TIMER), 6);
     assert_eq!(us(&dcqcn::CUT_INTERVAL), 8);
-    assert_eq!(us(&dcqcn::CNP_INTERVAL), 5);
+    assert_eq!((us(&dcqcn::CNP_INTERVAL), values.word(&dcqcn::CNP_INTERVAL_OF)), (5, "port"));
     assert_eq!(values.word(&dcqcn::CLAMP_TARGET), "after-rise");
     // SL 0 has profile 2.
     assert_eq!(values.number(&dcqcn::PMAX), 0.5);
@@ -145,7 +145,6 @@ fn what_cannot_be_simulated_is_said() {
     let small = said(SMALL);
     let sentences = [
         "notifications on an SL of their own (cnp_sl_mode, cnp_sl) are not simulated",
-        "for all notifications of a port in firmware",
         "rpg_byte_reset is taken in units of 64 B",
         "where a link has less than the 9000 Mb/s",
         "SLs or VLs have different profiles; here all mark by that of SL 0 and VL 0, begun in \
