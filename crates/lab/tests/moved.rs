@@ -79,6 +79,10 @@ fn what_is_said_to_move_a_sweep_moves_it() {
     let mut tried = 0;
     for file in experiments() {
         let text = std::fs::read_to_string(&file).unwrap();
+        // Of the same rows on another fabric or at another rate nothing is claimed.
+        if text.lines().any(|line| line.starts_with("include = ")) {
+            continue;
+        }
         let Ok(base) = Sweep::parse(&text, &file, &[], &[]) else { continue };
         let claimed = |row: &clearlane_lab::Published| row.moved_by.is_some();
         if !base.base.published.iter().any(claimed) {
