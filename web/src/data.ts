@@ -8,7 +8,8 @@
 import type { Program, WaitingRank } from "./data-programs";
 
 /** How a run ended. Anything but `complete` is shown as a warning. */
-export type Status = "complete" | "partial" | "deadlock" | "not ended" | "not converged" | "starved";
+export type Status = Bad | "complete" | "partial";
+type Bad = "deadlock" | "not ended" | "not converged" | "starved";
 
 /** The role of a flow: the cause of congestion, one that suffers without being it, the rest. */
 export type FlowClass = "hot" | "victim" | "background";

@@ -273,6 +273,24 @@ test("a sweep is curves and a table, and says what had not converged", async () 
   });
 });
 
+test("a latency without a steady value is said to have none, and is best at nothing", async () => {
+  const report = small();
+  const [first, second] = report.headline.rows;
+  first.cells.gbps = { ...first.cells.gbps, value: 99, steady: false };
+  await withPage(report, {}, async (page) => {
+    const rows = await textsOf(page, ".headline tbody tr");
+    assert.match(rows[0], /one lane.*no steady value/s);
+    assert.doesNotMatch(rows[0], /99/);
+    assert.match(rows[1], new RegExp(`${second.variant}.*14`, "s"));
+  });
+  const points = sweep();
+  Object.assign(points.sweep.points[0], { mean: [0.2, null], steady: [true, false] });
+  await withPage(points, {}, async (page) => {
+    const rows = await textsOf(page, ".points tbody tr");
+    assert.match(rows[0], /^0\.2\s+1\s+0\.200 ± 0\.010\s+no steady value/);
+  });
+});
+
 test("data over time that does not fit is refused with its place", async () => {
   const broken = small();
   broken.variants[1].over_time.frames = 6;
