@@ -91,17 +91,7 @@ impl OpensmConf {
 
     /// The lines of the file: comments first, then keys and values.
     pub fn text(&self) -> String {
-        let version = env!("CARGO_PKG_VERSION");
-        let mut text = comment(&format!("{}. Written by clearlane {version}.", self.title));
-        for paragraph in ALWAYS {
-            text.push_str("#\n");
-            text.push_str(&comment(paragraph));
-        }
-        for sentence in &self.unsaid {
-            text.push_str("#\n");
-            text.push_str(&comment(&format!("Not said here: {sentence}.")));
-        }
-        text.push('\n');
+        let mut text = preamble(&self.title, ALWAYS, &self.unsaid);
         for (key, value) in &self.options {
             text.push_str(&format!("{key} {value}\n"));
         }
@@ -251,7 +241,21 @@ impl PortMask {
     }
 }
 
+/// The comments a file for a subnet manager begins with, and an empty line: what it is, what always
+/// holds, and what it does not say.
+pub(crate) fn preamble(title: &str, always: &[&str], unsaid: &[String]) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = comment(&format!("{title}. Written by clearlane {version}."));
+    let unsaid = unsaid.iter().map(|sentence| format!("Not said here: {sentence}."));
+    for paragraph in always.iter().map(|paragraph| (*paragraph).to_owned()).chain(unsaid) {
+        text.push_str("#\n");
+        text.push_str(&comment(&paragraph));
+    }
+    text.push('\n');
+    text
+}
+
 /// A sentence as lines of comments.
-pub(crate) fn comment(sentence: &str) -> String {
+fn comment(sentence: &str) -> String {
     wrap(sentence, COLUMNS).iter().map(|line| format!("# {line}\n")).collect()
 }

@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::error::named;
 use crate::experiment::Experiment;
-use crate::opensm_conf::{comment, controlled};
+use crate::opensm_conf::{controlled, preamble};
 use clearlane_congestion::mechanisms::dcqcn;
 use clearlane_congestion::policy_file::CongestionControlPolicy;
 
@@ -70,17 +70,7 @@ impl PolicyConf {
 
     /// The lines of the file: comments first, then the blocks.
     pub fn text(&self) -> String {
-        let version = env!("CARGO_PKG_VERSION");
-        let mut text = comment(&format!("{}. Written by clearlane {version}.", self.title));
-        for paragraph in ALWAYS {
-            text.push_str("#\n");
-            text.push_str(&comment(paragraph));
-        }
-        for sentence in &self.unsaid {
-            text.push_str("#\n");
-            text.push_str(&comment(&format!("Not said here: {sentence}.")));
-        }
-        text.push('\n');
+        let mut text = preamble(&self.title, ALWAYS, &self.unsaid);
         text.push_str(&self.policy.write());
         text
     }
