@@ -488,6 +488,27 @@ fn a_policy_with_other_values_keeps_all_that_they_do_not_say() {
     assert_eq!(changed, read(&expected));
 }
 
+#[test]
+fn what_has_no_block_or_several_is_said() {
+    let rate = |values: &mut Values| {
+        values.set(&dcqcn::RATE_AI, Value::Rate(BitsPerSecond(9 * MBPS))).unwrap();
+        values.set(&dcqcn::CNP_INTERVAL_OF, Value::Word("qp")).unwrap();
+    };
+    let said = |text: &str| {
+        let policy = read(text);
+        let meant = policy.meaning("cc.conf").unwrap().values;
+        let mut values = meant.clone();
+        rate(&mut values);
+        policy.with(&meant, &values).unwrap().1
+    };
+    let qp = "cnp_interval_of is qp: min_time_between_cnps is for a port as a whole";
+    let none = "rate_ai is not written: the policy has no block ca_config; add one to it";
+    assert_eq!(said("switch_config_start\nenable: 1\nswitch_config_end\n"), [qp, none]);
+    let block = |group: &str| format!("ca_config_start\ngroup: {group}\nca_config_end\n");
+    let several = "rate_ai is written into all 2 blocks ca_config of the policy";
+    assert_eq!(said(&(block("ALL_CAS") + &block("RACK1"))), [qp, several]);
+}
+
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z][A-Za-z0-9_ .-]{0,12}[A-Za-z0-9]"
 }

@@ -215,7 +215,8 @@ const SURPLUS_MIN: f64 = 0.05;
 /// Whether it is there to fill links: nobody is surprised if not all of it is delivered.
 fn is_to_saturate(group: &FlowGroup) -> bool {
     // A load of 1 counts headers and leaves no link any time to spare.
-    group.class == Class::Hot || group.offered().is_some_and(|offered| offered.load >= 1.0)
+    let fills = group.offered().is_some_and(|offered| offered.load >= 1.0);
+    group.class == Class::Hot || group.class == Class::Background && fills
 }
 
 /// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
@@ -255,6 +256,14 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
                 significant(offered.mean * 100.0),
                 significant(delivered.mean * 100.0)
             ));
+        } else if variant.runs.iter().any(grows) {
+            let some = variant.runs.iter().filter(|run| grows(run)).count();
+            all.push(format!(
+                "{}: with {some} of {} seeds not all of it is delivered; its latency has no \
+                 steady value",
+                group.name,
+                variant.runs.len()
+            ));
         } else if !ended.all(latency) {
             all.push(format!(
                 "{}: latencies not converged: they were still changing in the second half of the \
@@ -279,8 +288,8 @@ fn senders(variant: &VariantResult) -> Vec<String> {
         let starve = if starved == 1 { "sender starves" } else { "senders starve" };
         if starved > 0 {
             all.push(format!(
-                "{}: {starved} of {senders} {starve}; each is delivered less than a tenth of what \
-                 the others are",
+                "{}: {starved} of {senders} {starve}; each is delivered a tenth or less of what \
+                 all are in the mean",
                 group.name
             ));
         }

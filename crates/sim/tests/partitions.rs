@@ -8,7 +8,7 @@
 mod ranks;
 mod support;
 
-use clearlane_congestion::{Mechanism, Values, mechanisms};
+use clearlane_congestion::{Mechanism, Value, Values, mechanisms};
 use clearlane_fabric::damage::degrade;
 use clearlane_fabric::structure::grid;
 use clearlane_fabric::{Fabric, NodeKind};
@@ -186,7 +186,19 @@ fn case(seed: u64) -> Case {
         },
         load: 0.05 + s.unit() * 1.5,
         largest: pick(s, &[64u64, 3000, 20_000]),
-        when: pick(s, &[None, None, Some("iba-cc"), Some("dcqcn"), Some("timely")]),
+        when: pick(
+            s,
+            &[
+                None,
+                None,
+                Some("iba-cc"),
+                Some("iba-cc:qp"),
+                Some("iba-cc:port"),
+                Some("dcqcn:port"),
+                Some("dcqcn"),
+                Some("timely"),
+            ],
+        ),
         balances: s.below(3) == 0,
         answering: s.below(5) == 0,
         recorded: s.below(4) > 0,
@@ -217,8 +229,19 @@ fn subnet(case: &Case, fabric: &Fabric) -> Option<Subnet> {
     }
 }
 
+/// A mechanism with its defaults, or what is behind the colon: whether CNPs are a while apart for a
+/// queue pair or for a port.
 fn mechanism(name: &str) -> Box<dyn Mechanism> {
-    (mechanisms::by_name(name).unwrap().build)(&Values::default()).unwrap()
+    let (name, interval_of) = name.split_once(':').map_or((name, None), |(a, b)| (a, Some(b)));
+    let entry = mechanisms::by_name(name).unwrap();
+    let parameter = |name: &str| *entry.parameters.iter().find(|p| p.name == name).unwrap();
+    let mut values = Values::default();
+    if let Some(of) = interval_of {
+        values.set(parameter("cnp_interval"), Value::Time(Picoseconds(5_000_000))).unwrap();
+        let of = if of == "port" { Value::Word("port") } else { Value::Word("qp") };
+        values.set(parameter("cnp_interval_of"), of).unwrap();
+    }
+    (entry.build)(&values).unwrap()
 }
 
 fn groups(case: &Case, hosts: &Hosts) -> Vec<FlowGroup> {

@@ -64,6 +64,40 @@ impl SizeDistribution {
         }
     }
 
+    /// Mean size, and mean of the squared size, in bytes.
+    fn moments(&self) -> (f64, f64) {
+        match self {
+            SizeDistribution::Fixed(size) => (size.0 as f64, (size.0 as f64).powi(2)),
+            SizeDistribution::Uniform { min, max } => {
+                let (min, max) = (min.0 as f64, max.0 as f64);
+                // Of whole numbers, both ends included: variance ((max - min + 1)^2 - 1) / 12.
+                let (mean, count) = ((min + max) / 2.0, max - min + 1.0);
+                (mean, mean * mean + (count * count - 1.0) / 12.0)
+            }
+            SizeDistribution::Mix(mix) => {
+                let total: f64 = mix.iter().map(|(_, weight)| *weight).sum();
+                let of = |power| -> f64 {
+                    let term = |(size, w): &(Bytes, f64)| w * (size.0 as f64).powi(power);
+                    mix.iter().map(term).sum::<f64>() / total
+                };
+                (of(1), of(2))
+            }
+        }
+    }
+
+    /// Mean size in bytes.
+    pub fn mean(&self) -> f64 {
+        self.moments().0
+    }
+
+    /// As how many messages of one size a message counts where bytes are summed: 1 for equal ones,
+    /// less the more a few large ones decide. The bytes of n messages that come at random vary as
+    /// those of so many times n equal ones (Kish's effective sample size).
+    pub fn evenness(&self) -> f64 {
+        let (mean, square) = self.moments();
+        mean * mean / square
+    }
+
     /// A size. A fixed one draws nothing.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
@@ -104,5 +138,19 @@ mod tests {
         assert!(SizeDistribution::Uniform { min: Bytes(9), max: Bytes(3) }.check().is_err());
         assert!(SizeDistribution::Mix(vec![(Bytes(9), 0.0)]).check().is_err());
         assert!(SizeDistribution::Mix(vec![(Bytes(9), f64::NAN)]).check().is_err());
+    }
+
+    #[test]
+    fn means_and_evenness_are_those_of_the_distribution() {
+        let bytes = Bytes;
+        assert_eq!(SizeDistribution::Fixed(bytes(4096)).evenness(), 1.0);
+        // 1, 2, 3: mean 2, mean square 14/3.
+        let uniform = SizeDistribution::Uniform { min: bytes(1), max: bytes(3) };
+        assert_eq!(uniform.mean(), 2.0);
+        assert!((uniform.evenness() - 4.0 / (14.0 / 3.0)).abs() < 1e-12);
+        // Nine of 1 and one of 91: mean 10, mean square 829.
+        let mix = SizeDistribution::Mix(vec![(bytes(1), 9.0), (bytes(91), 1.0)]);
+        assert_eq!(mix.mean(), 10.0);
+        assert!((mix.evenness() - 100.0 / 829.0).abs() < 1e-12);
     }
 }

@@ -85,9 +85,9 @@ The timer runs while more than path 0 is open, from the last BECN or opening on:
 all n are halved and the most notified path other than 0 closes, the highest offset of equals. \
 BECNs for a path that is closed are late news and ignored. Messages under way stay on the path \
 they took. The CCTI_Timer is one per flow here, not per port. By default it is 1.5 ms, ten times \
-that of Gran et al. for iba-cc: a path that closes sooner is missing when the next burst comes, \
-and one that stays open costs nothing while it is not congested. From 1.5 ms on a longer time \
-changes little (drb-path-hotspot.toml sweeps it). The threshold is half a buffer by \
+that of Gran et al. for iba-cc: the shortest of the times tried from which on a longer one \
+changes little (the sweep of drb-path-hotspot.toml). That paths should outlive the gaps between \
+bursts is a hypothesis. The threshold is half a buffer by \
 default: a path should be left when it fills, not at the first packet that waits; every eligible \
 packet is marked then, because the notifications of paths are compared. Nothing is throttled: \
 compose it with iba-cc for that. Congestion at the destination itself is spread, not relieved.",
@@ -331,7 +331,7 @@ mod tests {
     use clearlane_ib::{LinkRate, LinkSpeed, LinkWidth};
 
     const US: u64 = 1_000_000;
-    /// 150 times 1.024 us.
+    /// 1,500 times 1.024 us.
     const QUIET: u64 = 1_500 * 1_024_000;
 
     fn metapath(set: &[(&Parameter, Value)], paths: u8) -> Box<dyn Reactor> {

@@ -39,9 +39,7 @@ impl CongestionControlPolicy {
             "cnp_sl_mode, cnp_sl, aqs_weight, aqs_time and mode are left out: no parameter is one \
              of them, and the meaning of most is not published",
         );
-        if values.word(&dcqcn::CNP_INTERVAL_OF) != "port" {
-            draft.say("cnp_interval_of is qp: min_time_between_cnps is for a port as a whole");
-        }
+        draft.say_of_interval();
         let set = vec![text("name", SET), block(keys::PROFILE, marks)];
         let switches = vec![text("group", "ALL_SWITCHES"), number("enable", 1)];
         let ports = || text("group", "SWITCH_PORTS");
@@ -65,13 +63,25 @@ impl CongestionControlPolicy {
         values: &Values,
     ) -> Result<(Self, Vec<String>), ParameterError> {
         let mut draft = Draft { values, said: Vec::new() };
+        draft.say_of_interval();
         let mut policy = self.clone();
         for name in [keys::CA_CONFIG, keys::PROFILE] {
             for key in keys::of_block(name).unwrap_or_default() {
                 let Role::Parameter(parameter) = key.role else { continue };
-                if meant.get(parameter) != values.get(parameter) {
-                    let new = draft.number(key.name, parameter, key.kind)?;
-                    policy.items.iter_mut().for_each(|item| put(item, name, key.name, new));
+                if meant.get(parameter) == values.get(parameter) {
+                    continue;
+                }
+                let new = draft.number(key.name, parameter, key.kind)?;
+                match policy.items.iter_mut().map(|item| put(item, name, key.name, new)).sum() {
+                    0 => draft.say(format!(
+                        "{} is not written: the policy has no block {name}; add one to it",
+                        parameter.name
+                    )),
+                    1 => {}
+                    several => draft.say(format!(
+                        "{} is written into all {several} blocks {name} of the policy",
+                        parameter.name
+                    )),
                 }
             }
         }
@@ -79,18 +89,19 @@ impl CongestionControlPolicy {
     }
 }
 
-/// Gives every block of that name, at any depth, the number.
-fn put(item: &mut Item, name: &str, key: &str, new: u64) {
-    let Item::Block(block) = item else { return };
-    block.items.iter_mut().for_each(|item| put(item, name, key, new));
+/// Gives every block of that name, at any depth, the number. Returns how many there are.
+fn put(item: &mut Item, name: &str, key: &str, new: u64) -> usize {
+    let Item::Block(block) = item else { return 0 };
+    let within: usize = block.items.iter_mut().map(|item| put(item, name, key, new)).sum();
     if block.name != name {
-        return;
+        return within;
     }
     let is_key = |item: &&mut Item| item.setting().is_some_and(|setting| setting.key == key);
     match block.items.iter_mut().find(is_key) {
         Some(item) => *item = number(key, new),
         None => block.items.push(number(key, new)),
     }
+    within + 1
 }
 
 fn setting(key: &str, written: Written) -> Item {
@@ -112,6 +123,13 @@ fn block(name: &str, items: Vec<Item>) -> Item {
 impl Draft<'_> {
     fn say(&mut self, sentence: impl Into<String>) {
         self.said.push(sentence.into());
+    }
+
+    /// What no key says of the interval between notifications.
+    fn say_of_interval(&mut self) {
+        if self.values.word(&dcqcn::CNP_INTERVAL_OF) != "port" {
+            self.say("cnp_interval_of is qp: min_time_between_cnps is for a port as a whole");
+        }
     }
 
     /// The number of a key for the value of its parameter.

@@ -253,10 +253,10 @@ fn judge(sums: &mut Sums, outcome: &Outcome, window: &Window, prepared: &Prepare
     let on_purpose = victims && group.class == Class::Hot;
     let (Some(shares), Some(offered)) = (&sums.shares, group.offered()) else { return };
     let Some(level) = level_range(window, std::iter::once(group)) else { return };
-    if on_purpose || sums.messages == 0 || !window.steady {
+    if on_purpose || !window.steady {
         return;
     }
-    let message = sums.wire as f64 / sums.messages as f64;
+    let message = offered.sizes.mean() / offered.sizes.evenness();
     let sending = window.sending(group).as_seconds();
     let sender = |share: &SenderShare| {
         let rate = prepared.hosts.rate(share.sender, &prepared.parameters).bits_per_second();
@@ -270,8 +270,7 @@ fn judge(sums: &mut Sums, outcome: &Outcome, window: &Window, prepared: &Prepare
         Sender { share: share.share, messages: bytes / message, flows }
     };
     let senders: Vec<Sender<'_>> = shares.iter().map(sender).collect();
-    let measured = (window.to - window.from).max(1) as f64;
-    let part = level.len() as f64 / measured;
+    let part = (level.len() as f64 * window.slices.length.as_seconds() / sending).min(1.0);
     (sums.starved, sums.changing) =
         (senders::starved(&senders), senders::changing(&senders, &level, part));
 }
@@ -404,6 +403,8 @@ mod tests {
             links: ranks.iter().map(|rank| (Rank(*rank), 4e6)).collect(),
             senders: ranks.len(),
             shares: None,
+            starved: 0,
+            changing: 0,
         }
     }
 

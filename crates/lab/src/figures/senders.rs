@@ -20,15 +20,17 @@ const CHANGING_MESSAGES_MIN: f64 = 100.0;
 /// one.
 const DRIFT_MAX: f64 = 0.5;
 
-/// How often at most a steady series is taken for one that changes: of 20,000 series of 100
-/// messages in the mean, Poisson in ten batches, 0.6 % were.
-const CHANCE: f64 = 0.006;
+/// How often at most a steady series is taken for one that changes: two tests, each of which errs
+/// once in a hundred times where the change is half of the mean. Of 20,000 series of 100 messages,
+/// Poisson in ten batches, 0.6 % were.
+const CHANCE: f64 = 0.02;
 
 /// A sender of a group.
 pub(super) struct Sender<'a> {
     /// Delivered over offered bytes in the measured part.
     pub(super) share: f64,
-    /// Messages it offers in the measured part, in the mean.
+    /// Messages it offers while it sends in the measured part, in the mean; unequal ones count as
+    /// so many equal ones.
     pub(super) messages: f64,
     /// By flow, what is delivered by slice.
     pub(super) flows: Vec<&'a [u64]>,
@@ -38,13 +40,13 @@ pub(super) struct Sender<'a> {
 pub(super) fn starved(senders: &[Sender<'_>]) -> usize {
     let mean = senders.iter().map(|sender| sender.share).sum::<f64>() / senders.len().max(1) as f64;
     let starves = |sender: &&Sender<'_>| {
-        sender.messages >= STARVED_MESSAGES_MIN && sender.share <= STARVED * mean && mean > 0.0
+        sender.messages >= STARVED_MESSAGES_MIN && sender.share <= STARVED * mean
     };
     senders.iter().filter(starves).count()
 }
 
 /// How many of them still gained or lost over these slices, if that is more than chance explains.
-/// `share` is the part of the measured part that the slices are.
+/// `share` is the part that the slices are of the time in which they send.
 pub(super) fn changing(senders: &[Sender<'_>], slices: &Range<usize>, share: f64) -> usize {
     let told: Vec<&Sender<'_>> =
         senders.iter().filter(|sender| sender.messages * share >= CHANGING_MESSAGES_MIN).collect();
@@ -83,7 +85,7 @@ mod tests {
         // Sixteen senders to one host: a sixteenth each is a fair share.
         let incast: Vec<Sender<'_>> = (0..16).map(|_| sender(1.0 / 16.0, 1e3)).collect();
         assert_eq!(starved(&incast), 0);
-        assert_eq!(starved(&[sender(0.0, 1e3)]), 0);
+        assert_eq!(starved(&[sender(0.0, 1e3)]), 1, "who is delivered nothing at all");
     }
 
     #[test]

@@ -180,6 +180,7 @@ mod tests {
                 half_width: Some(half_width),
                 seeds: 5,
                 converged: true,
+                steady: true,
             }),
             unit: String::new(),
             note: String::new(),

@@ -34,7 +34,8 @@ pub const POINTS_COLUMNS: &[Described] = &[
         kind: "real",
         unit: "the measure's",
         summary: "mean over the seeds of a measure, such as latency_mean_us; hot_ or victim_ \
-                  before the name where it is of one class; null if it was not measured",
+                  before the name where it is of one class; null if it was not measured or is not \
+                  steady",
     },
     Described {
         name: "MEASURE_UNIT_half_width",
@@ -47,6 +48,13 @@ pub const POINTS_COLUMNS: &[Described] = &[
         kind: "yes or no",
         unit: "",
         summary: "whether it was that of a steady state; null if it was not measured",
+    },
+    Described {
+        name: "MEASURE_steady",
+        kind: "yes or no",
+        unit: "",
+        summary: "no if it has no steady value, so that mean and half-width are null: the latency \
+                  of traffic that is not all served; null if it was not measured",
     },
 ];
 
@@ -81,12 +89,15 @@ fn columns(sweep: &SweepResult) -> Vec<Column> {
         let of = |point: &VariantPoint| *point.figures.get(index)?;
         let of: Vec<Option<Estimate>> = sweep.points.iter().map(of).collect();
         let name = |what: &str| column_name(&[&figure.key, &figure.unit, what]);
-        let mean = of.iter().map(|estimate| estimate.map(|e| e.mean)).collect();
+        let steady = |estimate: &Option<Estimate>| estimate.filter(|e| e.steady);
+        let mean = of.iter().map(|estimate| Some(steady(estimate)?.mean)).collect();
         columns.push(Column::RealIfAny(name(""), mean));
-        let half = of.iter().map(|estimate| estimate.and_then(|e| e.half_width)).collect();
+        let half = of.iter().map(|estimate| steady(estimate)?.half_width).collect();
         columns.push(Column::RealIfAny(name("half_width"), half));
         let converged = of.iter().map(|estimate| estimate.map(|e| e.converged)).collect();
         columns.push(Column::YesNoIfAny(column_name(&[&figure.key, "converged"]), converged));
+        let steady = of.iter().map(|estimate| estimate.map(|e| e.steady)).collect();
+        columns.push(Column::YesNoIfAny(column_name(&[&figure.key, "steady"]), steady));
     }
     columns
 }

@@ -184,13 +184,16 @@ impl AdapterReactors {
                     let of = Notified::QueuePair(placed.host, placed.queue.0);
                     parts.is_here(placed.destination).then_some(of)
                 }
-                (SavedNotified::Slot(slot), Notifies::Port) => here(*slot).map(Notified::Port),
+                (SavedNotified::Slot(slot), Notifies::Port) => {
+                    holds((*slot as usize) < saved.due.len())?;
+                    here(*slot).map(Notified::Port)
+                }
                 _ => return None,
             };
             if let Some(of) = of {
                 let mut notifier = mechanism.notifier()?;
                 notifier.load(state).ok()?;
-                self.notifiers.insert((*decision, of), notifier);
+                holds(self.notifiers.insert((*decision, of), notifier).is_none())?;
             }
         }
         for (source, destination, group, counter) in &saved.plans {
