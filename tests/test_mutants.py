@@ -114,8 +114,7 @@ def test_the_list_is_well_formed_and_follows_the_code() -> None:
     mutants = MUTANTS.parse((ROOT / "tests/mutants.toml").read_text())
     assert len(mutants) >= 60
     crates = Counter(mutant.crate for mutant in mutants)
-    assert crates.keys() == {"congestion", "lab", "sim", "subnet"}
-    assert min(crates.values()) >= 10, crates
+    assert min(crates[name] for name in ("congestion", "lab", "sim", "subnet")) >= 10, crates
     for mutant in mutants:
         text = (ROOT / mutant.file).read_text()
         assert mutant.applied(text) != text

@@ -109,6 +109,19 @@ fn becn_returns_on_acks_where_it_may() {
     assert!(outcome.totals.cnps_delivered > 50);
 }
 
+/// Four flows come to one port for 20 ms, and CNPs are at least 1 ms apart: of the port at most 21,
+/// of each queue pair as many.
+#[test]
+fn queue_pairs_share_the_interval_of_their_port() {
+    let cnps = |of| {
+        let every = ("cnp_interval", Value::Time(Picoseconds(1_000_000_000)));
+        let set = [every, ("cnp_interval_of", Value::Word(of))];
+        everybody(Transport::Rc, 20, mechanism("iba-cc", &set), 13).totals.cnps_injected
+    };
+    let (port, pairs) = (cnps("port"), cnps("qp"));
+    assert!((10..=21).contains(&port) && (2 * port..=84).contains(&pairs), "{port} {pairs}");
+}
+
 /// IBA vol. 1, A10: the rate at CCTI i of the linear table is that of the link over 1 + i.
 #[test]
 fn a_source_sends_at_the_rate_of_its_ccti() {
