@@ -231,8 +231,8 @@ pub(crate) trait Reactors: Send + Sized {
     fn on_stripe_sent(&mut self, _whole: u32) -> Option<Waiter> {
         None
     }
-    /// A marked data packet has arrived whole at `slot`. Returns the BECN flags that go on its queue
-    /// pair's next ACK, and those that go in a CNP.
+    /// A marked data packet has arrived whole at `slot`. Returns the BECN flags that go on the next
+    /// ACK of its queue pair, and those that go in a CNP.
     fn on_marked(&mut self, _now: u64, _slot: u32, _packet: &Packet) -> (Flags, Flags) {
         (0, 0)
     }

@@ -143,6 +143,32 @@ impl AdapterReactors {
         SavedDue { timers, queues }
     }
 
+    fn load_notifiers(&mut self, saved: &SavedReactors, parts: &Parts<'_>) -> Option<()> {
+        let (first_slot, slots) = (parts.first.slot, self.sources.len() as u32);
+        let here = |slot: u32| slot.checked_sub(first_slot).filter(|slot| *slot < slots);
+        for (decision, of, state) in &saved.notifiers {
+            let mechanism = self.mechanisms.of(Decision::of(*decision)?)?;
+            let of = match (of, mechanism.notifies()) {
+                (SavedNotified::Queue(queue), Notifies::QueuePair) => {
+                    let placed = parts.queues.get(*queue as usize)?;
+                    let of = Notified::QueuePair(placed.host, placed.queue.0);
+                    parts.is_here(placed.destination).then_some(of)
+                }
+                (SavedNotified::Slot(slot), Notifies::Port) => {
+                    holds((*slot as usize) < saved.due.len())?;
+                    here(*slot).map(Notified::Port)
+                }
+                _ => return None,
+            };
+            if let Some(of) = of {
+                let mut notifier = mechanism.notifier()?;
+                notifier.load(state).ok()?;
+                holds(self.notifiers.insert((*decision, of), notifier).is_none())?;
+            }
+        }
+        Some(())
+    }
+
     pub(super) fn load_all(
         &mut self,
         saved: &SavedReactors,
@@ -176,26 +202,7 @@ impl AdapterReactors {
             }
             due.find_first();
         }
-        for (decision, of, state) in &saved.notifiers {
-            let mechanism = self.mechanisms.of(Decision::of(*decision)?)?;
-            let of = match (of, mechanism.notifies()) {
-                (SavedNotified::Queue(queue), Notifies::QueuePair) => {
-                    let placed = parts.queues.get(*queue as usize)?;
-                    let of = Notified::QueuePair(placed.host, placed.queue.0);
-                    parts.is_here(placed.destination).then_some(of)
-                }
-                (SavedNotified::Slot(slot), Notifies::Port) => {
-                    holds((*slot as usize) < saved.due.len())?;
-                    here(*slot).map(Notified::Port)
-                }
-                _ => return None,
-            };
-            if let Some(of) = of {
-                let mut notifier = mechanism.notifier()?;
-                notifier.load(state).ok()?;
-                holds(self.notifiers.insert((*decision, of), notifier).is_none())?;
-            }
-        }
+        self.load_notifiers(saved, parts)?;
         for (source, destination, group, counter) in &saved.plans {
             if parts.is_here(*source) {
                 let mut stream = plan_stream(self.mechanisms.seed, *source, *destination, *group);

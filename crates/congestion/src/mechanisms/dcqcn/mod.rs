@@ -6,8 +6,9 @@
 //! What we do differently: FECN and CNPs of InfiniBand in place of ECN and RoCEv2's; the rest is in
 //! [`ENTRY`]'s notes.
 //! Parameters: kmin, kmax, pmax, cnp_interval, cnp_interval_of, g, alpha_initial, cut, kept_min,
-//! cut_interval, clamp_target, alpha_timer, increase_timer, byte_counter, fast_recovery, rate_ai, rate_hai,
-//! rate_first, rate_min, rate_max. Those that the paper has not are of the firmware of adapters;
+//! cut_interval, clamp_target, alpha_timer, increase_timer, byte_counter, fast_recovery, rate_ai,
+//! rate_hai, rate_first, rate_min, rate_max. Those that the paper has not are of the firmware of
+//! adapters;
 //! [`crate::policy_file::keys`] has the source of each.
 
 mod congestion_point;
