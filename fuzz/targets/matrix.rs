@@ -3,7 +3,7 @@
 
 use clearlane_fuzz::{FILE, refused, text};
 use clearlane_ib::random::Stream;
-use clearlane_workload::patterns::{MatrixParams, PatternSpec};
+use clearlane_workload::patterns::PatternSpec;
 use clearlane_workload::{Rank, Ranks};
 use libfuzzer_sys::fuzz_target;
 
@@ -11,8 +11,11 @@ const HOSTS: u32 = 6;
 
 fuzz_target!(|data: &[u8]| {
     let ranks = Ranks::new((0..HOSTS).map(|rank| format!("host{rank:04} HCA-1")).collect());
-    let params = MatrixParams { file: FILE.into(), text: Some(text(data).into_owned()) };
-    match PatternSpec::matrix(params).build(&ranks, None) {
+    let spec = format!("kind = \"matrix\"\nfile = \"{FILE}\"");
+    let mut spec: PatternSpec = toml::from_str(&spec).expect("a pattern");
+    let Some(table) = spec.table() else { unreachable!("a matrix has a file") };
+    table.text = Some(text(data).into_owned());
+    match spec.build(&ranks, None) {
         Err(error) => refused(&error),
         Ok(destinations) => {
             let mut stream = Stream::new(1, "fuzz", 0);

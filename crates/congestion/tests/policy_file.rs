@@ -482,7 +482,8 @@ fn a_policy_with_other_values_keeps_all_that_they_do_not_say() {
     values.set(&dcqcn::RATE_AI, Value::Rate(BitsPerSecond(9_400_000))).unwrap();
     values.set(&dcqcn::KMAX, Value::Size(Bytes(70_000))).unwrap();
     let (changed, said) = policy.with(&meant, &values).unwrap();
-    assert_eq!(said, ["rate_ai is rounded: rpg_ai_rate 9 is the nearest there is"]);
+    let rounded = "rate_ai is rounded: rpg_ai_rate 9 is the nearest there is";
+    assert_eq!(said, [rounded, "kmax is written into all 2 blocks profile of the policy"]);
     let expected = SMALL.replace("rpg_ai_rate: 7", "rpg_ai_rate: 9");
     let expected = expected.replace("max: 90000", "max: 70000").replace("max: 20000", "max: 70000");
     assert_eq!(changed, read(&expected));

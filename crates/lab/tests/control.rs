@@ -124,9 +124,8 @@ fn a_mechanism_changes_who_gets_how_much() {
     assert!(on["becns"].as_u64() > Some(100) && on["becns"] == on["cnps_delivered"], "{on}");
     let share = on["cnp_byte_share"].as_f64().unwrap();
     assert!(share > 0.0 && share < 0.05, "{share}");
-    // What two variants have in common is said once.
-    let saturated = "off and unmarked: traffic all to H4 is saturated: it offers 0.976";
-    assert!(result.oddities().iter().any(|o| o.starts_with(saturated)), "{:?}", result.oddities());
+    // Whoever sends as fast as its link does so on purpose: nothing is odd.
+    assert_eq!(result.oddities(), Vec::<String>::new());
     let table = result.control_table().unwrap();
     let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(rows, ["on", "unmarked"]);

@@ -221,8 +221,9 @@ fn the_parking_lot_gives_the_published_shares() {
     }
     assert!(jain >= 0.99 && (0.7..0.95).contains(&used), "{obtained:?}");
     // The senders offer four times what the link carries: their queues grow, the shares stand.
-    assert_eq!(result.status(), Status::NotConverged);
-    assert_eq!(result.not_converged(), ["latency mean", "p50", "p99"]);
+    assert_eq!(result.status(), Status::Complete);
+    let table = result.headline_table().to_string();
+    assert_eq!(table.matches("no steady value").count(), 6, "{table}");
 }
 
 #[test]
@@ -241,11 +242,9 @@ fn the_headline_reads_as_people_expect_it() {
     // Four senders share one link: a quarter each, 2048 of 2074 bytes of it payload.
     let row = [vec![format!("{} {}", row[0], row[1])], row[2..].to_vec()].concat();
     assert_eq!((row[0].as_str(), row[2].as_str(), row[3].as_str()), ("cc off", "0.250", "0.247"));
-    assert_eq!((row[7].as_str(), row[8].as_str()), ("0.900", "1.00"));
-    let latencies = row[4..7].iter().map(|cell| cell.trim_end_matches('*').parse().unwrap());
-    let latencies: Vec<f64> = latencies.collect();
-    // Queues grow from the start to the end, so medians are milliseconds.
-    assert!(latencies[0] > 1e3 && latencies[1] > 1e3 && latencies[2] > latencies[1], "{row:?}");
+    // Queues grow from the start to the end, so no latency is one of a steady state.
+    assert_eq!(row[4..13].join(" "), ["no steady value"; 3].join(" "));
+    assert_eq!((row[13].as_str(), row[14].as_str()), ("0.900", "1.00"));
 }
 
 #[test]

@@ -357,7 +357,8 @@ fn path_hot_spot(
         }
     };
     // A window of 16 packets a connection fills no half buffer.
-    let set = [&[("threshold", Value::Integer(14))], set].concat();
+    let own = [("threshold", Value::Integer(14)), ("ccti_timer", Value::Integer(150))];
+    let set = [&own, set].concat();
     let built = |name| mechanism(name, &set).and_then(|mechanisms| mechanisms.when);
     let control = which.map(|name| Mechanisms { when: None, which: built(name), seed: 1 });
     let case = Case {
