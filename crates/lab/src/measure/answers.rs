@@ -249,5 +249,10 @@ mod tests {
         ];
         let ratio = Series::combined(&[above, below], |v| Some(v[0] / v[1])).unwrap();
         assert_eq!(ratio.values, [(1, Some(2.0)), (2, None), (3, None)]);
+        // A ratio of what has no steady value has none.
+        let steady = series(&[(1, Some(1.0))]);
+        let growing = Series { steady: false, ..steady.clone() };
+        let of = |both: [&Series; 2]| Series::combined(&both.map(Clone::clone), |v| Some(v[0]));
+        assert!(!of([&steady, &growing]).unwrap().steady && of([&steady; 2]).unwrap().steady);
     }
 }
