@@ -162,7 +162,9 @@ fn memory_that_is_nearly_full_ends_a_run_with_words() {
             ["run incast.toml --out out", "sweep incast.toml --out out --over traffic.load=3,4"]
         {
             let called = limited(&scratch, limit, line);
-            let said = called.failure(5);
+            // Where other work makes it last long, lines of progress stand before the error.
+            let said = called.stderr.lines().last().unwrap_or_default();
+            assert_eq!(called.code, 5, "{called:?}");
             assert!(said.contains(what) && said.contains("messages wait at"), "{said}");
             assert_eq!(scratch.names(), ["incast.toml"]);
         }
