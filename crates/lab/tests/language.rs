@@ -157,9 +157,9 @@ fn what_cannot_be_is_told_where_it_stands() {
     }
     let over = ["traffic.load=0.1..0.9".to_owned()];
     let error = Sweep::parse(STAR, Path::new("x.toml"), &over, &[]).err().unwrap().to_string();
-    assert!(error.contains("lacks a count; write 0.1..0.9:9"), "{error}");
+    assert!(error.contains("lacks a count; write `0.1..0.9:9`"), "{error}");
     let error = refusal(&(STAR.to_owned() + "[sweep]\ntraffic.load = \"0.1..0.9\"\n"));
-    assert!(error.contains("lacks a count; write 0.1..0.9:9"), "{error}");
+    assert!(error.contains("lacks a count; write `0.1..0.9:9`"), "{error}");
 }
 
 /// A folder that is gone in the end.

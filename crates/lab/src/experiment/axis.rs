@@ -226,7 +226,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
         let (from, to) = (from.trim(), rest.trim());
         number(from).and(number(to))?;
         let range = format!("{from}..{to}");
-        let problem = format!("the range {} lacks a count; write {range}:9", quote(&range));
+        let counted = quote(&format!("{range}:9"));
+        let problem = format!("the range {} lacks a count; write {counted}", quote(&range));
         return Some(Err(problem));
     };
     let (from, unit_from) = number(from)?;
@@ -293,7 +294,8 @@ mod tests {
             ("a.b=1,,2", "is empty"),
             ("a.b=1,1", "twice"),
             ("a.b=1..2:1", "2 to 1000"),
-            ("a.b=0.1..0.9", "the range `0.1..0.9` lacks a count; write 0.1..0.9:9"),
+            ("a.b=0.1..0.9", "the range `0.1..0.9` lacks a count; write `0.1..0.9:9`"),
+            ("a.b=1..3m\0s", "write `1..3m\\0s:9`"),
             ("a.b=1 us..2 ms:3", "goes from `us` to `ms`; use one unit"),
             ("a.b=1 us..2 \u{1a}:3", "to `\\u{1a}`; use"),
             ("a b=1", "is no key"),
