@@ -139,7 +139,13 @@ fn a_policy_that_is_none_is_an_error_with_both_places() {
     folder.write("unit.conf", &SMALL.replace("reset: 60", "reset: 60us"));
     folder.write("least.conf", &SMALL.replace("reset: 60", "reset: 0"));
     folder.write("fine.conf", SMALL);
+    folder.write("empty.conf", "# nothing but a comment\n");
     let cases = [
+        (
+            "policy = \"empty.conf\"",
+            "policy.toml:10: control.dcqcn.policy: empty.conf: holds no congestion control policy; \
+             the file may be cut off",
+        ),
         (
             "policy = \"no.conf\"",
             "policy.toml:10: control.dcqcn.policy: no.conf: no such file or folder; check the path",

@@ -38,6 +38,10 @@ impl PolicyFile {
         let fault = |error: &dyn std::fmt::Display| LabError::Request(error.to_string());
         let (policy, oddities) =
             CongestionControlPolicy::read(&text, &file).map_err(|error| fault(&error))?;
+        if policy.items.is_empty() {
+            let problem = "holds no congestion control policy; the file may be cut off";
+            return Err(fault(&format!("{file}: {problem}")));
+        }
         let meaning = policy.meaning(&file).map_err(|error| fault(&error))?;
         Ok(PolicyFile { path: path.to_owned(), policy, oddities, meaning })
     }
