@@ -83,7 +83,8 @@ TREE = "leaf-spine:leaves=6,hosts=6,spines=3"
 EXPERIMENTS = {
     "iba-cc": text(
         TREE, HOT, "300 ms", 'engine = "fat-tree"',
-        more='[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n',
+        more='[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n'
+        '[[published]]\nname = "by itself"\nmeasure = { kind = "slowdown-uncontrolled" }\n',
     ),
     "dcqcn and drb": text(
         "torus:6x6", HOT, "160 ms", 'engine = "multipath"\nlanes = 8\nlmc = 2',

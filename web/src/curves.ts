@@ -15,10 +15,13 @@ interface Curve {
 }
 
 const COLORS = 6;
-const DASHES = [[], [7, 3], [2, 2.5]];
+const DASHES = [[], [7, 3], [2, 2.5], [10, 3, 2, 3], [1, 5], [14, 4]];
 const HEIGHT = 280;
 /** Largest over smallest value from which on a scale is logarithmic. */
 const LOG_FROM = 50;
+/** More lines than that are told apart by nobody: axes are then fixed to their first value. */
+const LINES_MAX = 12;
+const ALL = -1;
 const ROWS_SHOWN = 12;
 
 /** A section of curves; `id` keeps the controls of two of them apart. */
@@ -40,6 +43,8 @@ class Curves {
   private plots: uPlot[] = [];
   private width = 0;
   private all = false;
+  /** By axis, the value whose points are drawn, or all of them. */
+  private readonly shown: number[];
 
   constructor(
     private readonly id: string,
@@ -47,6 +52,7 @@ class Curves {
   ) {
     this.axis = sweep.axes.findIndex(({ values }) => isNumeric(values));
     this.figures = firstFigures(sweep);
+    this.shown = this.firstShown();
     this.table.setAttribute("aria-label", "Points");
     if (this.axis >= 0) this.element.append(this.controls(), this.keys, this.charts);
     this.element.append(this.table);
@@ -75,6 +81,19 @@ class Curves {
         }),
       );
     }
+    axes.forEach(({ label, unit, values }, i) => {
+      if (values.length < 2 || axes.length < 2) return;
+      const options = ["all", ...values].map((value) => ({
+        label: typeof value === "number" ? tickText(value) : value,
+        unit: value === "all" ? "" : unit,
+      }));
+      const initial = (this.shown[i] ?? ALL) + 1;
+      const chosen = (value: number) => {
+        this.shown[i] = value - 1;
+        this.draw();
+      };
+      selects.push(this.select(`shown-${i}`, label, options, initial, chosen));
+    });
     return html("div", { class: "controls" }, ...selects);
   }
 
@@ -96,12 +115,31 @@ class Curves {
     return html("label", { class: "select" }, html("span", {}, legend), select);
   }
 
-  /** Lines in the order of their first point. */
+  /** Which values are drawn at first: where lines are too many, one of each other axis. */
+  private firstShown(): number[] {
+    const { axes, points } = this.sweep;
+    const shown = axes.map(() => ALL);
+    let lines = new Set(points.map(({ variant }) => variant)).size;
+    axes.forEach(({ values }, i) => (lines *= i === this.axis ? 1 : values.length));
+    for (let i = axes.length - 1; i >= 0 && lines > LINES_MAX; i--) {
+      const count = axes[i]?.values.length ?? 1;
+      if (i === this.axis || count < 2) continue;
+      shown[i] = 0;
+      lines /= count;
+    }
+    return shown;
+  }
+
+  /** Lines in the order of their first point: a colour for each variant, dashes for the rest. */
   private lines(): Curve[] {
     const { axes, points } = this.sweep;
-    const variants = new Set(points.map(({ variant }) => variant)).size;
+    const names = [...new Set(points.map(({ variant }) => variant))];
+    const variants = names.length;
     const found = new Map<string, Curve>();
-    for (const point of points) {
+    const rest: string[] = [];
+    const isShown = ({ at }: SweepPoint) =>
+      this.shown.every((value, i) => i === this.axis || value === ALL || at[i] === value);
+    for (const point of points.filter(isShown)) {
       const others = axes.flatMap(({ label, unit, values }, i) => {
         if (i === this.axis || values.length < 2) return [];
         const value = values[point.at[i] ?? 0];
@@ -111,11 +149,15 @@ class Curves {
       const name = [...(variants > 1 ? [point.variant] : []), ...others].join(", ");
       const x = axes[this.axis]?.values[point.at[this.axis] ?? 0];
       if (typeof x !== "number") continue;
+      const other = others.join(", ");
+      if (!rest.includes(other)) rest.push(other);
+      const [first, second] = [names.indexOf(point.variant), rest.indexOf(other)];
+      const [color, dash] = variants > 1 ? [first, second] : [second, 0];
       const curve = found.get(name) ?? {
         name: name || point.variant,
         points: [],
-        color: `--curve-${found.size % COLORS}`,
-        dash: DASHES[Math.floor(found.size / COLORS) % DASHES.length] ?? [],
+        color: `--curve-${color % COLORS}`,
+        dash: DASHES[(dash + Math.floor(color / COLORS)) % DASHES.length] ?? [],
       };
       found.set(name, curve);
       curve.points.push({ x, point });

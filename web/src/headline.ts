@@ -96,7 +96,7 @@ function unsettled(report: Report, row: HeadlineRow): HTMLElement | null {
   if (seeds.length === 0) return null;
   const of = report.seeds.length > 1 ? `: ${seeds.length} of ${report.seeds.length} seeds` : "";
   const mark = html("span", { class: "unsettled" }, `not converged${of}`);
-  mark.title = "Throughput was still changing when the run ended, or nothing was measured.";
+  mark.title = "Throughput was still changing while it was measured, or nothing was measured.";
   return mark;
 }
 
@@ -182,7 +182,7 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
   const changing = report.headline.rows.some(({ cells }) =>
     Object.values(cells).some(({ converged }) => converged === false),
   );
-  const star = changing ? " *: was still changing when a run ended, or a run was cut short." : "";
+  const star = changing ? " *: was still changing while measured, or a run was cut short." : "";
   const ends = "↑ higher is better, ↓ lower; point at a heading for what it measures.";
   if (!marked) return spread + ends + star;
   const ties = intervals ? "every value its interval cannot tell from it" : "what is within 1 %";

@@ -160,6 +160,12 @@ fn what_cannot_be_simulated_is_said() {
         SMALL.replace("enable_notify: 1", "enable_notify: 0").replace("react : 1", "react : 0");
     let off = said(&off);
     assert!(off.contains("enable_notify 0") && off.contains("enable_react 0"), "{off}");
+    let why = |text: &str| read(text).meaning("cc.conf").unwrap().off;
+    assert_eq!(why(SMALL), None);
+    let react = why(&SMALL.replace("react : 1", "react : 0"));
+    let said = "cc.conf:12: enable_react 0: sources do not slow down, so there is no congestion \
+                control";
+    assert_eq!(react.as_deref(), Some(said));
     let one =
         said(&SMALL.replace("sl_profiles: 2, 1,1,1,1,1,1,1,1,1,1,1,2,2,2,2", "sl_profiles: 1"));
     assert!(!one.contains("different profiles"), "{one}");

@@ -45,6 +45,7 @@ mod halt;
 mod headline;
 pub mod measure;
 mod opensm_conf;
+mod part;
 mod policy_conf;
 mod port;
 mod prepare;

@@ -285,7 +285,7 @@ fn senders(variant: &VariantResult) -> Vec<String> {
         let most = |of: fn(&Figures) -> usize| figures.iter().map(|f| of(f)).max().unwrap_or(0);
         let senders = most(|figures| figures.senders);
         let (starved, changing) = (most(|f| f.starved), most(|f| f.changing));
-        let starve = if starved == 1 { "sender starves" } else { "senders starve" };
+        let starve = if starved == 1 { "senders starves" } else { "senders starve" };
         if starved > 0 {
             all.push(format!(
                 "{}: {starved} of {senders} {starve}; each is delivered a tenth or less of what \

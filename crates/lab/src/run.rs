@@ -8,6 +8,7 @@ use crate::experiment::{Ends, Experiment, Plan};
 use crate::figures::{History, figures, trim};
 use crate::halt::Halt;
 use crate::measure::{Asked, RecordView, kinds, opened_to};
+use crate::part::Part;
 use crate::prepare::Prepared;
 use crate::question::question;
 use crate::queue_pairs::QueuePairs;
@@ -149,26 +150,10 @@ struct Job {
     of: Part,
 }
 
-/// What of a variant is simulated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// All of it.
-    Whole,
-    /// The victims without the hot flows.
-    Alone,
-    /// The same without congestion mechanisms.
-    Uncontrolled,
-}
-
 impl Job {
     /// What its checkpoint is called.
     fn name(&self) -> String {
-        let part = match self.of {
-            Part::Whole => "",
-            Part::Alone => "-alone",
-            Part::Uncontrolled => "-uncontrolled",
-        };
-        format!("{}-{}{part}", self.variant, self.seed)
+        format!("{}-{}{}", self.variant, self.seed, self.of.suffix())
     }
 }
 

@@ -122,10 +122,16 @@ fn only_what_was_kept_is_cleared() {
     ran(TEXT, Some(&kept), &Watch { stop_at: Some(0.5), ..Watch::default() });
     let place = |name: &str| kept.folder().join(name);
     fs::create_dir(place("point-0003")).unwrap();
-    let ours = ["point-0003/2-77-alone.state", ".0-1.state.unfinished", ".command.json.unfinished"];
+    let ours = [
+        "point-0003/2-77-alone.state",
+        "0-1-uncontrolled.state",
+        ".0-1.state.unfinished",
+        ".command.json.unfinished",
+    ];
     ours.iter().for_each(|name| fs::write(place(name), "").unwrap());
     kept.check_owner().unwrap();
-    let theirs = ["notes.txt", "notes.state", "point-0003/0-x.state"];
+    let theirs =
+        ["notes.txt", "notes.state", "0-1-alone-uncontrolled.state", "point-0003/0-x.state"];
     for name in theirs {
         fs::write(place(name), "theirs").unwrap();
         assert!(kept.check_owner().is_err(), "{name}");

@@ -126,6 +126,25 @@ fn what_cannot_be_is_told_where_it_stands() {
             "x.toml:32: published.each = \"three lanes\" is like the name of no variant",
         ),
         (all.clone() + &row("7"), "published.each = 7 is not a list"),
+        (
+            all.clone() + &row("\"{lanes}, {m}\"").replace("\"x\"", "\"x, {mech}\""),
+            "x.toml:33: published[0]: {mech} stands for nothing here; known are {lanes}, {m}, \
+             {variant}",
+        ),
+        (
+            all.clone() + &row("\"{lanes}, {m}\"").replace("\"x\"", "\"x, {lanes}\""),
+            "x.toml:31: published.x, one lane: another row has this name; with `each`, write \
+             {variant} or another word in it",
+        ),
+        (
+            all.clone() + &row("\"light\"") + "value = 1.0\nmoved_by = \"x\"\n",
+            "x.toml:31: published.x: moved_by names the row itself; name one in which a parameter \
+             differs",
+        ),
+        (
+            all.clone() + &row("\"light\"") + "value = [1.3, 1.1]\n",
+            "begins with 1.3, which is above 1.1; swap them",
+        ),
         (all.clone() + &row("\"light\"\nvariant = \"light\""), "stands beside `variant`"),
         (
             all.replace("like = \"two lanes, iba-cc\"", "like = \"two lane, iba-cc\""),
@@ -144,7 +163,7 @@ fn what_cannot_be_is_told_where_it_stands() {
             all.replace("settings = [\n  { name = \"one", "setting = [\n  { name = \"one"),
             "has no key `setting`; the nearest is `settings`",
         ),
-        (STAR.to_owned() + "[[axis]]\nsettings = []\n", "makes no variant"),
+        (STAR.to_owned() + "[[axis]]\nsettings = []\n", "settings = a list is empty; name"),
         (
             STAR.to_owned() + "queue_pairs = 65\n",
             "queue_pairs = 65 is not a whole number from 1 to 64",

@@ -139,6 +139,8 @@ fn a_policy_that_is_none_is_an_error_with_both_places() {
     folder.write("unit.conf", &SMALL.replace("reset: 60", "reset: 60us"));
     folder.write("least.conf", &SMALL.replace("reset: 60", "reset: 0"));
     folder.write("fine.conf", SMALL);
+    let off = SMALL.replace("  rpg_ai_rate", "  enable_react: 0\n  rpg_ai_rate");
+    folder.write("off.conf", &off);
     folder.write("empty.conf", "# nothing but a comment\n");
     let cases = [
         (
@@ -164,6 +166,11 @@ fn a_policy_that_is_none_is_an_error_with_both_places() {
             "policy = \"least.conf\"",
             "policy.toml:10: control.dcqcn.policy: least.conf:4: rpg_time_reset 0: increase_timer \
              is outside 1 us to 1 s; write a value that is simulated",
+        ),
+        (
+            "policy = \"off.conf\"",
+            "policy.toml:10: control.dcqcn.policy: off.conf:3: enable_react 0: sources do not slow \
+             down, so there is no congestion control; write when = \"none\"",
         ),
         (
             "preset = \"zhu-2015\"\npolicy = \"fine.conf\"",
@@ -301,7 +308,7 @@ fn needs_shared_policies_of_others_mark_and_cut() {
             "{file}: {totals}"
         );
         // In these first milliseconds victims are better off than without any mechanism. Over the
-        // 60 ms of the shipped experiment they are not: 1.34 and 1.31 to 1.26 (3 seeds).
+        // 60 ms of the shipped experiment they are not: 1.44 and 1.39 to 1.26 (3 seeds).
         assert!(slowdown(variant) < slowdown(0), "{file}: {:?}", [0, 1, 2, 3].map(slowdown));
     }
 }

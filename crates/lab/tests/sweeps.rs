@@ -162,8 +162,8 @@ fn wrong_keys_and_values_are_told_as_those_of_a_file() {
         ("sim.preset=qdr,qrd", "--over: sim.preset = \"qrd\" is no preset; the nearest is `qdr`"),
         (
             "run.duration=1,2",
-            "--over: run.duration = 1 has no unit; write it in quotes with one, \
-            such as \"2 ms\"",
+            "--over: run.duration: `1` is not a time; write a number and one of ps, ns, us, ms, s, \
+            such as \"2.5 ms\"",
         ),
     ] {
         assert_eq!(error(&[over]), expected);

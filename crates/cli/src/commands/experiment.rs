@@ -305,7 +305,7 @@ pub fn marks(table: &str, ended: &[Status]) -> String {
     }
     let mut why: Vec<&str> = Vec::new();
     for (status, words) in [
-        (Status::NotConverged, "still changing when the run ended"),
+        (Status::NotConverged, "still changing while it was measured (raise warm_up or duration)"),
         (Status::NotEnded, "a program had not ended with every seed"),
         (Status::Deadlock, "the run ended in a deadlock"),
         (Status::Partial, "the run was interrupted"),
@@ -315,7 +315,7 @@ pub fn marks(table: &str, ended: &[Status]) -> String {
         }
     }
     if why.is_empty() {
-        why.push("still changing when a run ended");
+        why.push("still changing while it was measured (raise warm_up or duration)");
     }
     format!("* not converged: {}\n", why.join(", or "))
 }

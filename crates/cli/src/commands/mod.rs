@@ -36,7 +36,7 @@ pub enum Command {
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
     Route(route::Arguments),
-    /// Write an experiment's congestion control as options of OpenSM
+    /// Write an experiment's congestion control as options or a policy file of OpenSM, or read one
     Control(control::Arguments),
     /// Show, build, anonymize or damage a fabric
     #[command(subcommand)]

@@ -13,7 +13,9 @@ use crate::terminal;
 use crate::writing;
 use clap::Args;
 use clearlane_ib::visible;
-use clearlane_lab::{Checkpoints, Status, Sweep, SweepFolder, SweepResult, run_sweep};
+use clearlane_lab::{
+    self as lab, Checkpoints, POINTS_FILE, Status, Sweep, SweepFolder, SweepResult, run_sweep,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,7 +123,7 @@ fn text(result: &SweepResult) -> String {
     let interval = if plan.seeds > 1 { ", ± is the 95 % interval over seeds" } else { "" };
     let ended: Vec<Status> = result.points.iter().map(|point| point.status).collect();
     let (table, names) = result.table();
-    let table = narrow::headline(&table, names);
+    let table = points_shown(&table, names);
     let marks = experiment::marks(&table, &ended);
     let name = &experiment.name;
     let length = experiment::length(plan);
@@ -130,12 +132,26 @@ fn text(result: &SweepResult) -> String {
          {table}{marks}"
     );
     if let Some((control, names)) = result.control_table() {
-        text.push_str(&format!("\n{}", narrow::headline(&control, names)));
+        text.push_str(&format!("\n{}", points_shown(&control, names)));
     }
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }
     text
+}
+
+/// Rows of points up to which people read them here.
+const ROWS_MAX: usize = 100;
+
+/// A table with a row per point, or where it is too long to be read what has it.
+fn points_shown(table: &lab::Table, names: usize) -> String {
+    match table.rows.len() {
+        few if few <= ROWS_MAX => narrow::headline(table, names),
+        many => {
+            let rows = count(many, "row", "rows");
+            format!("{rows} of points: {POINTS_FILE} and report.html have them\n")
+        }
+    }
 }
 
 /// The points, and the experiment with every default spelt out.

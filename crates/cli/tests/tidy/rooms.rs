@@ -51,6 +51,7 @@ const LAB_ORDER: &[&str] = &[
     "table",
     "fact",
     "halt",
+    "part",
     "folder",
     "measure",
     "experiment",

@@ -32,6 +32,8 @@ pub struct Meaning {
     pub rows: Vec<Row>,
     /// What is assumed and what cannot be simulated, in a sentence each, without a full stop.
     pub unsaid: Vec<String>,
+    /// Why nobody slows down by this policy, with file and line; nothing where adapters act.
+    pub off: Option<String>,
 }
 
 /// What a setting means.
@@ -67,7 +69,8 @@ impl CongestionControlPolicy {
         let mut rows = Vec::new();
         let used = [adapters, profile].into_iter().flatten().collect::<Vec<_>>();
         list(&self.items, "", &used, &meant.values, &mut rows);
-        Ok(Meaning { values: meant.values, rows, unsaid: meant.unsaid })
+        let off = adapters.and_then(|block| meant.off(block));
+        Ok(Meaning { values: meant.values, rows, unsaid: meant.unsaid, off })
     }
 }
 
@@ -205,21 +208,26 @@ impl Meant<'_> {
         let _ = self.values.set(&dcqcn::CLAMP_TARGET, Value::Word(word));
     }
 
+    /// What keeps adapters from notifying or from slowing down, if anything does: said, and the
+    /// first of it with file and line.
+    fn off(&mut self, block: &Block) -> Option<String> {
+        let flags = [
+            ("enable_notify", "destinations do not notify"),
+            ("enable_react", "sources do not slow down"),
+        ];
+        let mut first = None;
+        for (key, what) in flags {
+            if let Some((_, line)) = block.number(key).filter(|(number, _)| *number == 0) {
+                let sentence = format!("{key} 0: {what}, so there is no congestion control");
+                first.get_or_insert_with(|| format!("{}:{line}: {sentence}", self.file));
+                self.unsaid.push(sentence);
+            }
+        }
+        first
+    }
+
     fn not_simulated(&mut self, block: &Block) {
-        let is_off = |key: &str| block.number(key).is_some_and(|(number, _)| number == 0);
         let number = |key: &str| block.number(key).map(|(number, _)| number);
-        if is_off("enable_notify") {
-            self.say(
-                "enable_notify 0 keeps destinations from notifying; here they do, a variant \
-                 without congestion control shows the rest",
-            );
-        }
-        if is_off("enable_react") {
-            self.say(
-                "enable_react 0 keeps sources from slowing down; here they do, a variant without \
-                 congestion control shows the rest",
-            );
-        }
         if number("cnp_sl_mode").is_some_and(|mode| mode != 0) || number("cnp_sl").is_some() {
             self.say(
                 "notifications on an SL of their own (cnp_sl_mode, cnp_sl) are not simulated; \

@@ -4,6 +4,7 @@
 use super::format::{decode, encode, opened};
 use crate::LabError;
 use crate::folder::{refused, replace, whole};
+use crate::part::Part;
 use clearlane_ib::{Saved, visible};
 use std::ffi::OsString;
 use std::fs::{self, FileType};
@@ -307,13 +308,15 @@ fn is_point(name: &str, kind: FileType) -> bool {
     kind.is_dir() && name.strip_prefix(POINT).is_some_and(is_number)
 }
 
-/// Whether a file is called like a run's: its variant's number, its seed, and whether the victims
-/// are alone.
+/// Whether a file is called like a run's: its variant's number, its seed, and what of it is run.
 fn is_state(name: &str) -> bool {
+    let is_run = |job: &str| {
+        let numbers = job.split_once('-');
+        numbers.is_some_and(|(variant, seed)| is_number(variant) && is_number(seed))
+    };
     let job = name.strip_suffix(STATE);
-    let job = job.map(|job| job.strip_suffix("-alone").unwrap_or(job));
-    let numbers = job.and_then(|job| job.split_once('-'));
-    numbers.is_some_and(|(variant, seed)| is_number(variant) && is_number(seed))
+    let parts = || Part::ALL.iter().map(|part| part.suffix());
+    job.is_some_and(|job| parts().any(|part| job.strip_suffix(part).is_some_and(is_run)))
 }
 
 fn is_number(text: &str) -> bool {

@@ -224,9 +224,9 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     let Some((to, count)) = rest.rsplit_once(':') else {
         // What begins and ends with numbers is meant as a range.
         let (from, to) = (from.trim(), rest.trim());
-        number(from).and(number(to))?;
+        let ends = number(from).zip(number(to))?;
         let range = format!("{from}..{to}");
-        let counted = quote(&format!("{range}:9"));
+        let counted = quote(&format!("{range}:{}", usual_count(ends.0.0, ends.1.0)));
         let problem = format!("the range {} lacks a count; write {counted}", quote(&range));
         return Some(Err(problem));
     };
@@ -247,6 +247,13 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
         if unit.is_empty() { format!("{value}") } else { format!("{value} {unit}") }
     };
     Some(Ok((0..count).map(value).collect()))
+}
+
+/// How many values a range is likely meant to have: of a few whole numbers each.
+fn usual_count(from: f64, to: f64) -> usize {
+    let steps = to - from;
+    let whole = from.fract() == 0.0 && to.fract() == 0.0 && (1.0..=32.0).contains(&steps);
+    if whole { steps as usize + 1 } else { 9 }
 }
 
 /// A number and what follows it.
@@ -295,7 +302,8 @@ mod tests {
             ("a.b=1,1", "twice"),
             ("a.b=1..2:1", "2 to 1000"),
             ("a.b=0.1..0.9", "the range `0.1..0.9` lacks a count; write `0.1..0.9:9`"),
-            ("a.b=1..3m\0s", "write `1..3m\\0s:9`"),
+            ("a.b=1..3m\0s", "write `1..3m\\0s:3`"),
+            ("a.b=0..7", "write `0..7:8`"),
             ("a.b=1 us..2 ms:3", "goes from `us` to `ms`; use one unit"),
             ("a.b=1 us..2 \u{1a}:3", "to `\\u{1a}`; use"),
             ("a b=1", "is no key"),

@@ -344,8 +344,14 @@ fn policy_file(
         return Err(field.error(&problem));
     }
     let path = field.path_of(field.text()?);
-    let file = PolicyFile::read(&path);
-    file.map(Arc::new).map_err(|error| field.error_at(field.node.at, &error.to_string()))
+    let fault = |problem: &dyn std::fmt::Display| {
+        field.error_at(field.node.at, &LabError::one_line(&problem.to_string()))
+    };
+    let file = PolicyFile::read(&path).map_err(|error| fault(&error))?;
+    match &file.meaning.off {
+        Some(off) => Err(fault(&format!("{off}; write when = \"none\""))),
+        None => Ok(Arc::new(file)),
+    }
 }
 
 /// `[[control.iba-cc.port]]`, tried out on a mechanism.

@@ -50,6 +50,7 @@ fn expanded(row: &Field<'_>, each: &Field<'_>, variants: &[&str]) -> Result<Vec<
             continue;
         };
         parts.push((VARIANT.to_owned(), (*name).to_owned()));
+        unknown(row, &parts)?;
         let mut node = filled(row.node, &parts);
         if let Value::Table(entries) = &mut node.value {
             entries.retain(|entry| entry.key != "each");
@@ -66,6 +67,18 @@ fn expanded(row: &Field<'_>, each: &Field<'_>, variants: &[&str]) -> Result<Vec<
         ));
     }
     Ok(rows)
+}
+
+/// Fails on a word in braces, in the row's name, that stands for nothing.
+fn unknown(row: &Field<'_>, parts: &Parts) -> Result<(), LabError> {
+    let Some(name) = row.node.get("name") else { return Ok(()) };
+    let Value::Text(text) = &name.value else { return Ok(()) };
+    let words = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let known = |word: &str| parts.iter().any(|(known, _)| known == word);
+    let Some(word) = words.into_iter().find(|word| !known(word)) else { return Ok(()) };
+    let all: Vec<String> = parts.iter().map(|(known, _)| format!("{{{known}}}")).collect();
+    let problem = format!("{{{word}}} stands for nothing here; known are {}", all.join(", "));
+    Err(row.error_at(name.at, &problem))
 }
 
 /// What the words in braces of a pattern stand for in a name; nothing if they are not alike. A part

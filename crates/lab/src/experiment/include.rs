@@ -47,7 +47,10 @@ fn within(
             return fault(&problem);
         }
         *left -= 1;
-        let text = text::read(&path, FILE_BYTES_MAX)?;
+        let text = match text::read(&path, FILE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) => return fault(&format!("cannot be read: {error}")),
+        };
         let node = document.parse_more(&text, &path)?;
         Keys::of(document, "", &node)?.only(KEYS)?;
         above.push(path);

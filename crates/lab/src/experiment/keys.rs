@@ -216,7 +216,10 @@ impl<'a> Field<'a> {
         T::Err: std::fmt::Display,
     {
         let Value::Text(text) = &self.node.value else {
-            return Err(self.error("has no unit; write it in quotes with one, such as \"2 ms\""));
+            // What is no quantity without a unit says which units there are.
+            let why = self.node.plain().to_string().parse::<T>().err();
+            let why = why.map_or("has no unit".to_owned(), |error| error.to_string());
+            return Err(self.document.error(self.node.at, &format!("{}: {why}", self.path)));
         };
         let value = text.parse::<T>().map_err(|error| {
             self.document.error(self.node.at, &format!("{}: {error}", self.path))

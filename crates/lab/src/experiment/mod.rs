@@ -182,6 +182,16 @@ impl Experiment {
         let traffic = self.variants.iter().flat_map(|variant| &variant.traffic);
         let groups: Vec<&str> = traffic.map(|group| group.name.as_str()).collect();
         let rows: Vec<&str> = self.published.iter().map(|row| row.name.as_str()).collect();
+        let twice = |(at, row): (usize, &Published)| rows[..at].contains(&row.name.as_str());
+        if let Some((_, row)) =
+            self.published.iter().enumerate().find(|(at, row)| twice((*at, row)))
+        {
+            return Err(format!(
+                "{}: another row has this name; with `each`, write {{variant}} or another word in \
+                 it",
+                row.called()
+            ));
+        }
         let names = [names.as_slice(), groups.as_slice(), rows.as_slice()];
         self.published.iter().try_for_each(|row| row.check(names, &self.plan))
     }
@@ -304,7 +314,9 @@ impl Experiment {
             };
             let longest = (at + 1..=parts.len()).rev().find_map(|end| Some((end, named(&end)?)));
             let Some((end, variant)) = longest else {
-                let name = parts[at].trim();
+                // Where names have commas, what follows may belong to it.
+                let name = parts[at..].join(",");
+                let name = name.trim();
                 let near = nearest(name, self.variants.iter().map(|v| v.name.as_str()));
                 let problem = format!("the experiment has no variant {}{near}", quote(name));
                 return Err(LabError::Request(problem));

@@ -102,6 +102,13 @@ impl Published {
         }
         if let Some(row) = &self.moved_by {
             known("published row is named", row, rows)?;
+            if *row == self.name {
+                let place = &self.place;
+                return Err(format!(
+                    "{place}: published.{row}: moved_by names the row itself; name one in which a \
+                     parameter differs"
+                ));
+            }
         }
         for asked in self.measure.all() {
             if let Some(group) = asked.group() {
@@ -134,6 +141,11 @@ impl Published {
             }
         }
         Ok(())
+    }
+
+    /// Where it stands and what it is called, for errors.
+    pub(crate) fn called(&self) -> String {
+        format!("{}: published.{}", self.place, self.name)
     }
 
     /// The variants it names.
@@ -171,6 +183,10 @@ fn bounds(field: &Field<'_>) -> Result<[f64; 2], LabError> {
     let Ok(items) = field.items() else { return number(field).map(|value| [value, value]) };
     match items.as_slice() {
         [least, most] if number(least)? <= number(most)? => Ok([number(least)?, number(most)?]),
+        [least, most] => {
+            let (least, most) = (number(least)?, number(most)?);
+            Err(field.error(&format!("begins with {least}, which is above {most}; swap them")))
+        }
         _ => Err(field.error("is neither a number nor [least, most]")),
     }
 }

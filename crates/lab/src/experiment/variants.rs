@@ -51,9 +51,11 @@ fn products<'a>(field: &Field<'a>) -> Result<Vec<Layers<'a>>, LabError> {
         let listed = keys.required("settings", "[{ name = \"one\" }, { name = \"two\" }]")?;
         let settings: Vec<Layers<'a>> =
             listed.items()?.iter().map(setting).collect::<Result<_, _>>()?;
-        if settings.is_empty() || settings.len().saturating_mul(all.len()) > VARIANTS_MAX {
-            let problem = format!("makes no variant or more than {VARIANTS_MAX}");
-            return Err(listed.error(&problem));
+        if settings.is_empty() {
+            return Err(listed.error("is empty; name the settings, or leave the axis out"));
+        }
+        if settings.len().saturating_mul(all.len()) > VARIANTS_MAX {
+            return Err(listed.error(&format!("makes more than {VARIANTS_MAX} variants")));
         }
         let beside = |of: &Layers<'a>, setting: &Layers<'a>| Layers {
             name: joined(&of.name, &setting.name),

@@ -7,7 +7,7 @@ use clearlane_sim::{GroupSlice, Outcome};
 use clearlane_workload::FlowGroup;
 use std::ops::Range;
 
-/// What was steady in the second half of the measured part.
+/// What was steady in the measured part, and in the second half of it by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Settled {
     pub(super) throughput: bool,
@@ -47,8 +47,9 @@ impl Settled {
         if groups.clone().next().is_none() {
             return Settled::OF_PROGRAMS;
         }
-        let Some(level) = level_range(window, groups.clone().filter_map(|index| all.get(index)))
-        else {
+        let these = || groups.clone().filter_map(|index| all.get(index));
+        let ranges = level_range(window, these()).zip(sending_range(window, these()));
+        let Some((level, sending)) = ranges else {
             return Settled { throughput: false, latency: false, saturated: false };
         };
         let add = |sum: Slice, slice: &GroupSlice| Slice {
@@ -62,12 +63,16 @@ impl Settled {
             slices.fold(Slice::default(), add)
         };
         let half: Vec<Slice> = level.map(of).collect();
-        let delivered: Vec<f64> = half.iter().map(|slice| slice.delivered as f64).collect();
+        let is_level = |slices: &[Slice]| {
+            let delivered: Vec<f64> = slices.iter().map(|slice| slice.delivered as f64).collect();
+            is_level(&batch_means(&delivered), THROUGHPUT_DRIFT_MAX)
+        };
         if !window.steady {
             let saturated = grows(&half, senders) && is_growth(&half);
             return Settled { saturated, ..Settled::OF_PROGRAMS };
         }
-        let throughput = is_level(&batch_means(&delivered), THROUGHPUT_DRIFT_MAX);
+        // The figure is that of all slices: what came before the second half counts in it.
+        let throughput = is_level(&half) && is_level(&sending.map(of).collect::<Vec<_>>());
         let grows = grows(&half, senders);
         let latency = throughput && !grows && is_level_in_latency(&half);
         Settled { throughput, latency, saturated: grows && is_growth(&half) }
@@ -80,6 +85,17 @@ pub(super) fn level_range<'a>(
     window: &Window,
     groups: impl Iterator<Item = &'a FlowGroup>,
 ) -> Option<Range<usize>> {
+    let sending = sending_range(window, groups)?;
+    let whole = sending == (window.from..window.to);
+    let middle = sending.start + sending.len() / 2;
+    Some(if whole { window.level_from } else { middle }..sending.end)
+}
+
+/// The slices of the measured part in which all of these groups send; nothing without any.
+fn sending_range<'a>(
+    window: &Window,
+    groups: impl Iterator<Item = &'a FlowGroup>,
+) -> Option<Range<usize>> {
     let slice = window.slices.length.0;
     let (mut from, mut to) = (window.from, window.to);
     for group in groups {
@@ -88,9 +104,7 @@ pub(super) fn level_range<'a>(
         let end = group.span().end;
         to = if end >= window.end { to } else { to.min((end.0 / slice) as usize) };
     }
-    let whole = (from, to) == (window.from, window.to);
-    let level_from = if whole { window.level_from } else { from + to.saturating_sub(from) / 2 };
-    (from < to).then_some(level_from..to)
+    (from < to).then_some(from..to)
 }
 
 /// Whether more is offered than delivered: what is posted waits longer and longer.

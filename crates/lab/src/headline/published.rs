@@ -35,9 +35,12 @@ pub struct PublishedRow {
 /// How far a changed parameter moves a figure towards the published value.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Moved {
-    /// By which share of the way to the published value; negative away from it, nothing if the
-    /// figure is there without it.
+    /// By which share of the way to the published value: 1 if it comes there, less if it stays
+    /// short of it or ends beyond it, negative if it ends farther away. Nothing if the figure is
+    /// there without it.
     pub way: Option<f64>,
+    /// Whether it ends on the other side of the published value.
+    pub is_past: bool,
     /// Whether the two figures are apart by more than both of their intervals.
     pub beyond_intervals: bool,
 }
@@ -51,6 +54,7 @@ impl Moved {
         let (before, after) = (off(from), off(to));
         Some(Moved {
             way: (before > 0.0).then(|| (before - after) / before),
+            is_past: (from.mean < least && to.mean > most) || (from.mean > most && to.mean < least),
             beyond_intervals: (to.mean - from.mean).abs() > width(from) + width(to),
         })
     }
@@ -64,7 +68,11 @@ impl Moved {
         match self.way {
             None => "not to be moved, and moved".to_owned(),
             _ if !self.beyond_intervals => "not moved beyond the intervals".to_owned(),
+            Some(way) if way > 0.0 && self.is_past => {
+                format!("moved past it and {:.0} % nearer", way * 100.0)
+            }
             Some(way) if way > 0.0 => format!("moved {:.0} % of the way", way * 100.0),
+            Some(_) if self.is_past => "moved past it and farther away".to_owned(),
             Some(_) => "moved away".to_owned(),
         }
     }
@@ -208,7 +216,10 @@ mod tests {
         assert_eq!(said(4.0, 0.5), (Some(0.75), true, told.into()));
         assert_eq!(said(2.5, 0.5).0, Some(1.0));
         // Past them by 1 on the other side.
-        assert_eq!(said(1.0, 0.5).0, Some(0.75));
+        let told = "moved past it and 75 % nearer by row \"b\"";
+        assert_eq!(said(1.0, 0.5), (Some(0.75), true, told.into()));
+        let told = "moved past it and farther away by row \"b\"";
+        assert_eq!(said(-3.0, 0.1), (Some(-0.25), false, told.into()));
         assert_eq!(said(8.0, 0.1), (Some(-0.25), false, "moved away by row \"b\"".into()));
     }
 
@@ -223,7 +234,10 @@ mod tests {
     fn a_row_within_its_bounds_has_no_way_to_go() {
         let mut rows = [row("a", 2.5, 0.1, Some("b")), row("b", 5.0, 0.1, None)];
         note_moves(&mut rows);
-        assert_eq!(rows[0].moved, Some(Moved { way: None, beyond_intervals: true }));
+        assert_eq!(
+            rows[0].moved,
+            Some(Moved { way: None, is_past: false, beyond_intervals: true })
+        );
         assert_eq!(rows[0].remarks(), "not to be moved, and moved by row \"b\"");
     }
 }

@@ -81,6 +81,13 @@ pub struct Points {
     pub settled: bool,
 }
 
+impl Points {
+    /// The keys of the sweep that it names.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.along.iter().map(String::as_str).chain(self.within.iter().map(|(key, _)| key.as_str()))
+    }
+}
+
 /// What a point of a sweep has to show to be taken.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Provided {

@@ -121,7 +121,6 @@ fn by_variant(result: &RunResult, entry: &'static Entry, scope: &Scope) -> Vec<(
 }
 
 fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
-    let times = |estimate: &Estimate| format!("{} times", significant(estimate.mean));
     match slowdowns {
         [(_, only)] if only.mean.is_infinite() => {
             "The hot flows starve the victims: nothing of theirs arrives.".into()
@@ -130,31 +129,51 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
             let victims =
                 by_variant(result, &kinds::accepted_gbps::ENTRY, &Scope::Class(Class::Victim));
             let left = victims.first().map_or(String::new(), |(_, gbps)| {
-                format!(", to {} Gb/s together", significant(gbps.mean))
+                format!("; they get {} Gb/s together", significant(gbps.mean))
             });
-            format!("The hot flows slow the victims down {}{left}.", times(only))
+            format!("Victims lose {} to the hot flows{left}.", lost(only, true))
         }
         few if few.len() <= 4 => {
-            let each: Vec<String> = few
-                .iter()
-                .map(|(name, slow)| format!("{} in {}", times(slow), called(name)))
-                .collect();
+            let each = |(index, (name, slow)): (usize, &(String, Estimate))| {
+                format!("{} in {}", lost(slow, index == 0), called(name))
+            };
+            let each: Vec<String> = few.iter().enumerate().map(each).collect();
             let each: Vec<&str> = each.iter().map(String::as_str).collect();
-            format!("The hot flows slow the victims down {}.", list(&each))
+            format!("Victims lose {}.", list(&each))
         }
         several => {
             let worst = several.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
             let best = several.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
             let (Some(worst), Some(best)) = (worst, best) else { return String::new() };
             format!(
-                "The hot flows slow the victims down {} in {}, and {} in {}.",
-                times(&worst.1),
+                "Victims lose {} in {}, the most, and {} in {}, the least.",
+                lost(&worst.1, true),
                 called(&worst.0),
-                times(&best.1),
+                lost(&best.1, false),
                 called(&best.0)
             )
         }
     }
+}
+
+/// What victims lose that are so many times slower, in words: `20 % (± 2)`, of their throughput
+/// where that is to be said. Nothing where the interval has no loss in it.
+pub(crate) fn lost(slowdown: &Estimate, is_first: bool) -> String {
+    /// A loss below half a percent rounds to none.
+    const SEEN: f64 = 1.005;
+    let mean = slowdown.mean;
+    let half = slowdown.half_width.unwrap_or(0.0);
+    let of = if is_first { " of their throughput" } else { "" };
+    if mean.is_infinite() {
+        return "everything".into();
+    }
+    if mean - half <= 1.0 || mean < SEEN {
+        return "nothing".into();
+    }
+    // A small change of s changes 1 - 1/s by 1/s² of it.
+    let (share, half) = (100.0 * (1.0 - 1.0 / mean), 100.0 * half / (mean * mean));
+    let interval = if half >= 0.5 { format!(" (± {half:.0})") } else { String::new() };
+    format!("{share:.0} %{interval}{of}")
 }
 
 /// A name in a sentence: in quotes if it has a comma.
@@ -195,6 +214,20 @@ pub(super) fn why(variant: &VariantResult, channel: &ChannelFigures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_is_a_share_with_its_interval_and_chance_is_none() {
+        let of = |mean, half_width| {
+            let some = Estimate { mean, half_width, seeds: 3, converged: true, steady: true };
+            lost(&some, false)
+        };
+        assert_eq!(of(1.25, Some(0.03)), "20 % (± 2)");
+        assert_eq!(of(2.0, Some(0.0)), "50 %");
+        assert_eq!(of(2.0, None), "50 %");
+        assert_eq!(of(1.09, Some(0.16)), "nothing");
+        assert_eq!(of(0.97, None), "nothing");
+        assert_eq!(of(f64::INFINITY, None), "everything");
+    }
 
     #[test]
     fn names_with_commas_stand_in_quotes() {

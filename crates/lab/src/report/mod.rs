@@ -18,6 +18,7 @@ mod programs;
 mod suffering;
 mod sweep;
 
+pub(crate) use finding::lost;
 pub use picture::{Theme, picture};
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
 

@@ -3,12 +3,13 @@
 use super::Sweep;
 use super::grid::Grid;
 use super::record::{Record, VariantRecord};
+use crate::LabError;
 use crate::experiment::{Axis, Experiment};
 use crate::fact::Fact;
 use crate::headline::{CONTROL_COLUMNS, PublishedRow, note_moves};
 use crate::measure::{At, Entry, Estimate, kinds};
 use crate::report::{
-    AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, sweep_page,
+    AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, lost, sweep_page,
 };
 use crate::status::Status;
 use serde::Serialize;
@@ -236,18 +237,18 @@ impl SweepResult {
         };
         let number = crate::table::significant;
         if let Some((least, most)) = self.ends(&kinds::slowdown::ENTRY) {
-            let (from, to) = (number(least.1), number(most.1));
-            said += &match from == to {
-                true => format!("The hot flows slow the victims down {from} times everywhere."),
+            let (least_lost, most_lost) = (lost(&least.1, false), lost(&most.1, false));
+            said += &match least_lost == most_lost {
+                true => format!("Victims lose {least_lost} of their throughput everywhere."),
                 false => format!(
-                    "The hot flows slow the victims down between {from} times ({}) and {to} times \
-                     ({}).",
-                    self.place(least.0),
-                    self.place(most.0)
+                    "Victims lose {most_lost} of their throughput at most ({}) and {least_lost} at \
+                     least ({}).",
+                    self.place(most.0),
+                    self.place(least.0)
                 ),
             };
         } else if let Some((_, (point, most))) = self.ends(&kinds::delivered_load::ENTRY) {
-            let (most, place) = (number(most), self.place(point));
+            let (most, place) = (number(most.mean), self.place(point));
             said += &format!("At most {most} of the senders' links' rate is delivered: {place}.");
         }
         said.trim_end().to_owned()
@@ -259,15 +260,15 @@ impl SweepResult {
         let index = self.figures.iter().position(|figure| figure.key == entry.column())?;
         let mut ends: Option<(Extreme<'_>, Extreme<'_>)> = None;
         for point in self.points.iter().filter(|point| point.status != Status::Deadlock) {
-            let Some(mean) = point.figures.get(index).copied().flatten().map(|e| e.mean) else {
+            let Some(figure) = point.figures.get(index).copied().flatten() else {
                 continue;
             };
-            let (least, most) = ends.get_or_insert(((point, mean), (point, mean)));
-            if mean < least.1 {
-                *least = (point, mean);
+            let (least, most) = ends.get_or_insert(((point, figure), (point, figure)));
+            if figure.mean < least.1.mean {
+                *least = (point, figure);
             }
-            if mean > most.1 {
-                *most = (point, mean);
+            if figure.mean > most.1.mean {
+                *most = (point, figure);
             }
         }
         ends
@@ -306,7 +307,7 @@ impl SweepResult {
 }
 
 /// A point and a figure of it.
-type Extreme<'a> = (&'a VariantPoint, f64);
+type Extreme<'a> = (&'a VariantPoint, Estimate);
 
 /// A value as people read it.
 fn text(value: &AxisValue) -> String {
@@ -439,6 +440,31 @@ fn place(axes: &[SweepAxis], at: &[Option<usize>]) -> Vec<String> {
     words.collect()
 }
 
+/// Rows that go along keys of which none is varied: they have no figure.
+fn not_varied(sweep: &Sweep) -> Vec<String> {
+    let varied: Vec<String> = sweep.axes.iter().map(Axis::key).collect();
+    let mut rows: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for row in &sweep.base.published {
+        for key in row.measure.all().into_iter().flat_map(|asked| asked.arguments.points.keys()) {
+            let named = rows.entry(key.to_owned()).or_default();
+            if !varied.iter().any(|varied| varied == key) && !named.contains(&row.name.as_str()) {
+                named.push(&row.name);
+            }
+        }
+    }
+    let rows = rows.into_iter().filter_map(|(key, rows)| {
+        let near = clearlane_ib::nearest(&key, varied.iter().map(String::as_str));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let more = match rows.len().saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (first, key) = (LabError::one_line(rows.first()?), LabError::one_line(&key));
+        Some(format!("no figure for row \"{first}\"{more}: {key} is not varied{near}"))
+    });
+    rows.collect()
+}
+
 /// What is odd at single points, said once with the points it is odd at.
 fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
     let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
@@ -456,6 +482,7 @@ fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
     if missing > 0 {
         said.push(format!("{missing} of {} points are missing; run it again", records.len()));
     }
+    said.extend(not_varied(sweep));
     let axes: Vec<SweepAxis> = sweep.axes.iter().map(axis).collect();
     let place = |index: &usize| {
         let texts = axes.iter().zip(&sweep.points[*index].at).filter_map(|(axis, at)| {
@@ -466,7 +493,8 @@ fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
     said.extend(all.into_iter().map(|(oddity, points)| match points.as_slice() {
         every if every.len() == finished && finished > 1 => oddity.to_owned(),
         [first, rest @ ..] if !rest.is_empty() => {
-            format!("{} and {} more points: {oddity}", place(first), rest.len())
+            let points = if rest.len() == 1 { "point" } else { "points" };
+            format!("{} and {} more {points}: {oddity}", place(first), rest.len())
         }
         points => format!("{}: {oddity}", points.first().map(place).unwrap_or_default()),
     }));
