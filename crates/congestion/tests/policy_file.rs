@@ -163,9 +163,9 @@ fn what_cannot_be_simulated_is_said() {
     let why = |text: &str| read(text).meaning("cc.conf").unwrap().off;
     assert_eq!(why(SMALL), None);
     let react = why(&SMALL.replace("react : 1", "react : 0"));
-    let said = "cc.conf:12: enable_react 0: sources do not slow down, so there is no congestion \
+    let told = "cc.conf:5: enable_react 0: sources do not slow down, so there is no congestion \
                 control";
-    assert_eq!(react.as_deref(), Some(said));
+    assert_eq!(react.as_deref(), Some(told));
     let one =
         said(&SMALL.replace("sl_profiles: 2, 1,1,1,1,1,1,1,1,1,1,1,2,2,2,2", "sl_profiles: 1"));
     assert!(!one.contains("different profiles"), "{one}");
