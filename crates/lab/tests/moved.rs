@@ -41,7 +41,8 @@ fn moves(file: &Path, row: &PublishedRow, other: &PublishedRow) {
         row.value
     );
     let said = row.remarks();
-    assert!(said.contains(&format!("% of the way by row \"{by}\"")), "{said}");
+    let words = if moved.is_past { "nearer" } else { "of the way" };
+    assert!(said.contains(&format!("% {words} by row \"{by}\"")), "{said}");
 }
 
 #[test]

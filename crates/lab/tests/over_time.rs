@@ -203,7 +203,7 @@ fn what_rows_ask_for_is_checked() {
         (row("x", load, "provided = 1"), "write it into the measure that goes through points"),
         (row("x", load, "value = 2\nmoved_by = \"y\""), "no published row is named y"),
         (row("x", load, "moved_by = \"x\""), "lacks the value it is moved towards"),
-        (row("x", load, "value = [3, 2]"), "neither a number nor [least, most]"),
+        (row("x", load, "value = [3, 2]"), "begins with 3, which is above 2; swap them"),
         (row("x", &format!("{{ {last}, provided = {{ measure = {load} }} }}"), ""), "least"),
         (row("x", &format!("{{ {last}, within = {{ \"run.seed\" = 3 }} }}"), ""), "not a list"),
         (row("x", &format!("{{ {last}, settled = true }}"), ""), "write \"yes\""),

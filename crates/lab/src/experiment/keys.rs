@@ -216,10 +216,13 @@ impl<'a> Field<'a> {
         T::Err: std::fmt::Display,
     {
         let Value::Text(text) = &self.node.value else {
-            // What is no quantity without a unit says which units there are.
+            // A number without a unit is no quantity; why says which units there are.
             let why = self.node.plain().to_string().parse::<T>().err();
-            let why = why.map_or("has no unit".to_owned(), |error| error.to_string());
-            return Err(self.document.error(self.node.at, &format!("{}: {why}", self.path)));
+            let is_number = matches!(self.node.value, Value::Integer(_) | Value::Float(_));
+            return Err(match why.filter(|_| is_number) {
+                Some(why) => self.error_at(self.node.at, &why.to_string()),
+                None => self.error("is not a text with a number and a unit"),
+            });
         };
         let value = text.parse::<T>().map_err(|error| {
             self.document.error(self.node.at, &format!("{}: {error}", self.path))

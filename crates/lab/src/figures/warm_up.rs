@@ -24,11 +24,12 @@ pub(crate) const THROUGHPUT_DRIFT_MAX: f64 = 0.02;
 pub(crate) const LATENCY_DRIFT_MAX: f64 = 0.05;
 
 /// Student's t for 99.9 % two-sided by degrees of freedom from 1. By all looks together, six of a
-/// thousand steady series are taken to change at most; a test counts them. Source: Fisher and Yates, "Statistical Tables", 6th ed., table III.
+/// thousand steady series are taken to change at most; a test counts them. Source: Fisher and
+/// Yates, "Statistical Tables", 6th ed., table III.
 const T_9995: [f64; TREND_BATCHES - 2] =
     [636.619, 31.599, 12.924, 8.610, 6.869, 5.959, 5.408, 5.041];
-/// The same for 99.98 %, asked for where the step may be anywhere but in the middle: these are up to
-/// six further looks, and chance is to make few of all of them. Computed.
+/// The same for 99.98 %, asked for where the step may be anywhere but in the middle: these are up
+/// to six further looks, and chance is to make few of all of them. Computed.
 const T_9999: [f64; TREND_BATCHES - 2] =
     [3183.099, 70.700, 22.204, 13.034, 9.678, 8.025, 7.063, 6.442];
 /// The same for 99 %, enough where the change is half of the mean: chance makes few of those.
