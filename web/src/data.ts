@@ -6,6 +6,7 @@
  */
 
 import type { Program, WaitingRank } from "./data-programs";
+import type { Verdict } from "./data-verdict";
 
 /** How a run ended. Anything but `complete` is shown as a warning. */
 export type Status = Bad | "complete" | "partial";
@@ -24,6 +25,8 @@ export interface Report {
   title: string;
   /** The finding in one sentence. */
   summary: string;
+  /** What it says in a few lines, the cause first; absent unless somebody has made that of it. */
+  verdict?: Verdict;
   /** Version of Clearlane that made the results. */
   version: string;
   /** The command line that makes the same results again. */

@@ -1,5 +1,6 @@
 /** The top of the page: title, finding, status, and the table of results. */
 import type { Cell, HeadlineColumn, HeadlineRow, Report, Status, Variant } from "./data";
+import type { Verdict } from "./data-verdict";
 import { html, section } from "./dom";
 import { decimalsFor, fixed } from "./format";
 
@@ -28,8 +29,17 @@ export function masthead(report: Report): HTMLElement {
     { class: "masthead" },
     html("p", { class: "kicker" }, html("span", {}, "Clearlane report"), status),
     html("h1", {}, report.title),
-    html("p", { class: "summary" }, report.summary),
+    report.verdict ? verdict(report.verdict) : html("p", { class: "summary" }, report.summary),
   );
+}
+
+/** The verdict: a statement a line, what is wrong marked. */
+function verdict({ lines }: Verdict): HTMLElement {
+  const rows = lines.flatMap(({ label, text }) => {
+    const bad = label === "fault" || label === "victims" ? "bad" : "";
+    return [html("dt", { class: bad }, label), html("dd", {}, text)];
+  });
+  return html("dl", { class: "verdict" }, ...rows);
 }
 
 /** Results of every variant, aligned, the best of each column marked. */

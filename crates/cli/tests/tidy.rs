@@ -23,7 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ranks", &["ib", "workload"]),
     ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
-    ("cli", &["congestion", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
+    ("diagnose", &["fabric", "ib", "lab", "subnet"]),
+    ("cli", &["congestion", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
     ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 

@@ -61,6 +61,7 @@ mod status;
 mod sweep;
 mod table;
 mod text;
+mod verdict;
 mod waiting;
 
 pub use advance::Elapsed;
@@ -83,7 +84,8 @@ pub use opensm_conf::OpensmConf;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
 pub use remarks::NOT_MODELLED;
 pub use report::{
-    AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, picture, sweep_page,
+    AxisValue, Suffering, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, lost,
+    picture, sweep_page,
 };
 pub use result::{Alone, RunResult, SeedResult, VariantResult};
 pub use results::{RunFolder, write_run_folder};
@@ -94,4 +96,5 @@ pub use sweep::{
 };
 pub use table::{Align, Column, Table, wrap};
 pub use text::read_text;
+pub use verdict::{Line, Verdict};
 pub use waiting::WaitingRank;

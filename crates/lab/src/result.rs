@@ -3,9 +3,10 @@
 use crate::experiment::Experiment;
 use crate::figures::History;
 use crate::measure::{
-    Answers, Asked, At, ChannelFigures, Estimate, RunFigures, RunView, Series, Varied,
+    Answers, Asked, At, ChannelFigures, Estimate, RunFigures, RunView, Scope, Series, Varied, kinds,
 };
 use crate::prepare::Prepared;
+use crate::verdict::Verdict;
 use crate::waiting::WaitingRank;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
@@ -77,6 +78,8 @@ pub struct RunResult {
     pub command: String,
     /// By variant, in the order of the experiment.
     pub variants: Vec<VariantResult>,
+    /// What it says, where somebody has made that of it; on top of the report.
+    pub verdict: Option<Verdict>,
 }
 
 impl SeedResult {
@@ -160,6 +163,13 @@ impl RunResult {
     /// What the runs say to a measure, of a variant.
     pub(crate) fn ask(&self, asked: &Asked, variant: &VariantResult) -> Option<Estimate> {
         asked.estimate(self, &At::of(&variant.name, self))
+    }
+
+    /// How many times slower the victims of a variant are than alone; nothing without victims, hot
+    /// flows or a variant of this name.
+    pub fn slowdown(&self, variant: &str) -> Option<Estimate> {
+        let asked = Asked::scoped(&kinds::slowdown::ENTRY, Scope::All);
+        self.ask(&asked, self.variant(Some(variant))?)
     }
 
     /// The variant of this name, the first if none is given.

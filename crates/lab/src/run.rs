@@ -241,7 +241,7 @@ pub fn run(
         .map(|((spec, prepared), runs)| VariantResult { name: spec.name.clone(), runs, prepared })
         .collect();
     let (experiment, command) = (experiment.clone(), options.command.clone());
-    Ok(RunResult { experiment, command, variants })
+    Ok(RunResult { experiment, command, variants, verdict: None })
 }
 
 /// By variant, the runs that were finished or interrupted. Fails with the first job that failed.

@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod completions;
 mod control;
+mod diagnose;
 mod docs;
 mod experiment;
 mod explain;
@@ -24,6 +25,8 @@ use std::ffi::OsString;
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Say from a site's files what is wrong, who would suffer under load, and what would help
+    Diagnose(diagnose::Arguments),
     /// Run an experiment and put published numbers beside the results
     Run(run::Arguments),
     /// Run one workload over several variants and put them into one table
@@ -77,6 +80,7 @@ pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Ans
     match &command {
         // One that was resumed is none of these.
         Command::Resume(_) => Err(Failure::Internal("a resumed command is resumed".into())),
+        Command::Diagnose(arguments) => diagnose::run(arguments, json, &interrupts),
         Command::Run(arguments) => run::run(arguments, json, &interrupts),
         Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),

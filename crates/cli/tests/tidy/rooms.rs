@@ -52,6 +52,7 @@ const LAB_ORDER: &[&str] = &[
     "fact",
     "halt",
     "part",
+    "verdict",
     "folder",
     "measure",
     "experiment",

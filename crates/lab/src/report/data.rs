@@ -36,6 +36,9 @@ pub(super) struct Report {
     schema: &'static str,
     title: String,
     summary: String,
+    /// What it says in a few lines, where somebody has made that of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<crate::verdict::Verdict>,
     version: &'static str,
     command: String,
     seeds: Vec<u64>,
@@ -214,6 +217,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         schema: "clearlane-report/1",
         title,
         summary: finding(result),
+        verdict: result.verdict.clone(),
         version: env!("CARGO_PKG_VERSION"),
         command: result.command.clone(),
         seeds: experiment.plan.all_seeds().collect(),
@@ -238,6 +242,7 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         schema: "clearlane-report/1",
         title: page.title.clone(),
         summary: page.summary.clone(),
+        verdict: None,
         version: env!("CARGO_PKG_VERSION"),
         command: page.command.clone(),
         seeds: page.seeds.clone(),

@@ -158,7 +158,7 @@ fn slowdown(result: &RunResult, slowdowns: &[(String, Estimate)]) -> String {
 
 /// What victims lose that are so many times slower, in words: `20 % (± 2)`, of their throughput
 /// where that is to be said. Nothing where the interval has no loss in it.
-pub(crate) fn lost(slowdown: &Estimate, is_first: bool) -> String {
+pub fn lost(slowdown: &Estimate, is_first: bool) -> String {
     /// A loss below half a percent rounds to none.
     const SEEN: f64 = 1.005;
     let mean = slowdown.mean;

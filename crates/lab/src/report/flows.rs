@@ -19,15 +19,15 @@ const FLOWS_MAX: (usize, usize) = (9000, 3000);
 /// A flow of a run.
 pub(super) struct Flow {
     /// Index of its group.
-    group: usize,
+    pub(super) group: usize,
     source: Rank,
     destination: Rank,
     /// Index in the run's flows; nothing if it is not recorded there.
     index: Option<usize>,
     /// Payload in the measured part, bytes.
-    payload_bytes: u64,
+    pub(super) payload_bytes: u64,
     /// The same without the hot flows, where it was run.
-    alone_bytes: Option<u64>,
+    pub(super) alone_bytes: Option<u64>,
     /// Channels it crosses; empty if not known.
     pub(super) path: Path,
     /// Channels its acknowledgements cross; empty without.
@@ -135,7 +135,7 @@ pub(super) fn known_flows(
 }
 
 /// Share of the measured frames in which something holds a path back; counts the roots.
-fn held_back(
+pub(super) fn held_back(
     path: &Path,
     frames: &Frames,
     channels: &Channels,

@@ -18,8 +18,9 @@ mod programs;
 mod suffering;
 mod sweep;
 
-pub(crate) use finding::lost;
+pub use finding::lost;
 pub use picture::{Theme, picture};
+pub use suffering::Suffering;
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
 
 use crate::result::RunResult;

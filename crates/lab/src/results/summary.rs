@@ -7,6 +7,7 @@ use crate::measure::{Estimate, Figures, WarmUpFound};
 use crate::remarks::NOT_MODELLED;
 use crate::result::{RunResult, SeedResult, VariantResult};
 use crate::status::Status;
+use crate::verdict::Verdict;
 use crate::waiting::WaitingRank;
 use clearlane_sim::Ending;
 use serde::Serialize;
@@ -23,6 +24,9 @@ struct Summary<'a> {
     version: &'static str,
     command: &'a str,
     status: Status,
+    /// What it says in a few lines, where somebody has made that of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'a Verdict>,
     seeds: Vec<u64>,
     headline: BTreeMap<String, BTreeMap<String, Option<Estimate>>>,
     published: Vec<PublishedRow>,
@@ -123,6 +127,7 @@ impl RunResult {
             version: env!("CARGO_PKG_VERSION"),
             command: &self.command,
             status: self.status(),
+            verdict: self.verdict.as_ref(),
             seeds: self.experiment.plan.all_seeds().collect(),
             headline: table.rows.into_iter().map(row).collect(),
             published: self.published(),

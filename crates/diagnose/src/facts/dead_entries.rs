@@ -1,0 +1,52 @@
+//! What it is: switches whose tables lack an entry for a host.
+
+use super::Entry;
+use crate::words::{count, grouped};
+use crate::{Finding, Severity, Site};
+use clearlane_subnet::check::{FaultKind, LostAt};
+
+/// `dead-entries`.
+pub(super) const ENTRY: Entry =
+    Entry { name: "dead-entries", summary: "switches without an entry for a host", find };
+
+/// How many further places are listed.
+const LISTED_MAX: usize = 8;
+
+fn find(site: &Site) -> Vec<Finding> {
+    lost(site, ENTRY.name, &[FaultKind::NoEntry], |place, paths| {
+        let lids = count(place.lids, "LID", "LIDs");
+        format!("{} has no entry for {lids} of hosts; {paths} end there", site.node(place.switch))
+    })
+}
+
+/// A finding of all paths lost for one of these reasons, if there are any: the place with most of
+/// them as `text` has it, the others listed.
+pub(super) fn lost(
+    site: &Site,
+    fact: &'static str,
+    kinds: &[FaultKind],
+    text: impl Fn(&LostAt, String) -> String,
+) -> Vec<Finding> {
+    let Some(tables) = &site.tables else { return Vec::new() };
+    let usage = &tables.usage;
+    let places: Vec<&LostAt> =
+        usage.lost_at.iter().filter(|place| kinds.contains(&place.kind)).collect();
+    let Some((first, others)) = places.split_first() else { return Vec::new() };
+    let of = |paths: u64| format!("{} of {} paths", grouped(paths), grouped(usage.paths));
+    let all: u64 = places.iter().map(|place| place.paths).sum();
+    let mut said = text(first, of(first.paths));
+    if !others.is_empty() {
+        let places = count(others.len() as u64, "place", "places");
+        said.push_str(&format!("; with {places} more, {}", of(all)));
+    }
+    let listed = others.iter().take(LISTED_MAX);
+    let more: Vec<String> = listed.map(|place| text(place, of(place.paths))).collect();
+    vec![Finding {
+        fact,
+        severity: Severity::Lost,
+        share: all as f64 / usage.paths.max(1) as f64,
+        text: said,
+        more,
+        remedy: "let the subnet manager route anew, or load complete tables".into(),
+    }]
+}

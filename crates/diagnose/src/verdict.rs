@@ -1,0 +1,58 @@
+//! The answer in at most six lines: what the files say, and what would happen under load.
+
+use crate::what_if::Answer;
+use crate::words::count;
+use crate::{Finding, Site};
+use clearlane_lab::{Line, Verdict};
+
+fn line(label: &'static str, text: impl Into<String>) -> Line {
+    Line { label, text: text.into() }
+}
+
+/// What the files say, of findings as [`crate::facts::all`] ranks them, and what the runs do, if
+/// there were any. Faults come first: what is broken is mended before what is busy is looked at.
+pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next: &str) -> Verdict {
+    let faults: Vec<&Finding> = findings.iter().filter(|finding| finding.is_fault()).collect();
+    let said = answer.map_or(&[][..], |answer| &answer.lines);
+    let mut lines = Vec::new();
+    match faults.split_first() {
+        None => {
+            let room = Verdict::LINES_MAX - 1 - said.len().min(Verdict::LINES_MAX - 1);
+            let notes = if said.is_empty() { room } else { 0 };
+            lines.extend(healthy(site, findings, notes));
+        }
+        Some((first, others)) => {
+            lines.push(line("fault", &first.text));
+            let room = (Verdict::LINES_MAX - 2).saturating_sub(said.len()).max(1);
+            let shown = if others.len() > room { room - 1 } else { others.len() };
+            lines.extend(others[..shown].iter().map(|finding| line("also", &finding.text)));
+            if others.len() > shown {
+                let more = count((others.len() - shown) as u64, "kind of fault", "kinds of faults");
+                lines.push(line("also", format!("{more} more, listed below")));
+            }
+        }
+    }
+    let next = match (faults.first(), next) {
+        (Some(first), _) => first.remedy.as_str(),
+        (None, next) => next,
+    };
+    lines.extend(said.iter().take(Verdict::LINES_MAX - 1 - lines.len()).cloned());
+    if !next.is_empty() {
+        lines.push(line("next", next));
+    }
+    Verdict { healthy: faults.is_empty(), lines }
+}
+
+fn healthy(site: &Site, findings: &[Finding], notes: usize) -> Vec<Line> {
+    let summary = site.fabric.summary();
+    let what = match &site.tables {
+        Some(tables) => format!(
+            "no fault in cables and tables: all {} paths arrive, no credit loop is possible \
+             ({summary})",
+            crate::words::grouped(tables.usage.paths)
+        ),
+        None => format!("no fault in the cables ({summary}); there are no tables to check"),
+    };
+    let notes = findings.iter().take(notes).map(|finding| line("note", &finding.text));
+    [line("healthy", what)].into_iter().chain(notes).collect()
+}

@@ -1,0 +1,208 @@
+//! The experiment that asks what happens if some hosts are hot.
+
+use super::{Hot, Screened};
+use crate::Site;
+use clearlane_fabric::NodeKind;
+use clearlane_ib::LinkSpeed;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+/// The variant with the site's own tables.
+pub const AS_IS: &str = "as-is";
+/// The variant in which the hot traffic has a lane of its own.
+pub const LANE: &str = "lane of its own";
+/// How many engines are simulated beside the site's tables.
+const ENGINES_MAX: usize = 2;
+
+/// What runs besides: the built-in supposition or somebody's flow groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Traffic {
+    /// A third of the hosts to the hot ones, a third among all.
+    Supposed,
+    /// The `[[traffic]]` of a file.
+    File(PathBuf),
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// File or specification of the fabric, seen from where the experiment lies.
+    pub fabric: FabricFile,
+    /// The files of the site's tables; none where engines fill them.
+    pub tables: Vec<PathBuf>,
+    /// Data lanes there are.
+    pub lanes: u8,
+    /// Who is hot.
+    pub hot: &'a Hot,
+    /// Engines to try, the most promising first.
+    pub engines: &'a [Screened],
+    /// What runs.
+    pub traffic: Traffic,
+    /// How many seeds.
+    pub seeds: u32,
+}
+
+/// Where the fabric is from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FabricFile {
+    /// A file.
+    File(PathBuf),
+    /// A topology to build.
+    Build(String),
+}
+
+fn table(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+fn text(text: impl Into<String>) -> Value {
+    Value::String(text.into())
+}
+
+impl Question<'_> {
+    /// The experiment, as the file that asks it.
+    pub fn experiment(&self) -> String {
+        let mut root = Table::new();
+        let mut put = |key: &str, value: Value| root.insert(key.to_owned(), value);
+        put("schema", Value::Integer(1));
+        put("name", text("diagnosis"));
+        put("summary", text(self.summary()));
+        put(
+            "fabric",
+            match &self.fabric {
+                FabricFile::File(path) => table([("file", text(path.to_string_lossy()))]),
+                FabricFile::Build(spec) => table([("build", text(spec.as_str()))]),
+            },
+        );
+        put("subnet", self.own_subnet());
+        put("sim", table([("preset", text(self.preset()))]));
+        match &self.traffic {
+            Traffic::File(path) => put("include", text(path.to_string_lossy())),
+            Traffic::Supposed => put("traffic", Value::Array(self.traffic())),
+        };
+        put(
+            "run",
+            table([("duration", text("2 ms")), ("seeds", Value::Integer(self.seeds.into()))]),
+        );
+        put("variant", Value::Array(self.variants()));
+        toml::to_string(&root).unwrap_or_default()
+    }
+
+    fn summary(&self) -> String {
+        let names: Vec<String> =
+            self.hot.nodes.iter().take(3).map(|node| self.site.node(*node)).collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} hot; who suffers, and what helps?", names.join(", "))
+    }
+
+    /// The site's tables, or those of the best engine where there are none that arrive everywhere.
+    fn own_subnet(&self) -> Value {
+        let lanes = ("lanes", Value::Integer(self.lanes.into()));
+        if self.has_own() {
+            let files = self.tables.iter().map(|path| text(path.to_string_lossy())).collect();
+            return table([("engine", text("file")), ("lft", Value::Array(files)), lanes]);
+        }
+        let engine = self.engines.first().map_or("min-hop", |first| first.engine);
+        table([("engine", text(engine)), lanes])
+    }
+
+    /// Whether the site's own tables can be simulated.
+    pub fn has_own(&self) -> bool {
+        let arrives = self.site.tables.as_ref().is_some_and(|tables| tables.usage.lost == 0);
+        !self.tables.is_empty() && arrives
+    }
+
+    /// Parameters of devices of the generation that most links of hosts are.
+    fn preset(&self) -> &'static str {
+        let fabric = &self.site.fabric;
+        let mut speeds: BTreeMap<LinkSpeed, usize> = BTreeMap::new();
+        for host in fabric.ids(NodeKind::ChannelAdapter) {
+            for (_, link, _) in fabric.neighbours(host) {
+                *speeds.entry(fabric.link(link).speed).or_default() += 1;
+            }
+        }
+        match speeds.into_iter().max_by_key(|(_, count)| *count).map(|(speed, _)| speed) {
+            Some(LinkSpeed::Sdr) => "sdr-2011",
+            Some(LinkSpeed::Fdr | LinkSpeed::Edr) => "edr",
+            Some(LinkSpeed::Hdr) => "hdr",
+            Some(LinkSpeed::Ndr | LinkSpeed::Xdr) => "ndr",
+            _ => "qdr",
+        }
+    }
+
+    fn traffic(&self) -> Vec<Value> {
+        let third =
+            |offset: i64| table([("every", Value::Integer(3)), ("offset", Value::Integer(offset))]);
+        let hot = self.hot.ranks.iter().map(|rank| {
+            table([
+                ("name", text(format!("to {}", self.name(*rank)))),
+                ("class", text("hot")),
+                (
+                    "pattern",
+                    table([("kind", text("incast")), ("to", Value::Integer((*rank).into()))]),
+                ),
+                ("senders", third(1)),
+                ("load", Value::Float(1.0 / self.hot.ranks.len() as f64)),
+                ("size", text("64 KiB")),
+            ])
+        });
+        let mix = [("512 B", 0.5), ("4 KiB", 0.4), ("64 KiB", 0.1)]
+            .map(|(size, share)| Value::Array(vec![text(size), Value::Float(share)]));
+        let others = table([
+            ("name", text("everybody else")),
+            ("class", text("victim")),
+            ("pattern", table([("kind", text("random-permutation")), ("seed", Value::Integer(1))])),
+            ("senders", third(2)),
+            ("load", Value::Float(0.3)),
+            ("size", table([("mix", Value::Array(mix.into()))])),
+        ]);
+        hot.chain([others]).collect()
+    }
+
+    /// What a hot host is called, with its rank where names repeat.
+    fn name(&self, rank: u32) -> String {
+        let at = self.hot.ranks.iter().position(|hot| *hot == rank).unwrap_or(0);
+        let name = self.hot.nodes.get(at).map_or(String::new(), |node| self.site.node(*node));
+        let same = |other: &&clearlane_fabric::NodeId| self.site.node(**other) == name;
+        match self.hot.nodes.iter().filter(same).count() {
+            0 | 1 => name,
+            _ => format!("{name} ({rank})"),
+        }
+    }
+
+    fn variants(&self) -> Vec<Value> {
+        let variant = |name: String, more: Vec<(&'static str, Value)>| {
+            table([("name", text(name))].into_iter().chain(more))
+        };
+        let mut all = Vec::new();
+        let own = if self.has_own() {
+            AS_IS.to_owned()
+        } else {
+            self.engines.first().map_or(AS_IS, |first| first.engine).to_owned()
+        };
+        all.push(variant(own.clone(), Vec::new()));
+        if self.traffic == Traffic::Supposed && self.lanes < 15 {
+            let lanes = Value::Integer(i64::from(self.lanes) + 1);
+            let sl = Value::Integer(self.lanes.into());
+            let hot = self.hot.ranks.iter().map(|rank| {
+                let name = text(format!("to {}", self.name(*rank)));
+                table([("name", name), ("sl", sl.clone())])
+            });
+            let traffic = Value::Array(hot.collect());
+            let lane = vec![("subnet", table([("lanes", lanes)])), ("traffic", traffic)];
+            all.push(variant(LANE.into(), lane));
+        }
+        let others = self.engines.iter().filter(|screened| screened.engine != own);
+        all.extend(others.take(ENGINES_MAX).map(|screened| {
+            let subnet = table([
+                ("engine", text(screened.engine)),
+                ("lanes", Value::Integer(self.lanes.into())),
+            ]);
+            variant(screened.engine.to_owned(), vec![("subnet", subnet)])
+        }));
+        all
+    }
+}

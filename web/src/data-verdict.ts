@@ -1,0 +1,9 @@
+/** The part of the data contract (data.ts) that has the verdict on a site. */
+
+/** What is wrong, who suffers, what would help. */
+export interface Verdict {
+  /** Whether cables and tables have no fault. */
+  healthy: boolean;
+  /** Kind of statement, such as "fault", and the statement. */
+  lines: { label: string; text: string }[];
+}
