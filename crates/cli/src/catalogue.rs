@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use clearlane_congestion::{Decides, Parameter, mechanisms};
+use clearlane_diagnose::facts;
 use clearlane_fabric::{formats, topologies};
 use clearlane_lab::measure::{self, kinds};
 use clearlane_lab::reference;
@@ -47,6 +48,9 @@ pub enum Kind {
     /// Parquet files of results, and their columns
     #[value(alias = "result", alias = "columns")]
     Results,
+    /// Facts of cables and tables that `diagnose` looks for
+    #[value(alias = "fact")]
+    Facts,
     /// Keys of experiment files
     #[value(alias = "key")]
     Keys,
@@ -66,6 +70,7 @@ impl Kind {
             Kind::Presets => "presets",
             Kind::Measures => "measures",
             Kind::Results => "results",
+            Kind::Facts => "facts",
             Kind::Keys => "keys",
         }
     }
@@ -83,6 +88,7 @@ impl Kind {
             Kind::Presets => "preset",
             Kind::Measures => "measure",
             Kind::Results => "table of results",
+            Kind::Facts => "kind of fact",
             Kind::Keys => "experiment key",
         }
     }
@@ -126,6 +132,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Presets => preset::ALL.iter().map(parameter_set).collect(),
         Kind::Measures => kinds::ALL.iter().map(|entry| measure(entry)).collect(),
         Kind::Results => results(),
+        Kind::Facts => facts::ALL.iter().map(fact).collect(),
         Kind::Keys => reference::keys().iter().map(key).collect(),
     }
 }
@@ -199,6 +206,11 @@ fn measure(of: &measure::Entry) -> Entry {
     let parameters = of.parameters();
     let facts = [("unit", of.unit), ("parameters", &parameters)];
     entry(Kind::Measures, of.name, of.summary, &facts)
+}
+
+fn fact(entry: &facts::Entry) -> Entry {
+    let (name, summary) = (entry.name.to_owned(), entry.summary.to_owned());
+    Entry { kind: Kind::Facts, name, summary, facts: Vec::new() }
 }
 
 fn results() -> Vec<Entry> {

@@ -22,7 +22,7 @@ pub enum Severity {
 /// A fact.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Finding {
-    /// Name of the kind of fact, as `list facts` has it.
+    /// Name of the kind of fact, as `clearlane list facts` has it.
     pub fact: &'static str,
     /// What it does to traffic.
     pub severity: Severity,

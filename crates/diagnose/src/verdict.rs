@@ -1,7 +1,7 @@
 //! The answer in at most six lines: what the files say, and what would happen under load.
 
 use crate::what_if::Answer;
-use crate::words::count;
+use crate::words::list;
 use crate::{Finding, Site};
 use clearlane_lab::{Line, Verdict};
 
@@ -27,8 +27,10 @@ pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next:
             let shown = if others.len() > room { room - 1 } else { others.len() };
             lines.extend(others[..shown].iter().map(|finding| line("also", &finding.text)));
             if others.len() > shown {
-                let more = count((others.len() - shown) as u64, "kind of fault", "kinds of faults");
-                lines.push(line("also", format!("{more} more, listed below")));
+                let kinds: Vec<String> =
+                    others[shown..].iter().map(|finding| finding.fact.replace('-', " ")).collect();
+                let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+                lines.push(line("also", format!("{}; listed with the facts", list(&kinds))));
             }
         }
     }

@@ -586,7 +586,7 @@ mod tests {
         let done = finished(&prepared, job, simulation.finish(), false, &shared);
         let Some(Finished::Run(run)) = done else { panic!("no run") };
         let variant = VariantResult { name: "as-is".into(), runs: vec![*run], prepared };
-        RunResult { experiment, command: String::new(), variants: vec![variant] }
+        RunResult { experiment, command: String::new(), variants: vec![variant], verdict: None }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `clearlane diagnose`: from a site's files to a verdict.
 
-use super::experiment::{oddities, quoted};
+use super::experiment::quoted;
 use super::narrow;
 use crate::answer::{self, Answer, Verdict as Outcome};
 use crate::arguments::between;
@@ -230,11 +230,29 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
         text.push_str(&format!("\n{}", narrow::headline(&result.headline_table(), 1)));
         text.push_str(&format!("\nreport: {}\n", report.display()));
     }
-    let listed = findings.iter().filter(|finding| !finding.more.is_empty());
-    let listed: Vec<String> = listed
-        .flat_map(|finding| finding.more.iter().map(|more| format!("{}: {more}", finding.fact)))
-        .collect();
-    text + &oddities(&listed, "--json")
+    text + &listed(findings)
+}
+
+/// Places of a fact that are listed.
+const PLACES: usize = 4;
+
+/// Every fact in the order of its effect, with some of the places where it is.
+fn listed(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nfacts  {}\n", findings.len());
+    for finding in findings {
+        text.push_str(&format!("  {}: {}\n", finding.fact, finding.text));
+        for more in finding.more.iter().take(PLACES) {
+            text.push_str(&format!("    {more}\n"));
+        }
+        if finding.more.len() > PLACES {
+            let rest = finding.more.len() - PLACES;
+            text.push_str(&format!("    and {rest} more; --json has them\n"));
+        }
+    }
+    text
 }
 
 fn as_json(
