@@ -6,6 +6,7 @@ mod answer;
 mod arguments;
 mod catalogue;
 mod commands;
+mod compared;
 mod disjoint;
 mod division;
 mod exit_codes;

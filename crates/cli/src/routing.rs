@@ -18,7 +18,7 @@ pub struct Routing {
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// The site's own tables (engine file), and with further --lft its opensm-sl2vl.dump and the
-    /// service levels of its paths
+    /// service levels of its paths. Beside another engine, `route` compares its tables with them
     #[arg(long, value_name = "FILE")]
     lft: Vec<PathBuf>,
     /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
@@ -44,6 +44,35 @@ pub struct Routing {
 const FILE: &str = "file";
 
 impl Routing {
+    /// The tables that new ones are compared with: where an engine is named, those of --lft.
+    pub fn current(&self, fabric: &Fabric) -> Result<Option<Subnet>, Failure> {
+        if self.lft.is_empty() || self.engine.as_deref().is_none_or(|engine| engine == FILE) {
+            return Ok(None);
+        }
+        let options = RouteOptions {
+            files: self.files()?,
+            lids: LidMap::from_fabric(fabric).map_err(Failure::input)?,
+            ..RouteOptions::default()
+        };
+        engines::route(FILE, fabric, &options).map(Some).map_err(Failure::input)
+    }
+
+    /// Fills new tables, whatever tables there are.
+    pub fn new_subnet(&self, fabric: &Fabric) -> Result<Subnet, Failure> {
+        match self.engine.as_deref() {
+            Some(engine) if engine != FILE => {
+                let without = Routing {
+                    engine: self.engine.clone(),
+                    lft: Vec::new(),
+                    root: self.root.clone(),
+                    ..*self
+                };
+                without.subnet(fabric)
+            }
+            _ => self.subnet(fabric),
+        }
+    }
+
     /// Fills the tables.
     pub fn subnet(&self, fabric: &Fabric) -> Result<Subnet, Failure> {
         if self.engine.is_none() && self.lft.is_empty() {

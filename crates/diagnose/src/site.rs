@@ -5,7 +5,7 @@ use clearlane_fabric::{Endpoint, Fabric, Link, LinkId, NodeId, NodeKind};
 use clearlane_ib::{LinkRate, LinkSpeed, LinkWidth};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{CreditLoopReport, Usage, credit_loop, usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A site: its cables and, where they are known, its tables.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Site {
     pub cables: Cables,
     /// The tables; nothing where there are none.
     pub tables: Option<Tables>,
+    /// Names that several nodes have.
+    repeated: BTreeSet<String>,
 }
 
 /// Tables and what walking them shows.
@@ -51,7 +53,10 @@ impl Site {
     ) -> Self {
         let cables = Cables::of(&fabric);
         let tables = subnet.map(|subnet| Tables::of(&fabric, subnet));
-        Site { name: name.into(), fabric, oddities, cables, tables }
+        let mut seen = BTreeSet::new();
+        let again = fabric.nodes().iter().filter(|node| !seen.insert(node.name.as_str()));
+        let repeated = again.map(|node| node.name.clone()).collect();
+        Site { name: name.into(), fabric, oddities, cables, tables, repeated }
     }
 
     /// Adapters with a cable to a switch.
@@ -65,17 +70,22 @@ impl Site {
 
     /// A port as people name it, `leaf01[7]`.
     pub fn port(&self, end: Endpoint) -> String {
-        self.fabric.describe(end).escape_debug().to_string()
+        format!("{}[{}]", self.node(end.node), end.port)
     }
 
     /// A cable as people name it, `leaf01[7]-spine02[1]`.
     pub fn cable(&self, link: &Link) -> String {
-        self.fabric.cable(link).escape_debug().to_string()
+        format!("{}-{}", self.port(link.a), self.port(link.b))
     }
 
-    /// A node as people name it.
+    /// A node as people name it; with its GUID where several have the name.
     pub fn node(&self, node: NodeId) -> String {
-        self.fabric.node(node).name.escape_debug().to_string()
+        let node = self.fabric.node(node);
+        let name = node.name.escape_debug();
+        match self.repeated.contains(&node.name) {
+            true => format!("{name} {}", node.guid),
+            false => name.to_string(),
+        }
     }
 }
 

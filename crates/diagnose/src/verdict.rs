@@ -22,16 +22,8 @@ pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next:
             lines.extend(healthy(site, findings, notes));
         }
         Some((first, others)) => {
-            lines.push(line("fault", &first.text));
-            let room = (Verdict::LINES_MAX - 2).saturating_sub(said.len()).max(1);
-            let shown = if others.len() > room { room - 1 } else { others.len() };
-            lines.extend(others[..shown].iter().map(|finding| line("also", &finding.text)));
-            if others.len() > shown {
-                let kinds: Vec<String> =
-                    others[shown..].iter().map(|finding| finding.fact.replace('-', " ")).collect();
-                let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-                lines.push(line("also", format!("{}; listed with the facts", list(&kinds))));
-            }
+            let room = (Verdict::LINES_MAX - 2).saturating_sub(said.len());
+            lines.extend(faults_in(room, first, others));
         }
     }
     let next = match (faults.first(), next) {
@@ -43,6 +35,23 @@ pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next:
         lines.push(line("next", next));
     }
     Verdict { healthy: faults.is_empty(), lines }
+}
+
+/// The worst fault in a line and the others in so many more; those there is no room for are named
+/// by their kinds.
+fn faults_in(room: usize, first: &Finding, others: &[&Finding]) -> Vec<Line> {
+    let shown = if others.len() > room { room.saturating_sub(1) } else { others.len() };
+    let kinds: Vec<String> =
+        others[shown..].iter().map(|finding| finding.fact.replace('-', " ")).collect();
+    let kinds = list(&kinds.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut lines = vec![line("fault", &first.text)];
+    lines.extend(others[..shown].iter().map(|finding| line("also", &finding.text)));
+    match (kinds.as_str(), room) {
+        ("", _) => {}
+        (kinds, 0) => lines[0].text.push_str(&format!("; also {kinds}, see the facts")),
+        (kinds, _) => lines.push(line("also", format!("{kinds}, see the facts"))),
+    }
+    lines
 }
 
 fn healthy(site: &Site, findings: &[Finding], notes: usize) -> Vec<Line> {

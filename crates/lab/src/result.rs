@@ -11,7 +11,7 @@ use crate::waiting::WaitingRank;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
-use clearlane_workload::Rank;
+use clearlane_workload::{Class, Rank};
 
 /// What became of the run of the victims without the hot flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +169,14 @@ impl RunResult {
     /// flows or a variant of this name.
     pub fn slowdown(&self, variant: &str) -> Option<Estimate> {
         let asked = Asked::scoped(&kinds::slowdown::ENTRY, Scope::All);
+        self.ask(&asked, self.variant(Some(variant))?)
+    }
+
+    /// Payload that the victims of a variant are delivered beside the hot flows, Gb/s; nothing
+    /// without victims or a variant of this name.
+    pub fn victims_gbps(&self, variant: &str) -> Option<Estimate> {
+        let victims = Scope::Class(Class::Victim);
+        let asked = Asked::scoped(&kinds::accepted_gbps::ENTRY, victims);
         self.ask(&asked, self.variant(Some(variant))?)
     }
 

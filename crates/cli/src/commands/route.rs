@@ -1,6 +1,7 @@
 //! `clearlane route`: forwarding tables and everything OpenSM and ibdmchk need to take them.
 
 use crate::answer::Answer;
+use crate::compared::Compared;
 use crate::disjoint;
 use crate::failure::Failure;
 use crate::files::{self, Content};
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     clearlane route site.topo --engine fat-tree -o deploy\n  \
     clearlane route torus:4x4x4 --engine dor -o torus\n  \
+    clearlane route site.topo --engine fat-tree --lft site.lft -o deploy   # and compare\n  \
     clearlane route fat-tree:648 --engine min-hop --lmc 2 -o tables\n  \
     clearlane route torus:8x8 --engine multipath --lmc 2 -o paths\n\n\
     Engines: see `clearlane list engines` and `clearlane explain dor`")]
@@ -58,9 +60,12 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = site::open(&arguments.fabric)?;
     let fabric = &site.fabric;
     let progress = Progress::start("1 of 3: routing");
-    let subnet = arguments.routing.subnet(fabric)?;
+    let subnet = arguments.routing.new_subnet(fabric)?;
+    let current = arguments.routing.current(fabric)?;
     progress.label("2 of 3: walking every path");
     check_paths(fabric, &subnet)?;
+    let has_loop = check_loops(fabric, &subnet, arguments.writing.force)?;
+    let compared = current.map(|current| Compared::of(fabric, &current, &subnet));
     progress.label("3 of 3: writing");
     let contents = contents(fabric, &subnet);
     if !arguments.writing.dry_run {
@@ -83,6 +88,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "notes": subnet.notes,
             "remarks": subnet.remarks,
             "disjointness": paths.as_ref().map(disjoint::fields),
+            "credit_loop": has_loop,
+            "compared": compared.as_ref().map(Compared::fields),
             "needs_plug_in": needs_plug_in(&subnet),
             "written": !arguments.writing.dry_run,
             "folder": arguments.output.display().to_string(),
@@ -90,7 +97,9 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         });
         return Ok(Answer::json("clearlane-route/1", fields));
     }
-    Ok(Answer::text(text(fabric, &subnet, arguments, &names, paths.as_ref())))
+    let text = text(fabric, &subnet, arguments, &names, paths.as_ref());
+    let compared = compared.map_or(String::new(), |compared| format!("\n{}", compared.text()));
+    Ok(Answer::text(text + &compared))
 }
 
 /// Whether nothing in a stock OpenSM can answer path queries so: the engine file has no SLs, and a
@@ -111,6 +120,19 @@ fn check_paths(fabric: &Fabric, subnet: &Subnet) -> Result<(), Failure> {
         "nothing written: {lost} of {} paths do not arrive by these tables, such as {example}; \
          `clearlane check` tells more, whole tables or an engine mend it",
         found.pairs
+    )))
+}
+
+/// Tables that can deadlock are written only if that is asked for. Whether they can.
+fn check_loops(fabric: &Fabric, subnet: &Subnet, is_forced: bool) -> Result<bool, Failure> {
+    let found = credit_loop(fabric, subnet);
+    let Some(cycle) = found.cycle.as_ref().filter(|_| !is_forced) else {
+        return Ok(!found.is_sane());
+    };
+    let length = cycle.channels.len();
+    Err(Failure::Input(format!(
+        "nothing written: by these tables a credit loop of {length} channels can deadlock; route \
+         with up-down, or layered and more --lanes, which have none on any fabric, or add --force"
     )))
 }
 

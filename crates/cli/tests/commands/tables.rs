@@ -20,6 +20,37 @@ fn tables_with_holes_are_not_written_for_deployment() {
 }
 
 #[test]
+fn tables_that_can_deadlock_are_written_only_by_force() {
+    let scratch = Scratch::new("loops");
+    let refused = scratch.call("route torus:5x5 --engine min-hop -o out");
+    let line = refused.failure(2);
+    assert!(line.starts_with("nothing written: by these tables a credit loop of "), "{line}");
+    assert!(line.contains("route with up-down"), "{line}");
+    assert_eq!(scratch.names(), [] as [&str; 0]);
+    let forced = scratch.call("route torus:5x5 --engine min-hop -o out --force");
+    assert!(forced.text().contains("a credit loop is possible by these tables"));
+    // What the error recommends is written without a word of it.
+    scratch.call("route torus:5x5 --engine up-down -o safe").text();
+}
+
+#[test]
+fn new_tables_are_compared_with_those_there_are() {
+    let scratch = Scratch::new("compared");
+    scratch.call("route torus:5x5 --engine up-down -o now").text();
+    let dor = "route torus:5x5 --engine dor --lanes 8 --lft now/lfts.txt -o dor";
+    let found = scratch.call(&format!("{dor} --json")).json(0);
+    let compared = &found["compared"];
+    assert!(compared["entries_changed"].as_u64() > Some(0), "{compared}");
+    assert!(compared["verdict"].as_str().unwrap().starts_with("better: "), "{compared}");
+    let back = scratch.call("route torus:5x5 --engine up-down --lft dor/lfts.txt -o back");
+    let text = back.text();
+    assert!(text.contains("\nverdict: WORSE: ") || text.contains("; WORSE: "), "{text}");
+    let same = scratch.call("route torus:5x5 --engine up-down --lft now/lfts.txt -o same");
+    assert!(same.text().contains("entries that change: 0 of 1,250\n"), "{same:?}");
+    assert!(same.text().contains("verdict: no better and no worse than the tables there are\n"));
+}
+
+#[test]
 fn several_paths_are_told_and_judged_one_by_one() {
     let scratch = Scratch::new("multipath");
     let multipath = "--engine multipath --lmc 2 --lanes 6";

@@ -1,4 +1,4 @@
-//! What it is: switches of a tree or torus with fewer cables to other switches than those like them.
+//! What it is: switches of a tree or torus with fewer cables to other switches than their like.
 //!
 //! In a tree, those of a level are alike; a switch with fewer uplinks counts only if more traffic
 //! from below shares each of them. In a torus all switches are alike. Of other fabrics nobody can

@@ -30,7 +30,7 @@ fn find(site: &Site) -> Vec<Finding> {
             fact: ENTRY.name,
             severity: Severity::Note,
             share: 0.0,
-            text: format!("{number} slower than most at the switch: several generations of adapters"),
+            text: format!("{number} slower than most at the switch: adapters of an older kind"),
             more: Vec::new(),
             remedy: String::new(),
         });

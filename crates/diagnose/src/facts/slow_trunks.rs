@@ -25,7 +25,9 @@ fn trunk(site: &Site, cable: &Cable) -> Finding {
     let crossing = usage.map(|usage| usage.crossing(link.a) + usage.crossing(link.b));
     let all = usage.map_or(0, |usage| usage.paths).max(1);
     let (width, speed) = cable.expected;
-    let over = crossing.map_or(String::new(), |crossing| format!("; {} of {} paths cross it", grouped(crossing), grouped(all)));
+    let over = crossing.map_or(String::new(), |crossing| {
+        format!("; {} of {} paths cross it", grouped(crossing), grouped(all))
+    });
     Finding {
         fact: ENTRY.name,
         severity: Severity::Shared,

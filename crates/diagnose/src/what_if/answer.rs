@@ -14,19 +14,48 @@ pub struct Answer {
     pub best: Option<String>,
 }
 
-/// A variant with what its victims lose.
+/// A variant with what its victims lose to the hot flows, and what they get beside them. Both
+/// count: tables with little capacity leave little to lose.
 struct Case<'a> {
     variant: &'a VariantResult,
     slowdown: Estimate,
+    gbps: Estimate,
 }
 
-impl Case<'_> {
-    fn least(&self) -> f64 {
-        self.slowdown.mean - self.slowdown.half_width.unwrap_or(0.0)
+/// How much more or less victims get, 0.1 being a tenth more, and half of its interval.
+struct Gain {
+    mean: f64,
+    half: f64,
+}
+
+impl Gain {
+    /// Less than this is no difference.
+    const SEEN: f64 = 0.005;
+
+    fn of(case: &Case<'_>, own: &Case<'_>) -> Self {
+        let relative = |of: &Estimate| of.half_width.unwrap_or(0.0) / of.mean;
+        let ratio = case.gbps.mean / own.gbps.mean;
+        // Errors of a ratio add as squares, relative to it.
+        let half = ratio * relative(&case.gbps).hypot(relative(&own.gbps));
+        Gain { mean: ratio - 1.0, half }
     }
 
-    fn most(&self) -> f64 {
-        self.slowdown.mean + self.slowdown.half_width.unwrap_or(0.0)
+    fn is_more(&self) -> bool {
+        self.mean - self.half > Gain::SEEN
+    }
+
+    fn is_less(&self) -> bool {
+        self.mean + self.half < -Gain::SEEN
+    }
+
+    fn text(&self) -> String {
+        let (share, half) = (100.0 * self.mean.abs(), 100.0 * self.half);
+        let interval = if half >= 0.5 { format!(" (± {half:.0})") } else { String::new() };
+        match (self.is_more(), self.is_less()) {
+            (true, _) => format!("{share:.0} %{interval} more"),
+            (_, true) => format!("{share:.0} %{interval} less"),
+            _ => "no more".into(),
+        }
     }
 }
 
@@ -35,23 +64,31 @@ pub fn answer(question: &Question<'_>, result: &RunResult) -> Answer {
     let cases: Vec<Case<'_>> = result
         .variants
         .iter()
-        .filter_map(|variant| Some(Case { variant, slowdown: result.slowdown(&variant.name)? }))
+        .filter_map(|variant| {
+            let slowdown = result.slowdown(&variant.name)?;
+            let gbps = result.victims_gbps(&variant.name).filter(|gbps| gbps.mean > 0.0)?;
+            Some(Case { variant, slowdown, gbps })
+        })
         .collect();
     let Some((own, others)) = cases.split_first() else {
         return Answer { lines: Vec::new(), best: None };
     };
     let mut lines = vec![bottleneck(question), victims(own)];
-    // Better or worse by more than both intervals, and by what rounding shows.
-    let (mut helps, mut not): (Vec<&Case<'_>>, Vec<&Case<'_>>) =
-        others.iter().partition(|other| other.most() + 0.005 < own.least());
-    helps.sort_by(|a, b| a.slowdown.mean.total_cmp(&b.slowdown.mean));
-    not.sort_by(|a, b| a.slowdown.mean.total_cmp(&b.slowdown.mean));
-    let loses = |case: &&Case<'_>| {
-        format!("{}: they lose {}", means(&case.variant.name), lost(&case.slowdown, false))
+    let mut others: Vec<&Case<'_>> = others.iter().collect();
+    others.sort_by(|a, b| b.gbps.mean.total_cmp(&a.gbps.mean));
+    let (helps, not): (Vec<&Case<'_>>, Vec<&Case<'_>>) =
+        others.into_iter().partition(|other| Gain::of(other, own).is_more());
+    let gets = |case: &&Case<'_>| {
+        let gain = Gain::of(case, own).text();
+        let lost = match lost(&case.slowdown, false).as_str() {
+            "nothing" => " and lose nothing".to_owned(),
+            _ => String::new(),
+        };
+        format!("{}: victims get {gain}{lost}", means(&case.variant.name))
     };
     let mut say = |label, cases: &[&Case<'_>]| {
         if !cases.is_empty() {
-            let all: Vec<String> = cases.iter().map(loses).collect();
+            let all: Vec<String> = cases.iter().map(gets).collect();
             lines.push(Line { label, text: all.join("; ") });
         }
     };
@@ -88,17 +125,10 @@ fn victims(own: &Case<'_>) -> Line {
         None => format!("others lose {lost}"),
         Some(found) => {
             let flows = count(found.victims as u64, "other flow", "other flows");
-            let roots: Vec<String> = found
-                .roots
-                .iter()
-                .take(2)
-                .map(|(root, number)| format!("{root} ({number})"))
-                .collect();
-            let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-            let cause = match roots.as_slice() {
-                [] => String::new(),
-                roots => format!("; they wait for {}", list(roots)),
-            };
+            let mut roots = found.roots.iter().take(2);
+            let first = roots.next().map(|(root, number)| format!("; {number} wait for {root}"));
+            let second = roots.next().map(|(root, number)| format!(", {number} for {root}"));
+            let cause = first.unwrap_or_default() + &second.unwrap_or_default();
             let starved = match found.starved {
                 0 => String::new(),
                 some => format!(", {some} starve"),
@@ -110,4 +140,18 @@ fn victims(own: &Case<'_>) -> Line {
         }
     };
     Line { label: "victims", text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gain;
+
+    #[test]
+    fn a_gain_within_its_interval_is_none() {
+        let of = |mean, half| Gain { mean, half }.text();
+        assert_eq!(of(0.25, 0.02), "25 % (± 2) more");
+        assert_eq!(of(-0.5, 0.001), "50 % less");
+        assert_eq!(of(0.03, 0.04), "no more");
+        assert_eq!(of(0.004, 0.0), "no more");
+    }
 }

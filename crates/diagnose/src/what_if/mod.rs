@@ -1,9 +1,9 @@
 //! What would happen under load: a supposition, simulated.
 //!
-//! The question is an experiment file like any other: a third of the hosts write to the hot hosts as
-//! fast as they can, another third talk among all at 30 % of their links, over the site's tables and
-//! over what could be done instead. Source of the question: Pfister and Norton, "Hot Spot Contention
-//! and Combining in Multistage Interconnection Networks" (IEEE ToC 1985).
+//! The question is an experiment file like any other: a third of the hosts write to the hot hosts
+//! as fast as they can, another third talk among all at 30 % of their links, over the site's tables
+//! and over what could be done instead. Source of the question: Pfister and Norton, "Hot Spot
+//! Contention and Combining in Multistage Interconnection Networks" (IEEE ToC 1985).
 
 mod answer;
 mod candidates;

@@ -1,5 +1,5 @@
-//! Which engines are worth simulating: those that are free of deadlock in the lanes there are, by how
-//! much of the traffic of others would stand behind that to the hot hosts.
+//! Which engines are worth simulating: those that are free of deadlock in the lanes there are, by
+//! how much of the traffic of others would stand behind that to the hot hosts.
 
 use crate::Site;
 use clearlane_fabric::Endpoint;

@@ -23,8 +23,8 @@ pub struct Suffering {
     pub suffer: usize,
     /// Those of them that get a tenth or less.
     pub starved: usize,
-    /// What those that suffer wait for: outputs as `leaf03[19] → spine01[4]`, with how many wait for
-    /// each, most first.
+    /// What those that suffer wait for: outputs as `leaf03[19] → spine01[4]`, with how many wait
+    /// for each, most first.
     pub roots: Vec<(String, usize)>,
 }
 

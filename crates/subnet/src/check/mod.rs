@@ -1,7 +1,7 @@
 //! Proof that tables are sane: every host reaches every other, no cycle of channels can wait for
-//! itself, how evenly the links are loaded, how different the paths of a pair are, and how many paths
-//! cross each link. Each checker gives a report with its figures as fields; printed, most are a few
-//! aligned lines.
+//! itself, how evenly the links are loaded, how different the paths of a pair are, and how many
+//! paths cross each link. Each checker gives a report with its figures as fields; printed, most are
+//! a few aligned lines.
 
 mod balance;
 mod credit_loop;
