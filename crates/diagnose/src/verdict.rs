@@ -26,9 +26,11 @@ pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next:
             lines.extend(faults_in(room, first, others));
         }
     }
+    // A fault need not be what the victims suffer from: both are said.
     let next = match (faults.first(), next) {
-        (Some(first), _) => first.remedy.as_str(),
-        (None, next) => next,
+        (Some(first), "") => first.remedy.clone(),
+        (Some(first), next) => format!("{}; against the hot traffic, {next}", first.remedy),
+        (None, next) => next.to_owned(),
     };
     lines.extend(said.iter().take(Verdict::LINES_MAX - 1 - lines.len()).cloned());
     if !next.is_empty() {

@@ -1,17 +1,6 @@
 //! Numbers in sentences.
 
-/// 1234567 as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(crate) use clearlane_lab::grouped;
 
 /// A number with its noun.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {

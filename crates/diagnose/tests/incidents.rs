@@ -10,9 +10,9 @@ use clearlane_lab::Verdict;
 use std::collections::BTreeMap;
 
 /// Draws looked at while the facts were written.
-const KNOWN: std::ops::Range<u64> = 0..168;
+const KNOWN: std::ops::Range<u64> = 0..180;
 /// Draws that were not.
-const UNSEEN: std::ops::Range<u64> = 20_000..20_056;
+const UNSEEN: std::ops::Range<u64> = 20_000..20_054;
 
 /// The kind of fact in the first line; nothing where no fault is seen.
 fn first(broken: Broken) -> (Option<&'static str>, Verdict) {

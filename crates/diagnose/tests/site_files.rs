@@ -7,6 +7,7 @@ use clearlane_ib::random::Stream;
 use clearlane_lab::Verdict;
 use clearlane_subnet::LidMap;
 use clearlane_subnet::Subnet;
+use clearlane_subnet::check::usage;
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
 use std::path::{Path, PathBuf};
 
@@ -83,9 +84,14 @@ fn needs_shared_whole_and_damaged_files_have_a_verdict() {
                     }
                 }
             }
+            // Of a few entries none may be missing.
+            let is_lost = usage(&fabric, &less).lost > 0;
             let (findings, verdict) = judged(fabric.clone(), Some(less));
-            let first = &findings[0];
-            assert!(!verdict.healthy && first.fact == "dead-entries", "{name}: {first:?}");
+            let first = findings.first().filter(|finding| finding.is_fault());
+            let is_seen =
+                first.is_some_and(|first| ["dead-entries", "parts"].contains(&first.fact));
+            assert!(is_seen || !is_lost, "{name}: {first:?}");
+            assert!(!(verdict.healthy && is_lost), "{name}");
         }
         // Cables are cut under the same tables.
         let trunks = |(_, link): &(usize, &clearlane_fabric::Link)| {
@@ -95,8 +101,10 @@ fn needs_shared_whole_and_damaged_files_have_a_verdict() {
         let ids: Vec<LinkId> = links.map(|(id, _)| LinkId(id as u32)).collect();
         let mut less = fabric.clone();
         damage::cut(&mut less, &ids[..ids.len() / 2]);
+        let is_lost = usage(&less, &whole).lost > 0;
         let (findings, _) = judged(less, Some(whole));
-        assert!(findings[0].is_fault(), "{name}: {:?}", findings[0]);
+        let fault = findings.first().is_some_and(Finding::is_fault);
+        assert!(fault || !is_lost, "{name}: {findings:?}");
     }
 }
 

@@ -183,21 +183,28 @@ fn simulated(
     let mut result = lab::run(&experiment, &options, &progress, &halt).map_err(Failure::lab)?;
     drop(progress);
     let said = what_if::answer(&question, &result);
-    let next = said.best.as_deref().map_or(String::new(), |best| next(arguments, best));
+    // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
+    let is_faulty = findings.iter().any(Finding::is_fault);
+    let next = match hot.supposed {
+        Some(_) if is_faulty => String::new(),
+        Some(_) => "name the host that is hot with --hot".into(),
+        None => next(arguments, said.best.as_deref()),
+    };
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
     let report = folder.fill(&result).map_err(Failure::lab)?;
     Ok(Some(Simulated { result, report, verdict }))
 }
 
-/// The command that comes next, where a variant helps.
-fn next(arguments: &Arguments, best: &str) -> String {
+/// What comes next against hot traffic, where a variant helps.
+fn next(arguments: &Arguments, best: Option<&str>) -> String {
     let fabric = quoted(&arguments.fabric);
     match best {
-        what_if::LANE => {
+        None => String::new(),
+        Some(what_if::LANE) => {
             "give the hot traffic a service level and a virtual lane of its own".into()
         }
-        engine => format!("clearlane route {fabric} --engine {engine} -o tables"),
+        Some(engine) => format!("clearlane route {fabric} --engine {engine} -o tables"),
     }
 }
 

@@ -149,7 +149,8 @@ fn engines_and_their_flags_are_checked() {
     let failure = |line: &str| scratch.call(line).failure(2).to_owned();
     assert!(failure("route star:4 --engine minhop -o o").contains("did you mean \"min-hop\"?"));
     assert!(failure("route star:4 --engine file -o o").contains("name them with --lft"));
-    assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("leave --lft"));
+    assert!(failure("check star:4 --engine min-hop --lft x").contains("leave --lft"));
+    assert!(failure("route star:4 --engine min-hop --lft x -o o").contains("x: no such file"));
     assert!(
         failure("route star:4 --engine min-hop --lmc 8 -o o")
             .contains("from 0 to 7; see `clearlane route --help`")

@@ -28,6 +28,7 @@ facts! {
     parts,
     without_lid,
     credit_loops,
+    slow_switches,
     slow_trunks,
     missing_cables,
     imbalance,

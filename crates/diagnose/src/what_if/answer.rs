@@ -73,18 +73,23 @@ pub fn answer(question: &Question<'_>, result: &RunResult) -> Answer {
     let Some((own, others)) = cases.split_first() else {
         return Answer { lines: Vec::new(), best: None };
     };
-    let mut lines = vec![bottleneck(question), victims(own)];
+    let mut lines = vec![bottleneck(question, &own.variant.name), victims(own)];
     let mut others: Vec<&Case<'_>> = others.iter().collect();
     others.sort_by(|a, b| b.gbps.mean.total_cmp(&a.gbps.mean));
     let (helps, not): (Vec<&Case<'_>>, Vec<&Case<'_>>) =
         others.into_iter().partition(|other| Gain::of(other, own).is_more());
+    let than = match question.has_own() {
+        true => String::new(),
+        false => format!(" than with those of {}", own.variant.name),
+    };
     let gets = |case: &&Case<'_>| {
         let gain = Gain::of(case, own).text();
         let lost = match lost(&case.slowdown, false).as_str() {
             "nothing" => " and lose nothing".to_owned(),
             _ => String::new(),
         };
-        format!("{}: victims get {gain}{lost}", means(&case.variant.name))
+        let than = if case.variant.name == super::LANE { "" } else { than.as_str() };
+        format!("{}: victims get {gain}{than}{lost}", means(&case.variant.name))
     };
     let mut say = |label, cases: &[&Case<'_>]| {
         if !cases.is_empty() {
@@ -106,17 +111,28 @@ fn means(name: &str) -> String {
     }
 }
 
-fn bottleneck(question: &Question<'_>) -> Line {
+fn bottleneck(question: &Question<'_>, own: &str) -> Line {
     let Hot { nodes, supposed, .. } = question.hot;
     let names: Vec<String> = nodes.iter().map(|node| question.site.node(*node)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (is, its) =
-        if names.len() == 1 { ("is", "its link is") } else { ("are", "their links are") };
-    let text = match supposed {
-        Some(why) => format!("supposed: {} {is} hot ({why}), {its} full", list(&names)),
+    let (is, its) = match names.len() {
+        1 => ("is", "its link is"),
+        _ => ("are", "their links are"),
+    };
+    let hot = match supposed {
+        Some(why) => {
+            format!("supposed that {} {is} hot ({why}): {its} then full", list(&names))
+        }
         None => format!("{} {is} hot and {its} full", list(&names)),
     };
-    Line { label: "bottleneck", text }
+    let by = match (question.has_own(), question.tables.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => format!("; simulated with tables of engine {own}"),
+        (false, false) => {
+            format!("; simulated with tables of engine {own}, as the site's lose paths")
+        }
+    };
+    Line { label: "bottleneck", text: hot + &by }
 }
 
 fn victims(own: &Case<'_>) -> Line {

@@ -95,7 +95,11 @@ impl Question<'_> {
         let names: Vec<String> =
             self.hot.nodes.iter().take(3).map(|node| self.site.node(*node)).collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
-        format!("{} {verb} hot; who suffers, and what helps?", names.join(", "))
+        let names = names.join(", ");
+        match self.hot.supposed {
+            None => format!("{names} {verb} hot; who suffers, and what helps?"),
+            Some(_) => format!("if {names} {verb} hot, who suffers, and what helps?"),
+        }
     }
 
     /// The site's tables, or those of the best engine where there are none that arrive everywhere.

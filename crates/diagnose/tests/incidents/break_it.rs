@@ -16,10 +16,11 @@ pub enum Cause {
     DeadEntries,
     TablesOfYesterday,
     MissingCables,
+    SlowSwitch,
     Two,
 }
 
-pub const CAUSES: [Cause; 8] = [
+pub const CAUSES: [Cause; 9] = [
     Cause::SlowHostLink,
     Cause::SlowTrunk,
     Cause::CrowdedSwitch,
@@ -27,6 +28,7 @@ pub const CAUSES: [Cause; 8] = [
     Cause::DeadEntries,
     Cause::TablesOfYesterday,
     Cause::MissingCables,
+    Cause::SlowSwitch,
     Cause::Two,
 ];
 
@@ -41,6 +43,7 @@ impl Cause {
             Cause::DeadEntries => "dead-entries",
             Cause::TablesOfYesterday => "stale-entries",
             Cause::MissingCables => "missing-cables",
+            Cause::SlowSwitch => "slow-switches",
             Cause::Two => "",
         }
     }
@@ -104,8 +107,8 @@ pub fn draw(number: u64) -> Broken {
     let cause = CAUSES[(number % CAUSES.len() as u64) as usize];
     let mut causes = vec![cause];
     if cause == Cause::Two {
-        let first = random.below(7) as usize;
-        let second = (first + 1 + random.below(6) as usize) % 7;
+        let first = random.below(8) as usize;
+        let second = (first + 1 + random.below(7) as usize) % 8;
         causes = vec![CAUSES[first], CAUSES[second]];
     }
     // A dimension-ordered torus has neither engine nor tables where a cable is missing, and no
@@ -119,7 +122,7 @@ pub fn draw(number: u64) -> Broken {
     let fabric = topologies::build(spec).unwrap();
     let mut scene = Scene { fabric, subnet: None, engine, random, spared: Vec::new() };
     // Cables are as they are before tables are filled, and are cut after only of old tables.
-    let before = [Cause::MissingCables, Cause::SlowHostLink, Cause::SlowTrunk];
+    let before = [Cause::MissingCables, Cause::SlowHostLink, Cause::SlowTrunk, Cause::SlowSwitch];
     causes.sort_by_key(|cause| (!before.contains(cause), *cause == Cause::TablesOfYesterday));
     let names = causes.iter().map(|cause| scene.apply(*cause)).collect();
     let subnet = scene.tables().clone();
@@ -160,6 +163,7 @@ impl Scene {
             Cause::DeadEntries => self.forget(),
             Cause::TablesOfYesterday => self.move_on(),
             Cause::MissingCables => self.unplug(),
+            Cause::SlowSwitch => self.slow_down(),
             Cause::Two => unreachable!("two are drawn one by one"),
         }
     }
@@ -189,6 +193,21 @@ impl Scene {
         };
         damage::degrade(&mut self.fabric, &[id], width, speed);
         vec![self.fabric.cable(&link)]
+    }
+
+    /// Every cable between a switch and others runs at SDR.
+    fn slow_down(&mut self) -> Vec<String> {
+        let switches = self.switches();
+        let switch = switches[self.below(switches.len())];
+        let links: Vec<LinkId> = self
+            .fabric
+            .neighbours(switch)
+            .filter(|(_, _, peer)| self.fabric.node(peer.node).is_switch())
+            .map(|(_, link, _)| link)
+            .collect();
+        self.spared.extend(links.iter().map(|id| self.fabric.link(*id).a));
+        damage::degrade(&mut self.fabric, &links, LinkWidth::X4, LinkSpeed::Sdr);
+        vec![self.name(switch)]
     }
 
     /// Cuts one to three cables between switches, each at another leaf.
