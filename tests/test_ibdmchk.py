@@ -142,7 +142,8 @@ def test_a_dead_end_is_named(clearlane: Clearlane, tmp_path: Path) -> None:
 
 def test_a_credit_loop_is_named(clearlane: Clearlane, tmp_path: Path) -> None:
     netlist = build(clearlane, "torus:6")
-    clearlane("route", netlist, "--engine", "min-hop", "-o", "out")
+    # Without --force they are not written.
+    clearlane("route", netlist, "--engine", "min-hop", "-o", "out", "--force")
     said = clearlane("check", netlist, "--lft", "out/lfts.txt", code=1).stdout
     assert re.search(r"credit loop", said)
     assert ibdmchk(clearlane.folder / "out", tmp_path).credit_loop
