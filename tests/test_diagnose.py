@@ -55,3 +55,17 @@ def test_a_host_that_is_not_there_or_not_one_is_told(clearlane: Clearlane, tmp_p
     same.write_text(text.replace('"storage02"', '"storage01"').replace("storage02", "storage01"))
     problem = clearlane("diagnose", str(same), "--hot", "storage01", code=2).stderr
     assert "2 hosts are named storage01; give the GUID of one, such as 0x" in problem
+    problem = clearlane("diagnose", *SITE, "--hot", "storage01", "--hot", "storage01", code=2).stderr
+    assert "storage01 is named twice as hot; name it once" in problem
+    problem = clearlane("diagnose", *SITE, "--traffic", "nosuch.toml", code=2).stderr
+    assert "clearlane: cannot read nosuch.toml: no such file or folder" in problem
+    assert not (tmp_path / "runs").exists(), "nothing is half-written"
+
+
+def test_tables_that_are_cut_off_are_told(clearlane: Clearlane, tmp_path: Path) -> None:
+    tables = (ROOT / "fixtures/site/site.dump_fts").read_text()
+    (tmp_path / "cut.fts").write_text(tables[:100_000])
+    said = clearlane("diagnose", FABRIC, "--lft", "cut.fts", "--facts", code=1).stdout
+    first = " ".join(said.split("\nalso")[0].split())
+    assert first.startswith("fault 25 of 30 switches have no table in the files: "), first
+    assert "next   dump the tables again: the file may be cut off" in said

@@ -53,7 +53,7 @@ impl Compared {
         for switch in now.tables.switches() {
             for (lid, _) in now.lids.iter() {
                 let (old, new) = (now.tables.port(*switch, lid), then.tables.port(*switch, lid));
-                entries += u64::from(old.is_some());
+                entries += u64::from(old.is_some() || new.is_some());
                 changed += u64::from(old != new);
             }
         }
@@ -76,12 +76,14 @@ impl Compared {
             let what = if then.has_loop { "a credit loop" } else { "no credit loop any more" };
             say(now.has_loop, what.into());
         }
-        if (then.bisection - now.bisection).abs() >= BISECTION_SEEN {
+        // What does not arrive loads no link: balance is compared only of whole tables.
+        let is_whole = now.lost == 0 && then.lost == 0;
+        if is_whole && (then.bisection - now.bisection).abs() >= BISECTION_SEEN {
             let [then, now] = [then.bisection, now.bisection].map(|share| 100.0 * share);
             let what = format!("{then:.1} % of full bisection bandwidth instead of {now:.1} %");
             say(self.then.bisection > self.now.bisection, what);
         }
-        if (then.mean - now.mean).abs() >= FLOWS_SEEN * now.mean {
+        if is_whole && (then.mean - now.mean).abs() >= FLOWS_SEEN * now.mean {
             let (then, now) = (then.mean, now.mean);
             let what = format!("{then:.2} flows on the worst link in the mean instead of {now:.2}");
             say(self.then.mean < self.now.mean, what);

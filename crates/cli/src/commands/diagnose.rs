@@ -18,8 +18,8 @@ use clearlane_diagnose::what_if::{self, FabricFile, Question, Traffic};
 use clearlane_diagnose::{Finding, Site, facts, verdict};
 use clearlane_fabric::Endpoint;
 use clearlane_lab::{
-    self as lab, Experiment, Jobs, RunFolder, RunOptions, RunResult, Status, TABLE_BYTES_MAX,
-    Verdict,
+    self as lab, Experiment, FABRIC_BYTES_MAX, Jobs, RunFolder, RunOptions, RunResult, Status,
+    TABLE_BYTES_MAX, Verdict,
 };
 use clearlane_subnet::LidMap;
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
@@ -149,7 +149,11 @@ fn simulated(
     let engines = what_if::screen(site, arguments.lanes, &ends);
     drop(progress);
     let traffic = match &arguments.traffic {
-        Some(path) => Traffic::File(absolute(path)?),
+        Some(path) => {
+            // Read to be named as it was given if it cannot be.
+            files::read(path, FABRIC_BYTES_MAX)?;
+            Traffic::File(absolute(path)?)
+        }
         None => Traffic::Supposed,
     };
     let tables = arguments.lft.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;

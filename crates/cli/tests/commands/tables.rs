@@ -45,6 +45,16 @@ fn new_tables_are_compared_with_those_there_are() {
     let back = scratch.call("route torus:5x5 --engine up-down --lft dor/lfts.txt -o back");
     let text = back.text();
     assert!(text.contains("\nverdict: WORSE: ") || text.contains("; WORSE: "), "{text}");
+    let whole = scratch.read("now/lfts.txt");
+    let lines: Vec<&str> = whole.lines().collect();
+    scratch.write("half.lft", &(lines[..lines.len() / 2].join("\n") + "\n"));
+    let found =
+        scratch.call("route torus:5x5 --engine up-down --lft half.lft -o whole --json").json(0);
+    let compared = &found["compared"];
+    assert_eq!(compared["entries"], 25 * 50, "{compared}");
+    let verdict = compared["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("better: 0 paths lost instead of "), "{verdict}");
+    assert!(!verdict.contains("WORSE"), "{verdict}");
     let same = scratch.call("route torus:5x5 --engine up-down --lft now/lfts.txt -o same");
     assert!(same.text().contains("entries that change: 0 of 1,250\n"), "{same:?}");
     assert!(same.text().contains("verdict: no better and no worse than the tables there are\n"));

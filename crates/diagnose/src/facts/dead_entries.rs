@@ -13,6 +13,33 @@ pub(super) const ENTRY: Entry =
 const LISTED_MAX: usize = 8;
 
 fn find(site: &Site) -> Vec<Finding> {
+    let found = entries(site);
+    match without_table(site) {
+        None => found,
+        Some(text) => found
+            .into_iter()
+            .map(|finding| Finding {
+                text: format!("{text}: {}", finding.text),
+                remedy: "dump the tables again: the file may be cut off".into(),
+                ..finding
+            })
+            .collect(),
+    }
+}
+
+/// How many switches have no table at all, if any.
+fn without_table(site: &Site) -> Option<String> {
+    let tables = &site.tables.as_ref()?.subnet.tables;
+    let rows = tables.switches().len();
+    let is_empty = |row: &usize| tables.row(*row).iter().all(|port| *port == u8::MAX);
+    let empty = (0..rows).filter(is_empty).count();
+    (empty > 0).then(|| {
+        let have = if empty == 1 { "switch has" } else { "switches have" };
+        format!("{empty} of {rows} {have} no table in the files")
+    })
+}
+
+fn entries(site: &Site) -> Vec<Finding> {
     lost(site, ENTRY.name, &[FaultKind::NoEntry], |place, paths| {
         let lids = count(place.lids, "LID", "LIDs");
         format!("{} has no entry for {lids} of hosts; {paths} end there", site.node(place.switch))

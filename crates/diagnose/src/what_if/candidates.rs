@@ -42,6 +42,9 @@ pub enum HotError {
         /// The GUID of the first.
         example: String,
     },
+    /// One host is named more than once, by one name or several.
+    #[error("{0} is named twice as hot; name it once")]
+    Twice(String),
     /// There are too few hosts for traffic beside the hot one.
     #[error("the fabric has {0}; a hot host and its victims take at least 4")]
     TooFew(String),
@@ -61,6 +64,10 @@ pub fn hot(site: &Site, names: &[String]) -> Result<Hot, HotError> {
     }
     let ranks: Vec<usize> =
         names.iter().map(|name| named(site, &hosts, name)).collect::<Result<_, _>>()?;
+    let again = (1..ranks.len()).find(|at| ranks[..*at].contains(&ranks[*at]));
+    if let Some(at) = again {
+        return Err(HotError::Twice(site.node(hosts[ranks[at]])));
+    }
     let nodes = ranks.iter().map(|rank| hosts[*rank]).collect();
     Ok(Hot { ranks: ranks.iter().map(|rank| *rank as u32).collect(), nodes, supposed: None })
 }
