@@ -55,7 +55,8 @@ def test_a_host_that_is_not_there_or_not_one_is_told(clearlane: Clearlane, tmp_p
     same.write_text(text.replace('"storage02"', '"storage01"').replace("storage02", "storage01"))
     problem = clearlane("diagnose", str(same), "--hot", "storage01", code=2).stderr
     assert "2 hosts are named storage01; give the GUID of one, such as 0x" in problem
-    problem = clearlane("diagnose", *SITE, "--hot", "storage01", "--hot", "storage01", code=2).stderr
+    twice = ["--hot", "storage01", "--hot", "storage01"]
+    problem = clearlane("diagnose", *SITE, *twice, code=2).stderr
     assert "storage01 is named twice as hot; name it once" in problem
     problem = clearlane("diagnose", *SITE, "--traffic", "nosuch.toml", code=2).stderr
     assert "clearlane: cannot read nosuch.toml: no such file or folder" in problem

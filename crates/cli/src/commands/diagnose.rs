@@ -16,7 +16,7 @@ use crate::terminal;
 use clap::Args;
 use clearlane_diagnose::what_if::{self, FabricFile, Question, Traffic};
 use clearlane_diagnose::{Finding, Site, facts, verdict};
-use clearlane_fabric::Endpoint;
+use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_lab::{
     self as lab, Experiment, FABRIC_BYTES_MAX, Jobs, RunFolder, RunOptions, RunResult, Status,
     TABLE_BYTES_MAX, Verdict,
@@ -125,6 +125,23 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
+/// The ports of the hot hosts.
+fn ports(site: &Site, hot: &what_if::Hot) -> Vec<Endpoint> {
+    let of = |node: &NodeId| {
+        let node = *node;
+        site.fabric.neighbours(node).map(move |(port, ..)| Endpoint { node, port })
+    };
+    hot.nodes.iter().flat_map(of).collect()
+}
+
+/// What runs: the flow groups of a file, or what is supposed.
+fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
+    let Some(path) = &arguments.traffic else { return Ok(Traffic::Supposed) };
+    // Read to be named as it was given if it cannot be.
+    files::read(path, FABRIC_BYTES_MAX)?;
+    Ok(Traffic::File(absolute(path)?))
+}
+
 /// Asks what happens under load; nothing where there are too few hosts for it or no way to route.
 fn simulated(
     arguments: &Arguments,
@@ -138,24 +155,9 @@ fn simulated(
         Err(what_if::HotError::TooFew(_)) if arguments.hot.is_empty() => return Ok(None),
         Err(error) => return Err(Failure::input(error)),
     };
-    let ends: Vec<Endpoint> = hot
-        .nodes
-        .iter()
-        .flat_map(|node| {
-            site.fabric.neighbours(*node).map(|(port, ..)| Endpoint { node: *node, port })
-        })
-        .collect();
     let progress = Progress::start("1 of 2: which engines are safe here");
-    let engines = what_if::screen(site, arguments.lanes, &ends);
+    let engines = what_if::screen(site, arguments.lanes, &ports(site, &hot));
     drop(progress);
-    let traffic = match &arguments.traffic {
-        Some(path) => {
-            // Read to be named as it was given if it cannot be.
-            files::read(path, FABRIC_BYTES_MAX)?;
-            Traffic::File(absolute(path)?)
-        }
-        None => Traffic::Supposed,
-    };
     let tables = arguments.lft.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
     let question = Question {
         site,
@@ -164,7 +166,7 @@ fn simulated(
         lanes: arguments.lanes,
         hot: &hot,
         engines: &engines,
-        traffic,
+        traffic: traffic(arguments)?,
         seeds: arguments.seeds,
     };
     if !question.has_own() && engines.is_empty() {
