@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::files;
+use clap::Args;
 use clearlane_fabric::formats::{self, Oddity};
-use clearlane_fabric::{Fabric, topologies};
+use clearlane_fabric::{Fabric, NodeNameMap, topologies};
 use clearlane_lab::FABRIC_BYTES_MAX;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A fabric and where it came from.
 #[derive(Debug)]
@@ -34,6 +35,32 @@ pub fn open(name: &str) -> Result<Site, Failure> {
     }
     let fabric = topologies::build(name).map_err(Failure::input)?;
     Ok(Site { fabric, oddities: Vec::new(), name: name.to_owned() })
+}
+
+/// Where the names of nodes are from that the fabric itself calls otherwise.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Names {
+    /// Names of nodes by GUID, as `ibnetdiscover --node-name-map` takes them
+    #[arg(long, value_name = "FILE")]
+    pub node_name_map: Option<PathBuf>,
+}
+
+/// The same for reports: with the names of a map, and the GUID behind a name that several nodes
+/// have.
+pub fn open_named(name: &str, names: &Names) -> Result<Site, Failure> {
+    let mut site = open(name)?;
+    if let Some(path) = &names.node_name_map {
+        let text = files::read(path, FABRIC_BYTES_MAX)?;
+        let map = NodeNameMap::read(&text, &path.display().to_string());
+        let named = map.map_err(Failure::input)?.apply(&mut site.fabric);
+        if named == 0 {
+            let path = path.display();
+            let line = format!("{path} names no node of {name}; give the map of this fabric");
+            return Err(Failure::Input(line));
+        }
+    }
+    site.fabric.tell_apart();
+    Ok(site)
 }
 
 /// Reads a fabric file.

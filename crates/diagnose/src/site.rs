@@ -5,7 +5,7 @@ use clearlane_fabric::{Endpoint, Fabric, Link, LinkId, NodeId, NodeKind};
 use clearlane_ib::{LinkRate, LinkSpeed, LinkWidth};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{CreditLoopReport, Usage, credit_loop, usage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A site: its cables and, where they are known, its tables.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub struct Site {
     pub cables: Cables,
     /// The tables; nothing where there are none.
     pub tables: Option<Tables>,
-    /// Names that several nodes have.
-    repeated: BTreeSet<String>,
 }
 
 /// Tables and what walking them shows.
@@ -44,19 +42,17 @@ impl Tables {
 }
 
 impl Site {
-    /// Looks at cables and tables.
+    /// Looks at cables and tables. Nodes of one name get their GUIDs behind it.
     pub fn new(
         name: impl Into<String>,
-        fabric: Fabric,
+        mut fabric: Fabric,
         oddities: Vec<Oddity>,
         subnet: Option<Subnet>,
     ) -> Self {
+        fabric.tell_apart();
         let cables = Cables::of(&fabric);
         let tables = subnet.map(|subnet| Tables::of(&fabric, subnet));
-        let mut seen = BTreeSet::new();
-        let again = fabric.nodes().iter().filter(|node| !seen.insert(node.name.as_str()));
-        let repeated = again.map(|node| node.name.clone()).collect();
-        Site { name: name.into(), fabric, oddities, cables, tables, repeated }
+        Site { name: name.into(), fabric, oddities, cables, tables }
     }
 
     /// Adapters with a cable to a switch.
@@ -80,12 +76,7 @@ impl Site {
 
     /// A node as people name it; with its GUID where several have the name.
     pub fn node(&self, node: NodeId) -> String {
-        let node = self.fabric.node(node);
-        let name = node.name.escape_debug();
-        match self.repeated.contains(&node.name) {
-            true => format!("{name} {}", node.guid),
-            false => name.to_string(),
-        }
+        self.fabric.node(node).name.escape_debug().to_string()
     }
 }
 

@@ -129,7 +129,8 @@ mod tests {
         );
         assert_eq!(
             meant("io3").unwrap_err(),
-            "there is no host `io3`, the nearest name is `io1`; write the name, GUID or LID of a host"
+            "there is no host `io3`, the nearest name is `io1`; write the name, GUID or LID of a \
+             host"
         );
         assert!(meant("0x99").is_err() && meant("0").is_err() && meant("").is_err());
         assert!(meant(&"é".repeat(1 << 16)).unwrap_err().len() < 300);

@@ -189,7 +189,10 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
     if let Some(path) = node_name_map {
         let text = text::read(path, FABRIC_BYTES_MAX)?;
         let map = NodeNameMap::read(&text, &path.display().to_string());
-        map.map_err(|error| fault(&error))?.apply(&mut fabric);
+        if map.map_err(|error| fault(&error))?.apply(&mut fabric) == 0 {
+            let path = path.display();
+            return Err(fault(&format!("{path} names no node of the fabric; give its own map")));
+        }
     }
     let names: Vec<&str> = cut.iter().map(String::as_str).collect();
     let mut dead = damage::cables(&fabric, &names).map_err(|error| fault(&error))?;

@@ -100,7 +100,11 @@ fn what_a_loop_leaves_is_run() {
 #[test]
 fn tables_that_reach_nobody_and_programs_that_need_everybody_are_refused() {
     let none = dump("leaf17", |line| Some(line.into()));
-    let none: String = none.lines().map(|line| if line.starts_with("0x") { line.replace(" 0", " 2") } else { line.into() } + "\n").collect();
+    let away = |line: &str| match line.starts_with("0x") {
+        true => line.replace(" 0", " 2") + "\n",
+        false => line.to_owned() + "\n",
+    };
+    let none: String = none.lines().map(away).collect();
     let lft = Scratch::new("none", &none);
     assert!(on(demo(), fixture("site.ibnetdiscover"), lft.0.clone()).is_err());
     let text = dump("leaf17", |line| (!line.contains("'node")).then(|| line.into()));

@@ -6,7 +6,7 @@ use crate::disjoint;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::routing::Routing;
-use crate::site;
+use crate::site::{self, Names};
 use crate::table::{Align, Table, count, grouped};
 use clap::Args;
 use clearlane_fabric::Fabric;
@@ -42,6 +42,8 @@ pub struct Arguments {
     /// Which random permutations, halvings and sample
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = between(0u64, u64::MAX))]
     seed: u64,
+    #[command(flatten)]
+    names: Names,
 }
 
 /// What was found.
@@ -59,7 +61,7 @@ struct Findings {
 
 /// Checks.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    let site = site::open(&arguments.fabric)?;
+    let site = site::open_named(&arguments.fabric, &arguments.names)?;
     let progress = Progress::start("1 of 4: routing");
     let subnet = arguments.routing.subnet(&site.fabric)?;
     let findings = findings(arguments, site.name, &site.fabric, subnet, &progress);

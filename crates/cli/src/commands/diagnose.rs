@@ -10,10 +10,10 @@ use crate::files;
 use crate::interrupt::Interrupts;
 use crate::memory::{self, Guard};
 use crate::progress::Progress;
-use crate::site;
-use crate::table::{Align, Table, wrap};
+use crate::site::{self, Names};
+use crate::table::{Align, Table, count, wrap};
 use crate::terminal;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clearlane_diagnose::what_if::{self, FabricFile, Question, Traffic};
 use clearlane_diagnose::{Finding, Site, facts, verdict};
 use clearlane_fabric::{Endpoint, NodeId};
@@ -54,8 +54,13 @@ pub struct Arguments {
     #[arg(long, value_name = "V", default_value_t = 1, value_parser = between(1u8, 15))]
     lanes: u8,
     /// Look at cables and tables alone; simulate nothing
-    #[arg(long, conflicts_with_all = ["hot", "traffic", "output"])]
+    #[arg(long, conflicts_with_all = ["hot", "traffic", "output", "control"])]
     facts: bool,
+    /// Whether congestion control is simulated too, which takes 60 ms to be judged and not 2
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Control::Auto)]
+    control: Control,
+    #[command(flatten)]
+    names: Names,
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = between(1u32, 1000))]
     seeds: u32,
@@ -67,9 +72,33 @@ pub struct Arguments {
     force: bool,
 }
 
+/// When congestion control is simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Control {
+    /// On fabrics of up to 400 hosts
+    Auto,
+    /// On any fabric
+    Yes,
+    /// On none
+    No,
+}
+
+impl Control {
+    /// Hosts up to which it is a matter of seconds.
+    const HOSTS_MAX: usize = 400;
+
+    fn applies(self, hosts: usize) -> bool {
+        match self {
+            Control::Auto => hosts <= Control::HOSTS_MAX,
+            Control::Yes => true,
+            Control::No => false,
+        }
+    }
+}
+
 /// Diagnoses.
 pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
-    let opened = site::open(&arguments.fabric)?;
+    let opened = site::open_named(&arguments.fabric, &arguments.names)?;
     let progress = Progress::start("1 of 2: cables and tables");
     let fabric_file = match Path::new(&arguments.fabric).exists() {
         true => FabricFile::File(absolute(Path::new(&arguments.fabric))?),
@@ -84,24 +113,38 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     drop(progress);
     let simulated = match arguments.facts {
         true => None,
-        false => simulated(arguments, &site, &findings, fabric_file, interrupts)?,
+        false => Some(simulated(arguments, &site, &findings, fabric_file, interrupts)?),
     };
-    let verdict = match &simulated {
-        Some(simulated) => simulated.verdict.clone(),
-        None => verdict(&site, &findings, None, ""),
+    let (simulated, verdict) = match simulated {
+        Some(Outlook::Simulated(simulated)) => {
+            let verdict = simulated.verdict.clone();
+            (Some(simulated), verdict)
+        }
+        Some(Outlook::None(why)) => {
+            (None, verdict(&site, &findings, Some(&what_if::Answer::none(&why)), ""))
+        }
+        None => (None, verdict(&site, &findings, None, "")),
     };
     let outcome = if verdict.healthy { Outcome::Done } else { Outcome::BadNews };
     let answer = match json {
-        true => as_json(&site, &findings, &verdict, simulated.as_ref())?,
-        false => Answer::text(as_text(&findings, &verdict, simulated.as_ref())),
+        true => as_json(&site, &findings, &verdict, simulated.as_deref())?,
+        false => Answer::text(as_text(&findings, &verdict, simulated.as_deref())),
     };
     Ok(answer.with(outcome))
+}
+
+/// What a simulation has added, or why there is none.
+enum Outlook {
+    Simulated(Box<Simulated>),
+    None(String),
 }
 
 /// What a simulation has added.
 struct Simulated {
     result: RunResult,
     report: PathBuf,
+    /// Of the runs with congestion control, if there were any.
+    control_report: Option<PathBuf>,
     verdict: Verdict,
 }
 
@@ -142,26 +185,30 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     Ok(Traffic::File(absolute(path)?))
 }
 
-/// Asks what happens under load; nothing where there are too few hosts for it or no way to route.
+/// Asks what happens under load.
 fn simulated(
     arguments: &Arguments,
     site: &Site,
     findings: &[Finding],
     fabric: FabricFile,
     interrupts: &Interrupts,
-) -> Result<Option<Simulated>, Failure> {
+) -> Result<Outlook, Failure> {
     let hot = match what_if::hot(site, &arguments.hot) {
         Ok(hot) => hot,
-        Err(what_if::HotError::TooFew(_)) if arguments.hot.is_empty() => return Ok(None),
+        Err(error @ what_if::HotError::TooFew(_)) if arguments.hot.is_empty() => {
+            return Ok(Outlook::None(error.to_string()));
+        }
         Err(error) => return Err(Failure::input(error)),
     };
     let progress = Progress::start("1 of 2: which engines are safe here");
     let engines = what_if::screen(site, arguments.lanes, &ports(site, &hot));
     drop(progress);
     let tables = arguments.lft.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
+    let map = arguments.names.node_name_map.as_deref();
     let question = Question {
         site,
         fabric,
+        node_name_map: map.map(absolute).transpose()?,
         tables,
         lanes: arguments.lanes,
         hot: &hot,
@@ -170,25 +217,29 @@ fn simulated(
         seeds: arguments.seeds,
     };
     if !question.has_own() && engines.is_empty() {
-        return Ok(None);
+        let why = format!(
+            "no engine joins all hosts without a credit loop in {}; see the facts",
+            count(arguments.lanes.into(), "lane", "lanes")
+        );
+        return Ok(Outlook::None(why));
     }
-    let path = arguments.output.join("diagnosis.toml");
-    let experiment = Experiment::parse(&question.experiment(), &path).map_err(Failure::lab)?;
-    let made = !arguments.output.exists();
-    let folder = RunFolder::claim(&arguments.output, arguments.force).map_err(Failure::lab)?;
-    let halt = interrupts.stop_in_good_order(&arguments.output, made);
-    let guard = Guard::start(&halt);
-    let asked = Asked { threads: 1, partitions: None };
-    let options = RunOptions {
-        jobs: Jobs::Filling(terminal::cores()),
-        memory_bytes: memory::free_bytes(),
-        memory_short: guard.short(),
-        ..RunOptions::new(1, again(arguments))
+    let with_control = arguments.control.applies(site.hosts().len());
+    let stages = if with_control { 3 } else { 2 };
+    let folder = control_folder(&arguments.output);
+    let control = with_control.then(|| Stage::claim(&folder, arguments.force)).transpose()?;
+    let stage = Stage::claim(&arguments.output, arguments.force)?;
+    let asked = question.experiment();
+    let label = format!("2 of {stages}: what if");
+    let mut result = stage.run(arguments, &asked, &label, interrupts)?;
+    let is_whole = result.status() != Status::Partial;
+    let controlled = match &control {
+        Some(stage) if is_whole => {
+            let label = "3 of 3: congestion control";
+            Some(stage.run(arguments, &question.control_experiment(), label, interrupts)?)
+        }
+        _ => None,
     };
-    let progress = Progress::of_runs("2 of 2: what if", asked);
-    let mut result = lab::run(&experiment, &options, &progress, &halt).map_err(Failure::lab)?;
-    drop(progress);
-    let said = what_if::answer(&question, &result);
+    let said = what_if::answer(&question, &result, controlled.as_ref());
     // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
     let is_faulty = findings.iter().any(Finding::is_fault);
     let next = match hot.supposed {
@@ -198,8 +249,56 @@ fn simulated(
     };
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
-    let report = folder.fill(&result).map_err(Failure::lab)?;
-    Ok(Some(Simulated { result, report, verdict }))
+    let report = stage.folder.fill(&result).map_err(Failure::lab)?;
+    let control_report = match (control, &controlled) {
+        (Some(stage), Some(result)) => Some(stage.folder.fill(result).map_err(Failure::lab)?),
+        _ => None,
+    };
+    Ok(Outlook::Simulated(Box::new(Simulated { result, report, control_report, verdict })))
+}
+
+/// Where runs with congestion control lie: beside the others.
+fn control_folder(output: &Path) -> PathBuf {
+    let mut name = output.file_name().unwrap_or_default().to_owned();
+    name.push("-control");
+    output.with_file_name(name)
+}
+
+/// Runs of one experiment, and where their results lie.
+struct Stage {
+    path: PathBuf,
+    /// Whether the folder was made for it.
+    made: bool,
+    folder: RunFolder,
+}
+
+impl Stage {
+    fn claim(path: &Path, force: bool) -> Result<Self, Failure> {
+        let made = !path.exists();
+        let folder = RunFolder::claim(path, force).map_err(Failure::lab)?;
+        Ok(Stage { path: path.to_owned(), made, folder })
+    }
+
+    fn run(
+        &self,
+        arguments: &Arguments,
+        experiment: &str,
+        label: &str,
+        interrupts: &Interrupts,
+    ) -> Result<RunResult, Failure> {
+        let path = self.path.join("diagnosis.toml");
+        let experiment = Experiment::parse(experiment, &path).map_err(Failure::lab)?;
+        let halt = interrupts.stop_in_good_order(&self.path, self.made);
+        let guard = Guard::start(&halt);
+        let options = RunOptions {
+            jobs: Jobs::Filling(terminal::cores()),
+            memory_bytes: memory::free_bytes(),
+            memory_short: guard.short(),
+            ..RunOptions::new(1, again(arguments))
+        };
+        let progress = Progress::of_runs(label, Asked { threads: 1, partitions: None });
+        lab::run(&experiment, &options, &progress, &halt).map_err(Failure::lab)
+    }
 }
 
 /// What comes next against hot traffic, where a variant helps.
@@ -210,6 +309,12 @@ fn next(arguments: &Arguments, best: Option<&str>) -> String {
         Some(what_if::LANE) => {
             "give the hot traffic a service level and a virtual lane of its own".into()
         }
+        Some(what_if::IBA_CC) => {
+            let file = control_folder(&arguments.output).join("experiment.toml");
+            let (file, name) = (quoted(&file.to_string_lossy()), quoted(what_if::IBA_CC));
+            format!("clearlane control {file} --variant {name} -o opensm.conf")
+        }
+        Some(what_if::FIRMWARE) => "turn on the congestion control of the adapters".into(),
         Some(engine) => format!("clearlane route {fabric} --engine {engine} -o tables"),
     }
 }
@@ -222,6 +327,9 @@ fn again(arguments: &Arguments) -> String {
     let hot = arguments.hot.iter().map(|host| format!(" --hot {}", quoted(host)));
     let traffic = arguments.traffic.iter().map(|file| format!(" --traffic {}", path(file)));
     line.extend(lfts.chain(hot).chain(traffic));
+    if let Some(map) = &arguments.names.node_name_map {
+        line.push_str(&format!(" --node-name-map {}", path(map)));
+    }
     if arguments.lanes > 1 {
         line.push_str(&format!(" --lanes {}", arguments.lanes));
     }
@@ -239,9 +347,12 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
         }
     }
     let mut text = table.to_string();
-    if let Some(Simulated { result, report, .. }) = simulated {
+    if let Some(Simulated { result, report, control_report, .. }) = simulated {
         text.push_str(&format!("\n{}", narrow::headline(&result.headline_table(), 1)));
         text.push_str(&format!("\nreport: {}\n", report.display()));
+        if let Some(report) = control_report {
+            text.push_str(&format!("with congestion control: {}\n", report.display()));
+        }
     }
     text + &listed(findings)
 }

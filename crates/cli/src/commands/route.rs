@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::files::{self, Content};
 use crate::progress::Progress;
 use crate::routing::Routing;
-use crate::site;
+use crate::site::{self, Names};
 use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
@@ -38,6 +38,8 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     writing: Writing,
+    #[command(flatten)]
+    names: Names,
 }
 
 /// What is written, and what each file is for.
@@ -57,7 +59,7 @@ const SAME_SL_LINES_MAX: u64 = 4_000_000;
 /// Routes and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     may_write(arguments)?;
-    let site = site::open(&arguments.fabric)?;
+    let site = site::open_named(&arguments.fabric, &arguments.names)?;
     let fabric = &site.fabric;
     let progress = Progress::start("1 of 3: routing");
     let subnet = arguments.routing.new_subnet(fabric)?;

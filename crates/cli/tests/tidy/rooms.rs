@@ -60,6 +60,7 @@ const LAB_ORDER: &[&str] = &[
     "routes",
     "control",
     "queue_pairs",
+    "reachable",
     "prepare",
     "opensm_conf",
     "policy_conf",

@@ -27,6 +27,9 @@ fn find(site: &Site) -> Vec<Finding> {
             switches.join(" → ")
         ),
         more: cycle.lines.clone(),
-        remedy: "route with an engine that is free of deadlock here".into(),
+        remedy: format!(
+            "clearlane route {} --engine up-down -o tables: up-down has no credit loop on any fabric",
+            site.name
+        ),
     }]
 }

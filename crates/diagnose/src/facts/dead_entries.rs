@@ -41,9 +41,18 @@ fn without_table(site: &Site) -> Option<String> {
 
 fn entries(site: &Site) -> Vec<Finding> {
     lost(site, ENTRY.name, &[FaultKind::NoEntry], |place, paths| {
-        let lids = count(place.lids, "LID", "LIDs");
-        format!("{} has no entry for {lids} of hosts; {paths} end there", site.node(place.switch))
+        let switch = site.node(place.switch);
+        format!("{switch} has no entry for {}; {paths} end there", to_hosts(site, place))
     })
+}
+
+/// The host that packets are for that end at a place, or how many.
+pub(super) fn to_hosts(site: &Site, place: &LostAt) -> String {
+    let first = format!("{} (LID {})", site.node(place.host.node), place.lid);
+    match place.lids {
+        0 | 1 => first,
+        lids => format!("{first} and {}", count(lids - 1, "other LID", "other LIDs")),
+    }
 }
 
 /// A finding of all paths lost for one of these reasons, if there are any: the place with most of

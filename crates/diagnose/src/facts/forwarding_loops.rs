@@ -1,8 +1,11 @@
 //! What it is: tables that send packets round in a circle.
 
 use super::Entry;
-use crate::{Finding, Severity, Site};
+use super::dead_entries::{lost, to_hosts};
+use crate::{Finding, Site};
+use clearlane_fabric::NodeId;
 use clearlane_subnet::check::{FaultKind, LostAt};
+use std::collections::VecDeque;
 
 /// `forwarding-loops`.
 pub(super) const ENTRY: Entry = Entry {
@@ -18,15 +21,39 @@ fn find(site: &Site) -> Vec<Finding> {
             place.circle.iter().chain(first).map(|switch| site.node(*switch)).collect();
         names.join(" → ")
     };
-    super::dead_entries::lost(site, ENTRY.name, &[FaultKind::Loop], |place, paths| {
-        format!("the tables go round in a loop, {}; {paths} never arrive", circle(place))
-    })
-    .into_iter()
-    .map(|finding| Finding {
-        severity: Severity::Lost,
-        remedy: "load tables without the loop, or restart the subnet manager so that it routes anew"
-            .into(),
-        ..finding
-    })
-    .collect()
+    let found = lost(site, ENTRY.name, &[FaultKind::Loop], |place, paths| {
+        let wrong = astray(site, place).map_or(String::new(), |switch| {
+            format!("; {} sends them away from it", site.node(switch))
+        });
+        let hosts = to_hosts(site, place);
+        format!("packets to {hosts} go round in a loop, {}{wrong}; {paths} never arrive", circle(place))
+    });
+    let remedy =
+        "load tables without the loop, or restart the subnet manager so that it routes anew";
+    found.into_iter().map(|finding| Finding { remedy: remedy.into(), ..finding }).collect()
+}
+
+/// The switch of a loop that sends packets further from their host, if it is one alone.
+fn astray(site: &Site, place: &LostAt) -> Option<NodeId> {
+    let fabric = &site.fabric;
+    let mut hops = vec![u32::MAX; fabric.nodes().len()];
+    let mut reached = VecDeque::from([place.host.node]);
+    hops[place.host.node.index()] = 0;
+    while let Some(node) = reached.pop_front() {
+        for (_, _, peer) in fabric.neighbours(node) {
+            if fabric.node(peer.node).is_switch() && hops[peer.node.index()] == u32::MAX {
+                hops[peer.node.index()] = hops[node.index()] + 1;
+                reached.push_back(peer.node);
+            }
+        }
+    }
+    let next = place.circle.iter().cycle().skip(1);
+    let mut away = place
+        .circle
+        .iter()
+        .zip(next)
+        .filter(|(from, to)| hops[to.index()] >= hops[from.index()])
+        .map(|(from, _)| *from);
+    let first = away.next()?;
+    away.next().is_none().then_some(first)
 }

@@ -32,9 +32,12 @@ facts! {
     slow_trunks,
     missing_cables,
     imbalance,
+    unknown_switches,
     slow_host_links,
+    unplugged,
     unused_ports,
     file_noise,
+    table_noise,
 }
 
 /// Every fact, the worst first.

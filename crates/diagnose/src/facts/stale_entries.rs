@@ -2,8 +2,7 @@
 //! to another host, as those of yesterday do after a cable was moved.
 
 use super::Entry;
-use super::dead_entries::lost;
-use crate::words::count;
+use super::dead_entries::{lost, to_hosts};
 use crate::{Finding, Site};
 use clearlane_subnet::check::{FaultKind, LostAt};
 
@@ -17,16 +16,16 @@ pub(super) const ENTRY: Entry = Entry {
 fn find(site: &Site) -> Vec<Finding> {
     let kinds = [FaultKind::NoCable, FaultKind::WrongEnd];
     let found = lost(site, ENTRY.name, &kinds, |place: &LostAt, paths| {
-        let lids = count(place.lids, "LID", "LIDs");
+        let hosts = to_hosts(site, place);
         let port = place.port.map_or(0, |port| port.value());
         let switch = site.node(place.switch);
         match place.kind {
             FaultKind::NoCable => format!(
-                "the tables do not fit the cables: {switch} sends {lids} of hosts to port {port}, \
+                "the tables do not fit the cables: {switch} sends what is for {hosts} to port {port}, \
                  which has no cable; {paths} end there"
             ),
             _ => format!(
-                "the tables do not fit the cables: {switch} sends {lids} of hosts to port {port}, \
+                "the tables do not fit the cables: {switch} sends what is for {hosts} to port {port}, \
                  where another node is; {paths} end there"
             ),
         }

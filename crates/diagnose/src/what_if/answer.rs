@@ -52,6 +52,11 @@ impl Gain {
         let (share, half) = (100.0 * self.mean.abs(), 100.0 * self.half);
         let interval = if half >= 0.5 { format!(" (± {half:.0})") } else { String::new() };
         match (self.is_more(), self.is_less()) {
+            (true, _) if self.mean >= 1.0 => {
+                let half =
+                    if half >= 5.0 { format!(" (± {:.1})", half / 100.0) } else { String::new() };
+                format!("{:.1}{half} times as much", 1.0 + self.mean)
+            }
             (true, _) => format!("{share:.0} %{interval} more"),
             (_, true) => format!("{share:.0} %{interval} less"),
             _ => "no more".into(),
@@ -59,47 +64,70 @@ impl Gain {
     }
 }
 
-/// Lines on the first variant, what there is, and on whether the others help.
-pub fn answer(question: &Question<'_>, result: &RunResult) -> Answer {
-    let cases: Vec<Case<'_>> = result
-        .variants
-        .iter()
-        .filter_map(|variant| {
-            let slowdown = result.slowdown(&variant.name)?;
-            let gbps = result.victims_gbps(&variant.name).filter(|gbps| gbps.mean > 0.0)?;
-            Some(Case { variant, slowdown, gbps })
-        })
-        .collect();
-    let Some((own, others)) = cases.split_first() else {
-        return Answer { lines: Vec::new(), best: None };
+impl Answer {
+    /// That nothing was simulated, and why.
+    pub fn none(why: &str) -> Self {
+        let text = format!("nothing was simulated: {why}");
+        Answer { lines: vec![Line { label: "what if", text }], best: None }
+    }
+}
+
+/// A variant beside what there is.
+struct Other {
+    name: String,
+    gain: Gain,
+    loses_nothing: bool,
+}
+
+/// The variant there is, or that stands for it, and the others beside it; nothing if victims get
+/// nothing in it.
+fn cases(result: &RunResult) -> Option<(Case<'_>, Vec<Other>)> {
+    let mut cases = result.variants.iter().filter_map(|variant| {
+        let slowdown = result.slowdown(&variant.name)?;
+        let gbps = result.victims_gbps(&variant.name).filter(|gbps| gbps.mean > 0.0)?;
+        Some(Case { variant, slowdown, gbps })
+    });
+    let own = cases.next()?;
+    let other = |case: Case<'_>| Other {
+        name: case.variant.name.clone(),
+        gain: Gain::of(&case, &own),
+        loses_nothing: lost(&case.slowdown, false) == "nothing",
     };
-    let mut lines = vec![bottleneck(question, &own.variant.name), victims(own)];
-    let mut others: Vec<&Case<'_>> = others.iter().collect();
-    others.sort_by(|a, b| b.gbps.mean.total_cmp(&a.gbps.mean));
-    let (helps, not): (Vec<&Case<'_>>, Vec<&Case<'_>>) =
-        others.into_iter().partition(|other| Gain::of(other, own).is_more());
+    let others = cases.map(other).collect();
+    Some((own, others))
+}
+
+/// Lines on the first variant, what there is, and on whether the others help; `control` has other
+/// runs with congestion control.
+pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunResult>) -> Answer {
+    let Some((own, mut others)) = cases(result) else {
+        return Answer::none("victims get nothing by these tables");
+    };
+    let mut lines = vec![bottleneck(question, &own.variant.name), victims(&own)];
+    others.extend(control.and_then(cases).map(|(_, others)| others).unwrap_or_default());
+    others.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+    let (helps, not): (Vec<Other>, Vec<Other>) =
+        others.into_iter().partition(|other| other.gain.is_more());
     let than = match question.has_own() {
         true => String::new(),
         false => format!(" than with those of {}", own.variant.name),
     };
-    let gets = |case: &&Case<'_>| {
-        let gain = Gain::of(case, own).text();
-        let lost = match lost(&case.slowdown, false).as_str() {
-            "nothing" => " and lose nothing".to_owned(),
-            _ => String::new(),
-        };
-        let than = if case.variant.name == super::LANE { "" } else { than.as_str() };
-        format!("{}: victims get {gain}{than}{lost}", means(&case.variant.name))
+    let gets = |other: &Other| {
+        let gain = other.gain.text();
+        let lost = if other.loses_nothing { " and lose nothing" } else { "" };
+        let is_engine = ![super::LANE, super::IBA_CC, super::FIRMWARE].contains(&&*other.name);
+        let than = if is_engine { than.as_str() } else { "" };
+        format!("{}: victims get {gain}{than}{lost}", means(&other.name))
     };
-    let mut say = |label, cases: &[&Case<'_>]| {
-        if !cases.is_empty() {
-            let all: Vec<String> = cases.iter().map(gets).collect();
+    let mut say = |label, others: &[Other]| {
+        if !others.is_empty() {
+            let all: Vec<String> = others.iter().map(gets).collect();
             lines.push(Line { label, text: all.join("; ") });
         }
     };
     say("helps", &helps);
     say("does not", &not);
-    let best = helps.first().map(|case| case.variant.name.clone());
+    let best = helps.into_iter().next().map(|other| other.name);
     Answer { lines, best }
 }
 
@@ -107,6 +135,7 @@ pub fn answer(question: &Question<'_>, result: &RunResult) -> Answer {
 fn means(name: &str) -> String {
     match name {
         super::LANE => "hot traffic on a lane of its own".into(),
+        super::IBA_CC | super::FIRMWARE => name.into(),
         engine => format!("tables of engine {engine}"),
     }
 }
@@ -126,10 +155,14 @@ fn bottleneck(question: &Question<'_>, own: &str) -> Line {
         None => format!("{} {is} hot and {its} full", list(&names)),
     };
     let by = match (question.has_own(), question.tables.is_empty()) {
-        (true, _) => String::new(),
+        (true, _) if question.lost() == 0 => String::new(),
+        (true, _) => {
+            let lost = count(question.lost(), "path that does", "paths that do");
+            format!("; simulated without the {lost} not arrive")
+        }
         (false, true) => format!("; simulated with tables of engine {own}"),
         (false, false) => {
-            format!("; simulated with tables of engine {own}, as the site's lose paths")
+            format!("; simulated with tables of engine {own}, as no path of the site's arrives")
         }
     };
     Line { label: "bottleneck", text: hot + &by }
@@ -167,6 +200,8 @@ mod tests {
         let of = |mean, half| Gain { mean, half }.text();
         assert_eq!(of(0.25, 0.02), "25 % (± 2) more");
         assert_eq!(of(-0.5, 0.001), "50 % less");
+        assert_eq!(of(15.95, 0.3), "16.9 (± 0.3) times as much");
+        assert_eq!(of(1.0, 0.01), "2.0 times as much");
         assert_eq!(of(0.03, 0.04), "no more");
         assert_eq!(of(0.004, 0.0), "no more");
     }

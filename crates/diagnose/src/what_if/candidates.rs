@@ -2,7 +2,7 @@
 
 use crate::{Site, words::count};
 use clearlane_fabric::{Endpoint, NodeId};
-use clearlane_ib::visible;
+use clearlane_ib::{Identity, IdentityError, identify, visible};
 
 /// Words in names of hosts that many others write to or read from.
 const ROLES: &[&str] = &[
@@ -24,27 +24,15 @@ pub struct Hot {
 /// Why a host cannot be hot.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum HotError {
-    /// No host has this name, GUID or LID.
-    #[error("no host is named {name}{near}; give a name, a GUID or a LID of a host")]
-    Unknown {
-        /// As given, safe to show.
-        name: String,
-        /// The nearest name, as the end of the clause.
-        near: String,
-    },
-    /// Several have this name.
-    #[error("{count} are named {name}; give the GUID of one, such as {example}")]
-    Ambiguous {
-        /// As given, safe to show.
-        name: String,
-        /// How many hosts.
-        count: String,
-        /// The GUID of the first.
-        example: String,
-    },
+    /// No host, or several, are meant.
+    #[error("{0}")]
+    Identity(#[from] IdentityError),
     /// One host is named more than once, by one name or several.
     #[error("{0} is named twice as hot; name it once")]
     Twice(String),
+    /// A switch is named.
+    #[error("{0} is a switch; name a host that is plugged into it")]
+    Switch(String),
     /// There are too few hosts for traffic beside the hot one.
     #[error("the fabric has {0}; a hot host and its victims take at least 4")]
     TooFew(String),
@@ -73,38 +61,24 @@ pub fn hot(site: &Site, names: &[String]) -> Result<Hot, HotError> {
 }
 
 fn named(site: &Site, hosts: &[NodeId], name: &str) -> Result<usize, HotError> {
-    let fabric = &site.fabric;
-    let shown = visible(name).to_string();
-    let lid = name.parse::<u16>().ok();
-    let has_lid = |host: NodeId| {
-        let lids = site.tables.as_ref().map(|tables| &tables.subnet.lids);
-        fabric.neighbours(host).any(|(port, ..)| {
-            let given = fabric.node(host).ports[usize::from(port.value())].lid;
-            let base = lids.and_then(|lids| lids.base(Endpoint { node: host, port }));
-            let base = base.map(|(lid, _)| lid).or(given);
-            base.is_some_and(|base| Some(base.value()) == lid)
-        })
-    };
-    let fits = |host: &NodeId| {
-        let node = fabric.node(*host);
-        let guids = || node.ports.iter().map(|port| port.guid).chain([node.guid]);
-        node.name == name || guids().any(|guid| guid.to_string() == name) || has_lid(*host)
-    };
-    let found: Vec<usize> = (0..hosts.len()).filter(|rank| fits(&hosts[*rank])).collect();
-    match found.as_slice() {
-        [one] => Ok(*one),
-        [] => {
-            let known = hosts.iter().map(|host| fabric.node(*host).name.as_str());
-            let near = clearlane_ib::nearest(name, known);
-            let near = near.map(|near| format!("; did you mean {}?", visible(near)));
-            Err(HotError::Unknown { name: shown, near: near.unwrap_or_default() })
+    let lids = site.tables.as_ref().map(|tables| &tables.subnet.lids);
+    let identity = |host: &NodeId| {
+        let node = site.fabric.node(*host);
+        let first = site.fabric.neighbours(*host).next();
+        let port = first.and_then(|(port, ..)| node.ports.get(usize::from(port.value())));
+        let end = first.map(|(port, ..)| Endpoint { node: *host, port });
+        let of_tables = lids.zip(end).and_then(|(lids, end)| lids.base(end)).map(|(lid, _)| lid);
+        Identity {
+            name: &node.name,
+            guids: [node.guid, port.map_or(node.guid, |port| port.guid)],
+            lid: of_tables.or(port.and_then(|port| port.lid)),
         }
-        [first, ..] => Err(HotError::Ambiguous {
-            name: shown,
-            count: count(found.len() as u64, "host", "hosts"),
-            example: fabric.node(hosts[*first]).guid.to_string(),
-        }),
-    }
+    };
+    let found = identify(name, hosts.iter().map(identity));
+    found.map_err(|error| match site.fabric.nodes().iter().find(|node| node.name == name) {
+        Some(node) if node.is_switch() => HotError::Switch(visible(name).into_owned()),
+        _ => HotError::Identity(error),
+    })
 }
 
 /// A host that is likely to be hot, and why.

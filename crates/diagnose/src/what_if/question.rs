@@ -12,6 +12,10 @@ use toml::{Table, Value};
 pub const AS_IS: &str = "as-is";
 /// The variant in which the hot traffic has a lane of its own.
 pub const LANE: &str = "lane of its own";
+/// The variant with InfiniBand congestion control.
+pub const IBA_CC: &str = "InfiniBand congestion control";
+/// The variant with the congestion control of ConnectX firmware.
+pub const FIRMWARE: &str = "congestion control of ConnectX firmware";
 /// How many engines are simulated beside the site's tables.
 const ENGINES_MAX: usize = 2;
 
@@ -31,6 +35,8 @@ pub struct Question<'a> {
     pub site: &'a Site,
     /// File or specification of the fabric, seen from where the experiment lies.
     pub fabric: FabricFile,
+    /// Names of nodes by GUID.
+    pub node_name_map: Option<PathBuf>,
     /// The files of the site's tables; none where engines fill them.
     pub tables: Vec<PathBuf>,
     /// Data lanes there are.
@@ -65,30 +71,64 @@ fn text(text: impl Into<String>) -> Value {
 impl Question<'_> {
     /// The experiment, as the file that asks it.
     pub fn experiment(&self) -> String {
+        self.file("diagnosis", &self.summary(), "2 ms", self.seeds, self.variants())
+    }
+
+    /// The experiment that asks whether congestion control helps, which takes 40 ms to settle. It
+    /// is of one seed: it takes thirty times as long as the other.
+    pub fn control_experiment(&self) -> String {
+        let summary = format!("{} With congestion control?", self.summary());
+        let mechanism =
+            |name: &str, control: Value| table([("name", text(name)), ("control", control)]);
+        let iba = [("when", text("iba-cc")), ("iba-cc", table([("preset", text("gran-2010"))]))];
+        let firmware =
+            [("when", text("dcqcn")), ("dcqcn", table([("preset", text("connectx-firmware"))]))];
+        let variants = vec![
+            table([("name", text(self.own_name()))]),
+            mechanism(IBA_CC, table(iba)),
+            mechanism(FIRMWARE, table(firmware)),
+        ];
+        self.file("diagnosis-control", &summary, "60 ms", 1, variants)
+    }
+
+    fn file(
+        &self,
+        name: &str,
+        summary: &str,
+        duration: &str,
+        seeds: u32,
+        variants: Vec<Value>,
+    ) -> String {
         let mut root = Table::new();
         let mut put = |key: &str, value: Value| root.insert(key.to_owned(), value);
         put("schema", Value::Integer(1));
-        put("name", text("diagnosis"));
-        put("summary", text(self.summary()));
-        put(
-            "fabric",
-            match &self.fabric {
-                FabricFile::File(path) => table([("file", text(path.to_string_lossy()))]),
-                FabricFile::Build(spec) => table([("build", text(spec.as_str()))]),
-            },
-        );
+        put("name", text(name));
+        put("summary", text(summary));
+        let source = match &self.fabric {
+            FabricFile::File(path) => ("file", text(path.to_string_lossy())),
+            FabricFile::Build(spec) => ("build", text(spec.as_str())),
+        };
+        let map = self.node_name_map.iter();
+        let map = map.map(|path| ("node_name_map", text(path.to_string_lossy())));
+        put("fabric", table([source].into_iter().chain(map)));
         put("subnet", self.own_subnet());
         put("sim", table([("preset", text(self.preset()))]));
         match &self.traffic {
             Traffic::File(path) => put("include", text(path.to_string_lossy())),
             Traffic::Supposed => put("traffic", Value::Array(self.traffic())),
         };
-        put(
-            "run",
-            table([("duration", text("2 ms")), ("seeds", Value::Integer(self.seeds.into()))]),
-        );
-        put("variant", Value::Array(self.variants()));
+        let seeds = Value::Integer(seeds.into());
+        put("run", table([("duration", text(duration)), ("seeds", seeds)]));
+        put("variant", Value::Array(variants));
         toml::to_string(&root).unwrap_or_default()
+    }
+
+    /// The name of the variant there is, or that stands for it.
+    fn own_name(&self) -> &str {
+        match self.has_own() {
+            true => AS_IS,
+            false => self.engines.first().map_or(AS_IS, |first| first.engine),
+        }
     }
 
     fn summary(&self) -> String {
@@ -113,10 +153,16 @@ impl Question<'_> {
         table([("engine", text(engine)), lanes])
     }
 
-    /// Whether the site's own tables can be simulated.
+    /// Whether the site's own tables can be simulated: some path arrives. Pairs of hosts without one
+    /// are left out.
     pub fn has_own(&self) -> bool {
-        let arrives = self.site.tables.as_ref().is_some_and(|tables| tables.usage.lost == 0);
-        !self.tables.is_empty() && arrives
+        let usage = self.site.tables.as_ref().map(|tables| &tables.usage);
+        !self.tables.is_empty() && usage.is_some_and(|usage| usage.lost < usage.paths)
+    }
+
+    /// Paths by the site's tables that do not arrive.
+    pub fn lost(&self) -> u64 {
+        self.site.tables.as_ref().map_or(0, |tables| tables.usage.lost)
     }
 
     /// Parameters of devices of the generation that most links of hosts are.
@@ -182,11 +228,7 @@ impl Question<'_> {
             table([("name", text(name))].into_iter().chain(more))
         };
         let mut all = Vec::new();
-        let own = if self.has_own() {
-            AS_IS.to_owned()
-        } else {
-            self.engines.first().map_or(AS_IS, |first| first.engine).to_owned()
-        };
+        let own = self.own_name().to_owned();
         all.push(variant(own.clone(), Vec::new()));
         if self.traffic == Traffic::Supposed && self.lanes < 15 {
             let lanes = Value::Integer(i64::from(self.lanes) + 1);

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::site::{self, Site};
+use crate::site::{self, Names, Site};
 use crate::table::count;
 use clap::Args;
 use clearlane_fabric::formats::Oddity;
@@ -24,11 +24,13 @@ pub struct Arguments {
     /// List every oddity, not only the first of each kind
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    names: Names,
 }
 
 /// Shows.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    let site = site::open(&arguments.fabric)?;
+    let site = site::open_named(&arguments.fabric, &arguments.names)?;
     if json {
         return Ok(Answer::json("clearlane-fabric/1", fields(&site)));
     }

@@ -4,6 +4,7 @@ use super::show;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::site::Site;
+use crate::terminal;
 use crate::writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, formats};
@@ -80,6 +81,12 @@ pub fn fabric(
         fields["file"] = json!(output.display().to_string());
         return Ok(Answer::json("clearlane-fabric/1", fields));
     }
+    let limits = if name == formats::ibnetdiscover::ENTRY.name {
+        formats::ibnetdiscover::ibsim_limits(&site.fabric)
+    } else {
+        Vec::new()
+    };
+    limits.iter().for_each(|limit| terminal::remark(&format!("ibsim: {limit}")));
     Ok(Answer::text(line(site, output, dry)))
 }
 
