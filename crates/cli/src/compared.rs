@@ -14,17 +14,23 @@ const BISECTION_SEEN: f64 = 0.01;
 const FLOWS_SEEN: f64 = 0.02;
 
 /// Figures of one set of tables.
-struct Figures {
-    mean: f64,
+pub struct Figures {
+    /// Flows on the worst link, mean over shifts.
+    pub mean: f64,
     most: u32,
-    bisection: f64,
-    lanes: u8,
-    has_loop: bool,
-    lost: u64,
+    /// Share of full bisection bandwidth, 0 to 1.
+    pub bisection: f64,
+    /// Data lanes.
+    pub lanes: u8,
+    /// Whether channels can wait for each other in a circle.
+    pub has_loop: bool,
+    /// Paths that do not arrive.
+    pub lost: u64,
 }
 
 impl Figures {
-    fn of(fabric: &Fabric, subnet: &Subnet) -> Self {
+    /// Measures tables.
+    pub fn of(fabric: &Fabric, subnet: &Subnet) -> Self {
         let options = BalanceOptions { shifts: Some(SHIFTS), ..BalanceOptions::default() };
         let found = balance(fabric, subnet, &options);
         Figures {
@@ -35,6 +41,18 @@ impl Figures {
             has_loop: !credit_loop(fabric, subnet).is_sane(),
             lost: usage(fabric, subnet).lost,
         }
+    }
+
+    /// As JSON.
+    pub fn fields(&self) -> Value {
+        json!({
+            "worst_link_mean": self.mean,
+            "worst_link_most": self.most,
+            "bisection_share": self.bisection,
+            "lanes": self.lanes,
+            "credit_loop": self.has_loop,
+            "paths_lost": self.lost,
+        })
     }
 }
 
@@ -116,19 +134,9 @@ impl Compared {
 
     /// The same as JSON.
     pub fn fields(&self) -> Value {
-        let figures = |of: &Figures| {
-            json!({
-                "worst_link_mean": of.mean,
-                "worst_link_most": of.most,
-                "bisection_share": of.bisection,
-                "lanes": of.lanes,
-                "credit_loop": of.has_loop,
-                "paths_lost": of.lost,
-            })
-        };
         json!({
-            "now": figures(&self.now),
-            "then": figures(&self.then),
+            "now": self.now.fields(),
+            "then": self.then.fields(),
             "entries": self.entries,
             "entries_changed": self.changed,
             "verdict": self.verdict(),

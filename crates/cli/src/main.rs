@@ -4,6 +4,7 @@
 
 mod answer;
 mod arguments;
+mod best;
 mod catalogue;
 mod commands;
 mod compared;

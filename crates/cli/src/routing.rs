@@ -57,6 +57,16 @@ impl Routing {
         engines::route(FILE, fabric, &options).map(Some).map_err(Failure::input)
     }
 
+    /// The same with this engine and no other.
+    pub fn with_engine(&self, engine: &str) -> Self {
+        Routing {
+            engine: Some(engine.to_owned()),
+            lft: self.lft.clone(),
+            root: self.root.clone(),
+            ..*self
+        }
+    }
+
     /// Fills new tables, whatever tables there are.
     pub fn new_subnet(&self, fabric: &Fabric) -> Result<Subnet, Failure> {
         match self.engine.as_deref() {

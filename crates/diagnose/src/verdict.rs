@@ -3,7 +3,7 @@
 use crate::what_if::Answer;
 use crate::words::list;
 use crate::{Finding, Site};
-use clearlane_lab::{Line, Verdict};
+use clearlane_lab::{Found, Line, Verdict};
 
 fn line(label: &'static str, text: impl Into<String>) -> Line {
     Line { label, text: text.into() }
@@ -36,7 +36,12 @@ pub fn verdict(site: &Site, findings: &[Finding], answer: Option<&Answer>, next:
     if !next.is_empty() {
         lines.push(line("next", next));
     }
-    Verdict { healthy: faults.is_empty(), lines }
+    let found = |finding: &Finding| Found {
+        fact: finding.fact,
+        text: finding.text.clone(),
+        more: finding.more.clone(),
+    };
+    Verdict { healthy: faults.is_empty(), lines, facts: findings.iter().map(found).collect() }
 }
 
 /// The worst fault in a line and the others in so many more; those there is no room for are named

@@ -44,6 +44,7 @@ impl AloneDelivered {
     pub(crate) fn note(&self, run: &mut SeedResult, plan: &Plan, prepared: &Prepared) {
         run.alone = Alone::Finished;
         run.slowdown = self.slowdown(run, plan, prepared);
+        run.alone_gbps = self.gbps(run, plan);
         // Runs that end with their programs differ in length: bytes of the one as the other's
         // length would have it.
         let (part, scale) = match plan.ends {
@@ -96,6 +97,17 @@ impl AloneDelivered {
             0 => Some(f64::INFINITY),
             _ => Some(alone as f64 / beside as f64 * scale),
         }
+    }
+
+    /// What the victims are delivered alone, Gb/s: in the part that is measured of the run, or of
+    /// their own run where both end with their programs. Nothing of an interrupted run.
+    fn gbps(&self, run: &SeedResult, plan: &Plan) -> Option<f64> {
+        let (part, us) = match plan.ends {
+            Ends::Duration => (&run.figures.measured, span_us(&run.figures)),
+            Ends::Programs => (&self.part, self.span_us),
+        };
+        let bytes = self.payload.get(part.clone())?.iter().sum::<u64>();
+        (!run.interrupted && us > 0.0).then(|| bytes as f64 * 8.0 / (us * 1000.0))
     }
 
     /// Of the last of these groups to end; nothing if one did not, in either run.

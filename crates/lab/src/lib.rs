@@ -97,5 +97,5 @@ pub use sweep::{
 };
 pub use table::{Align, Column, Table, grouped, wrap};
 pub use text::read_text;
-pub use verdict::{Line, Verdict};
+pub use verdict::{Found, Line, Verdict};
 pub use waiting::WaitingRank;

@@ -12,6 +12,7 @@ use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{Ending, Totals};
 use clearlane_workload::{Class, Rank};
+use std::collections::BTreeMap;
 
 /// What became of the run of the victims without the hot flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,8 @@ pub struct SeedResult {
     pub slowdown: Option<f64>,
     /// The same of the victims alone without congestion mechanisms, if the experiment asks for it.
     pub slowdown_uncontrolled: Option<f64>,
+    /// Payload of the victims alone, Gb/s, in the measured part.
+    pub alone_gbps: Option<f64>,
     /// The victims alone.
     pub alone: Alone,
 }
@@ -112,6 +115,18 @@ impl VariantResult {
         Some(format!("{} → {}", fabric.describe(from), fabric.describe(to)))
     }
 
+    /// The output of a switch that is busiest in the mean over the seeds, as `leaf03[19] →
+    /// spine01[4]`; the first of equals. Nothing without a run that measured any.
+    pub fn worst_link(&self) -> Option<String> {
+        let mut busy: BTreeMap<(u32, u8), (f64, &ChannelFigures)> = BTreeMap::new();
+        for channel in self.runs.iter().flat_map(|run| self.switch_channels(run)) {
+            let place = (channel.node, channel.port);
+            busy.entry(place).or_insert((0.0, channel)).0 += channel.load;
+        }
+        let most = busy.into_values().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+        self.channel_name(most.1)
+    }
+
     /// A run as measures see it.
     fn view<'a>(&'a self, run: &'a SeedResult) -> RunView<'a> {
         let Prepared { groups, hosts, fabric, .. } = &self.prepared;
@@ -124,6 +139,7 @@ impl VariantResult {
             totals: &run.totals,
             slowdown: run.slowdown,
             slowdown_uncontrolled: run.slowdown_uncontrolled,
+            alone_gbps: run.alone_gbps,
             recorded: &run.recorded,
             deadlocked: run.is_deadlock(),
             interrupted: run.interrupted,

@@ -455,6 +455,7 @@ fn finished(
         history: first.then(|| History::of(outcome)),
         slowdown: None,
         slowdown_uncontrolled: None,
+        alone_gbps: None,
         alone: match prepared.groups_without_hot() {
             None => Alone::NotNeeded,
             Some(_) => Alone::Missing,

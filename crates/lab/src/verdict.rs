@@ -11,6 +11,17 @@ pub struct Line {
     pub text: String,
 }
 
+/// A fact that the lines are drawn from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Found {
+    /// What kind of fact it is.
+    pub fact: &'static str,
+    /// One sentence without a full stop.
+    pub text: String,
+    /// Where else the same is, one line each.
+    pub more: Vec<String>,
+}
+
 /// A verdict; whoever asks the question makes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Verdict {
@@ -18,6 +29,8 @@ pub struct Verdict {
     pub healthy: bool,
     /// At most [`Verdict::LINES_MAX`] lines; the first is the cause.
     pub lines: Vec<Line>,
+    /// Everything that was found, the worst first.
+    pub facts: Vec<Found>,
 }
 
 impl Verdict {

@@ -31,7 +31,8 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
 
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
+    let worst = experiment::worst_links(result);
     let marks = experiment::marks(&table, &experiment::ended(result));
     let (programs, control) = (experiment::programs(result), experiment::control(result));
-    format!("{}\n{table}{marks}{programs}{control}", experiment::title(result))
+    format!("{}\n{table}{worst}{marks}{programs}{control}", experiment::title(result))
 }

@@ -1,6 +1,6 @@
 //! `clearlane diagnose`: from a site's files to a verdict.
 
-use super::experiment::quoted;
+use super::experiment::{self, quoted};
 use super::narrow;
 use crate::answer::{self, Answer, Verdict as Outcome};
 use crate::arguments::between;
@@ -349,6 +349,7 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
     let mut text = table.to_string();
     if let Some(Simulated { result, report, control_report, .. }) = simulated {
         text.push_str(&format!("\n{}", narrow::headline(&result.headline_table(), 1)));
+        text.push_str(&experiment::worst_links(result));
         text.push_str(&format!("\nreport: {}\n", report.display()));
         if let Some(report) = control_report {
             text.push_str(&format!("with congestion control: {}\n", report.display()));

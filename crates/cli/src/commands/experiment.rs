@@ -341,6 +341,29 @@ pub fn programs(result: &RunResult) -> String {
     result.programs_table().map_or(String::new(), |table| format!("\n{table}"))
 }
 
+/// Which output of a switch is busiest, below the headline: by variant where they differ.
+pub fn worst_links(result: &RunResult) -> String {
+    let mut links: Vec<(String, Vec<&str>)> = Vec::new();
+    for variant in &result.variants {
+        let Some(link) = variant.worst_link() else { continue };
+        match links.iter_mut().find(|(known, _)| *known == link) {
+            Some((_, names)) => names.push(&variant.name),
+            None => links.push((link, vec![&variant.name])),
+        }
+    }
+    let all = result.variants.len();
+    let each = links.iter().map(|(link, names)| match names.len() == all {
+        true => visible(link).into_owned(),
+        false => format!("{} in {}", visible(link), names.join(", ")),
+    });
+    let each: Vec<String> = each.collect();
+    if each.is_empty() {
+        String::new()
+    } else {
+        format!("worst link  {}\n", each.join("\n            "))
+    }
+}
+
 /// What congestion mechanisms did, below the headline; nothing without any.
 pub fn control(result: &RunResult) -> String {
     result.control_table().map_or(String::new(), |table| format!("\n{table}"))

@@ -1,6 +1,7 @@
 //! `clearlane route`: forwarding tables and everything OpenSM and ibdmchk need to take them.
 
 use crate::answer::Answer;
+use crate::best::Best;
 use crate::compared::Compared;
 use crate::disjoint;
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     clearlane route site.topo --engine fat-tree -o deploy\n  \
+    clearlane route site.topo --best --lft site.lft -o deploy\n  \
     clearlane route torus:4x4x4 --engine dor -o torus\n  \
     clearlane route site.topo --engine fat-tree --lft site.lft -o deploy   # and compare\n  \
     clearlane route fat-tree:648 --engine min-hop --lmc 2 -o tables\n  \
@@ -33,6 +35,10 @@ pub struct Arguments {
     fabric: String,
     #[command(flatten)]
     routing: Routing,
+    /// Try every engine and take the one that loads links most evenly, of those without a credit
+    /// loop in the lanes there are
+    #[arg(long, conflicts_with_all = ["engine", "adaptive", "root"])]
+    best: bool,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -62,8 +68,12 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let site = site::open_named(&arguments.fabric, &arguments.names)?;
     let fabric = &site.fabric;
     let progress = Progress::start("1 of 3: routing");
-    let subnet = arguments.routing.new_subnet(fabric)?;
-    let current = arguments.routing.current(fabric)?;
+    let best = arguments.best.then(|| Best::of(fabric, &arguments.routing));
+    let best_one = best.as_ref().map(|best| Ok(arguments.routing.with_engine(best.engine()?)));
+    let chosen = best_one.transpose()?;
+    let chosen = chosen.as_ref().unwrap_or(&arguments.routing);
+    let subnet = chosen.new_subnet(fabric)?;
+    let current = chosen.current(fabric)?;
     progress.label("2 of 3: walking every path");
     check_paths(fabric, &subnet)?;
     let has_loop = check_loops(fabric, &subnet, arguments.writing.force)?;
@@ -91,6 +101,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "remarks": subnet.remarks,
             "disjointness": paths.as_ref().map(disjoint::fields),
             "credit_loop": has_loop,
+            "tried": best.as_ref().map(Best::fields),
             "compared": compared.as_ref().map(Compared::fields),
             "needs_plug_in": needs_plug_in(&subnet),
             "written": !arguments.writing.dry_run,
@@ -101,7 +112,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     let text = text(fabric, &subnet, arguments, &names, paths.as_ref());
     let compared = compared.map_or(String::new(), |compared| format!("\n{}", compared.text()));
-    Ok(Answer::text(text + &compared))
+    let tried = best.map_or(String::new(), |best| format!("{}\n", best.text()));
+    Ok(Answer::text(tried + &text + &compared))
 }
 
 /// Whether nothing in a stock OpenSM can answer path queries so: the engine file has no SLs, and a

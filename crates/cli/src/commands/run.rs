@@ -30,10 +30,12 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
 
 fn text(result: &RunResult) -> String {
     let table = narrow::headline(&result.headline_table(), 1);
+    let worst = experiment::worst_links(result);
     let marks = experiment::marks(&table, &experiment::ended(result));
     let programs = experiment::programs(result);
     let control = experiment::control(result);
-    let mut text = format!("{}\n{table}{marks}{programs}{control}", experiment::title(result));
+    let mut text =
+        format!("{}\n{table}{worst}{marks}{programs}{control}", experiment::title(result));
     if let Some(published) = result.published_table() {
         text.push_str(&format!("\n{}", narrow::with_sentences(&published)));
     }

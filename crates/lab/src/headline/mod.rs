@@ -94,6 +94,8 @@ fn columns(result: &RunResult) -> Vec<HeadlineColumn> {
     let scope = || if sides { Scope::Class(Class::Victim) } else { Scope::All };
     if sides {
         columns.push(column("victim payload", Some(High), &kinds::accepted_gbps::ENTRY, scope()));
+        let alone = &kinds::alone_gbps::ENTRY;
+        columns.push(column("victims without hot flows", Some(High), alone, Scope::All));
         columns.push(column("victim accepted", share, &kinds::accepted_load::ENTRY, scope()));
         columns.push(column("victim slowdown", Some(Low), &kinds::slowdown::ENTRY, Scope::All));
         let uncontrolled = &kinds::slowdown_uncontrolled::ENTRY;

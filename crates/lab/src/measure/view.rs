@@ -27,6 +27,8 @@ pub struct RunView<'a> {
     pub slowdown: Option<f64>,
     /// The same of the victims alone without congestion mechanisms.
     pub slowdown_uncontrolled: Option<f64>,
+    /// Payload of the victims alone, Gb/s.
+    pub alone_gbps: Option<f64>,
     /// What was measured of the record.
     pub recorded: &'a [(Asked, Option<f64>)],
     /// Whether the network or the ranks of a program deadlocked.

@@ -31,7 +31,7 @@ pub(super) struct Flow {
     /// Channels it crosses; empty if not known.
     pub(super) path: Path,
     /// Channels its acknowledgements cross; empty without.
-    acks: Path,
+    pub(super) acks: Path,
     /// How much it counts where causes are looked for.
     pub(super) weight: f64,
 }

@@ -21,6 +21,9 @@ const SHARES_MAX: usize = 2_000_000;
 /// Least and most frames.
 const FRAMES: (usize, usize) = (24, 100);
 
+/// Acknowledgements in terms of the payload they answer: 30 bytes for each packet of 2 KiB at most.
+const ACKS_WEIGHT: f64 = 1.0 / 64.0;
+
 /// A variant over time. Rows are by channel, switch or flow, one number per frame.
 #[derive(Serialize)]
 pub(super) struct OverTime {
@@ -74,7 +77,9 @@ impl Channels {
             rows.iter().map(|slices| frames.shares(slices).collect()).collect()
         };
         let (busy, wait) = (shares(&history.busy_ps), shares(&history.wait_ps));
-        let weighed = flows.iter().map(|flow| (&flow.path, flow.weight));
+        // Where acknowledgements wait, whoever is behind them does.
+        let acks = flows.iter().map(|flow| (&flow.acks, flow.weight * ACKS_WEIGHT));
+        let weighed = flows.iter().map(|flow| (&flow.path, flow.weight)).chain(acks);
         let onward = Onward::new(busy.len(), weighed);
         let at = |rows: &[Vec<f64>], frame: usize| -> Vec<f64> {
             rows.iter().map(|row| row.get(frame).copied().unwrap_or(0.0)).collect()
@@ -208,4 +213,48 @@ fn queues(
         }));
     }
     (change.into_keys().collect(), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::run::{Quiet, RunOptions, run};
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    const TREE: &str = "schema = 1\nname = \"roots\"\n\
+        fabric = { build = \"xgft:6,6,6;1,3,3\" }\nsubnet = { engine = \"fat-tree\" }\n\
+        sim = { preset = \"qdr\" }\nrun = { duration = \"1 ms\" }\n\
+        [[traffic]]\nname = \"hot\"\nclass = \"hot\"\n\
+        pattern = { kind = \"incast\", to = 0 }\nsenders = { every = 3, offset = 1 }\n\
+        load = 1.0\nsize = \"64 KiB\"\n\
+        [[traffic]]\nname = \"others\"\nclass = \"victim\"\n\
+        pattern = { kind = \"random-permutation\", seed = 1 }\n\
+        senders = { every = 3, offset = 2 }\nload = 0.3\nsize = \"4 KiB\"\n";
+
+    /// Among them are channels full of acknowledgements, which go where no data of theirs goes.
+    #[test]
+    fn whatever_is_held_back_on_three_levels_has_a_root() {
+        let experiment = Experiment::parse(TREE, Path::new("roots.toml")).unwrap();
+        let options = RunOptions::new(1, "test");
+        let result = run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
+        let (variant, run) = (&result.variants[0], &result.variants[0].runs[0]);
+        let frames = Frames::of(run, frames_most(run.figures.channels.len(), 1));
+        let flows = flows_of(variant, run);
+        let channels = Channels::of(&frames, run.history.as_ref().unwrap(), &flows);
+        let mut held = 0;
+        for frame in frames.measured() {
+            for (channel, cause) in channels.causes[frame].iter().enumerate() {
+                if *cause != Cause::Free {
+                    held += 1;
+                    assert_ne!(channels.roots[frame][channel], None, "{channel} in {frame}");
+                }
+            }
+        }
+        assert!(held > 1000, "{held}");
+        let suffering = variant.suffering().unwrap();
+        let rooted: usize = suffering.roots.iter().map(|(_, count)| count).sum();
+        assert_eq!(rooted, suffering.suffer);
+    }
 }

@@ -30,6 +30,7 @@ measures! {
     jain
     slowdown
     slowdown_uncontrolled
+    alone_gbps
     worst_load
     held_back
     outputs_held_back
