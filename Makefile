@@ -42,7 +42,7 @@ demo:
 	@$(if $(FABRIC),$(call site,$(FABRIC),$(LFT)))
 	@$(if $(FABRIC),$(if $(LFT),,echo "no LFT=: routed anew, not by the site's own tables"))
 	@$(CLEARLANE) $(DEMO) $(EXPERIMENT) --out $(OUT) --force \
-		$(if $(FABRIC),--fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
+		$(if $(FABRIC),--stand-in --fabric '$(FABRIC)') $(if $(LFT),--lft '$(LFT)')
 	@echo "program: $$(realpath $(CLEARLANE))"
 	@echo "report: file://$$(realpath $(OUT))/report.html"
 

@@ -143,6 +143,7 @@ impl Question {
             queue_width_log2: 16,
             division: Division::WHOLE,
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: self.job(&hosts).into_iter().collect(),
             ends_with_jobs: self.program.is_some(),
         }

@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 const HOSTS: u32 = 6;
 
 fuzz_target!(|data: &[u8]| {
-    let ranks = Ranks::new((0..HOSTS).map(|rank| format!("host{rank:04} HCA-1")).collect());
+    let ranks = Ranks::named((0..HOSTS).map(|rank| format!("host{rank:04} HCA-1")));
     let spec = format!("kind = \"matrix\"\nfile = \"{FILE}\"");
     let mut spec: PatternSpec = toml::from_str(&spec).expect("a pattern");
     let Some(table) = spec.table() else { unreachable!("a matrix has a file") };

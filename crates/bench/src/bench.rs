@@ -153,6 +153,7 @@ impl Bench {
             queue_width_log2: queue_width_log2(programs.len()),
             division,
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: Vec::new(),
             ends_with_jobs: false,
             groups,

@@ -7,6 +7,7 @@ pub mod anonymize;
 pub mod damage;
 mod fabric;
 pub mod formats;
+mod names;
 pub mod structure;
 pub mod topologies;
 mod wording;
@@ -14,3 +15,4 @@ mod wording;
 pub use fabric::{
     Endpoint, Fabric, FabricError, Link, LinkId, Node, NodeId, NodeKind, Port, Summary,
 };
+pub use names::NodeNameMap;

@@ -30,7 +30,10 @@ PortGUID:02c9000000000011 VenID:0002C9 DevID:673C Rev:000000A1 {a HCA-1} LID:000
 PortGUID:02c9000000000001 VenID:000002C9 DevID:BD360000 Rev:000000A1 {top} LID:0002 PN:01 } \
 PHY=4x LOG=ACT SPD=10
 ";
-    vec![netlist, noisy, ports.into(), format!("{list}{reversed}")]
+    let links = include_str!("../../../fuzz/corpus/links/info");
+    let lines = include_str!("../../../fuzz/corpus/links/line");
+    let list = format!("{list}{reversed}");
+    vec![netlist, noisy, ports.into(), list, links.into(), lines.into()]
 }
 
 /// Reads with the sniffed reader and with every other; checks that errors are one line.
@@ -78,6 +81,8 @@ fn the_samples_themselves_are_read() {
             "4 hosts, 4 switches, 8 cables: 8 × 4x QDR",
             "1 hosts, 2 switches, 2 cables: 1 × 4x QDR, 1 × 4x EDR",
             "1 hosts, 1 switches, 1 cables: 1 × 4x QDR",
+            "6 hosts, 5 switches, 12 cables: 12 × 4x QDR",
+            "6 hosts, 5 switches, 12 cables: 12 × 4x QDR",
         ]
     );
 }
@@ -210,7 +215,7 @@ fn what_contradicts_itself_is_refused_with_place_and_remedy() {
         (
             "hello\n".into(),
             "net:1: no line is of a known fabric format; give one of: ibnetdiscover, \
-             ibnetdiscover -p, opensm-subnet.lst",
+             ibnetdiscover -p, iblinkinfo, opensm-subnet.lst",
         ),
     ] {
         assert_eq!(read(&text, "net").unwrap_err().to_string(), error);
@@ -264,7 +269,7 @@ fn ports_of_one_adapter_come_together_by_name_and_guid_distance() {
     let text = row(2, 1, 0x21, 1) + &row(3, 2, 0x22, 2) + &row(4, 2, 0x32, 3);
     let fabric = read(&text, "x").unwrap().fabric;
     assert_eq!(fabric.summary().to_string(), "2 hosts, 1 switches, 3 cables: 3 × 4x QDR");
-    let adapter = fabric.node(fabric.by_guid(clearlane_ib::Guid(0x21)).unwrap());
+    let adapter = fabric.node(fabric.by_guid(clearlane_ib::Guid(0x20)).unwrap());
     assert_eq!(adapter.ports[2].guid, clearlane_ib::Guid(0x22));
     assert_eq!(adapter.ports[2].lid, clearlane_ib::Lid::new(3));
     assert!(
@@ -281,6 +286,10 @@ fn what_ibsim_cannot_run_is_said() {
     };
     assert_eq!(limits("HDR"), Vec::<String>::new());
     assert_eq!(limits("NDR"), ["3 cables faster than HDR, which ibsim 0.10 runs at SDR"]);
+    let mut fabric = topologies::build("star:3").unwrap();
+    fabric.node_mut(clearlane_fabric::NodeId(1)).ports[1].guid = clearlane_ib::Guid(0x99);
+    let said = formats::ibnetdiscover::ibsim_limits(&fabric);
+    assert!(said.len() == 1 && said[0].starts_with("1 adapters with other port GUIDs"), "{said:?}");
 }
 
 proptest! {
@@ -313,7 +322,7 @@ proptest! {
 
     #[test]
     fn changed_bytes_are_read_or_refused(
-        which in 0usize..4,
+        which in 0usize..6,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
         let mut bytes = samples()[which].clone().into_bytes();
@@ -326,7 +335,7 @@ proptest! {
 
     #[test]
     fn shuffled_and_doubled_lines_are_read_or_refused(
-        (which, order) in (0usize..4).prop_flat_map(|which| {
+        (which, order) in (0usize..6).prop_flat_map(|which| {
             let lines = samples()[which].lines().count();
             (Just(which), prop::collection::vec(0..lines, 0..2 * lines))
         }),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! let mut experiment = Experiment::read(path)?;            // parsed and checked, file:line errors
-//! experiment.override_site(fabric, lft)?;                    // a site's own files
+//! experiment.override_site(&SiteFiles { fabric, lft, ..SiteFiles::default() })?;
 //! experiment.override_seeds(seed, seeds)?;
 //! experiment.keep_variants(&["as-is", "fat-tree"])?;
 //! experiment.resolved();                                     // TOML, for --dry-run
@@ -51,6 +51,7 @@ mod port;
 mod prepare;
 mod question;
 mod queue_pairs;
+mod reachable;
 mod remarks;
 mod report;
 mod result;
@@ -74,7 +75,7 @@ pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,
     MechanismSpec, OfferedSpec, Plan, PolicyFile, PortSpec, Published, RandomCut, Routing, Senders,
-    SubnetSpec, TrafficSpec, Variant, WarmUp,
+    SiteFiles, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use fact::Fact;
 pub use figures::History;

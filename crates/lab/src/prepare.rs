@@ -9,12 +9,13 @@ use crate::experiment::{
 use crate::fact::Fact;
 use crate::halt::Halt;
 use crate::queue_pairs::QueuePairs;
+use crate::reachable::Reachable;
 use crate::routes::{DefaultRoutes, Routed};
-use crate::table::significant;
+use crate::table::{grouped, significant};
 use crate::text;
 use clearlane_fabric::structure;
 use clearlane_fabric::topologies::TopologyError;
-use clearlane_fabric::{Endpoint, Fabric, damage, formats, topologies};
+use clearlane_fabric::{Endpoint, Fabric, NodeNameMap, damage, formats, topologies};
 use clearlane_ib::{ServiceLevel, wire};
 use clearlane_sim::parameters::{KEYS, Key};
 use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
@@ -22,6 +23,7 @@ use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::{LidError, LidMap, Subnet, check};
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Most bytes of a fabric file: one of 49,151 LIDs takes some 20 MB.
 pub const FABRIC_BYTES_MAX: u64 = 256 << 20;
@@ -42,6 +44,8 @@ pub(crate) struct Prepared {
     /// Hosts that stand in for missing ones: what was simulated is not what the file asks for.
     pub(crate) stand_ins: Vec<String>,
     pub(crate) oddities: Vec<String>,
+    /// Whether some pairs of hosts cannot talk, and traffic leaves them out.
+    pub(crate) has_dead_pairs: bool,
 }
 
 impl Prepared {
@@ -61,28 +65,21 @@ impl Prepared {
         go_on()?;
         let routed = route(variant, &fabric, &mut oddities)?;
         go_on()?;
-        check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
+        let has_dead_pairs = check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         go_on()?;
         let ports = variant.devices.parameters.adapter_ports;
         let hosts = Hosts::with_ports(&fabric, ports);
-        let ranks = hosts.ranks();
-        let routes = match &routed {
-            Routed::Tables(subnet) => Some(DefaultRoutes::of(&fabric, subnet, &hosts)),
-            Routed::Rule(_) => None,
+        let reachable = match &routed {
+            Routed::Tables(subnet) if has_dead_pairs => {
+                Some(Arc::new(Reachable::of(&fabric, subnet, &hosts)))
+            }
+            _ => None,
         };
-        let routes = routes.as_ref().map(|routes| routes as &dyn Routes);
-        let mut groups = Vec::new();
         let mut stand_ins = Vec::new();
-        for spec in &variant.traffic {
-            let mut spec = spec.clone();
-            if variant.foreign_site {
-                stand_ins.extend(spec.stand_in(&ranks));
-            }
-            if let Some(table) = spec.table() {
-                table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
-            }
-            let group = spec.group(&ranks, routes, plan.duration);
-            groups.push(group.map_err(|e| fault(&e))?);
+        let mut groups = groups(variant, plan, (&fabric, &routed, &hosts), &mut stand_ins)?;
+        if let Some(reachable) = &reachable {
+            let limited = groups.into_iter().map(|group| reachable.limit(group));
+            groups = limited.collect::<Result<_, _>>().map_err(|e| fault(&e))?;
         }
         let queue_pairs = QueuePairs::of(variant.traffic.iter().map(TrafficSpec::queue_pairs));
         queue_pairs_fit(&queue_pairs).map_err(|e| fault(&e))?;
@@ -107,6 +104,7 @@ impl Prepared {
             facts,
             stand_ins,
             oddities,
+            has_dead_pairs,
         })
     }
 
@@ -135,6 +133,40 @@ impl Prepared {
     }
 }
 
+/// The flow groups of a variant on a routed fabric. Files that patterns need are read. Hosts that
+/// stand in for missing ones are told in `stand_ins`.
+fn groups(
+    variant: &Variant,
+    plan: &Plan,
+    (fabric, routed, hosts): (&Fabric, &Routed, &Hosts),
+    stand_ins: &mut Vec<String>,
+) -> Result<Vec<FlowGroup>, LabError> {
+    let ranks = hosts.ranks();
+    let routes = match routed {
+        Routed::Tables(subnet) => Some(DefaultRoutes::of(fabric, subnet, hosts)),
+        Routed::Rule(_) => None,
+    };
+    let routes = routes.as_ref().map(|routes| routes as &dyn Routes);
+    let group = |spec: &TrafficSpec| {
+        let mut spec = spec.clone();
+        if variant.stand_in {
+            stand_ins.extend(spec.stand_in(&ranks));
+        }
+        if let Some(table) = spec.table() {
+            table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
+        }
+        let group = spec.group(&ranks, routes, plan.duration);
+        group.map_err(|problem| match variant.foreign_site && !variant.stand_in {
+            true => LabError::variant(&variant.name, format!("{problem}{STAND_IN}")),
+            false => LabError::variant(&variant.name, problem),
+        })
+    };
+    variant.traffic.iter().map(group).collect()
+}
+
+/// What else can be done where a host of an experiment is missing on another fabric.
+const STAND_IN: &str = "; or let the first hosts of this fabric stand in, with --stand-in";
+
 fn fact(facts: &mut Vec<Fact>, label: &str, value: String) {
     facts.push(Fact { label: label.to_owned(), value });
 }
@@ -142,7 +174,7 @@ fn fact(facts: &mut Vec<Fact>, label: &str, value: String) {
 /// The fabric of a variant: read or built, cables cut.
 pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fabric, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
-    let FabricSpec { source, cut, cut_random } = &variant.fabric;
+    let FabricSpec { source, node_name_map, cut, cut_random } = &variant.fabric;
     let mut fabric = match source {
         FabricSource::File(path) => {
             let text = text::read(path, FABRIC_BYTES_MAX)?;
@@ -154,6 +186,11 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
         }
         FabricSource::Build(spec) => built(spec, variant).map_err(|error| fault(&error))?,
     };
+    if let Some(path) = node_name_map {
+        let text = text::read(path, FABRIC_BYTES_MAX)?;
+        let map = NodeNameMap::read(&text, &path.display().to_string());
+        map.map_err(|error| fault(&error))?.apply(&mut fabric);
+    }
     let names: Vec<&str> = cut.iter().map(String::as_str).collect();
     let mut dead = damage::cables(&fabric, &names).map_err(|error| fault(&error))?;
     if let Some(random) = cut_random {
@@ -173,6 +210,7 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
         oddities.push(format!("{} cables cut: {}{more}", dead.len(), cables.join(", ")));
         damage::cut(&mut fabric, &dead);
     }
+    fabric.tell_apart();
     Ok(fabric)
 }
 
@@ -290,10 +328,10 @@ fn check_routing(
     routed: &Routed,
     facts: &mut Vec<Fact>,
     oddities: &mut Vec<String>,
-) -> Result<(), LabError> {
+) -> Result<bool, LabError> {
     let Routed::Tables(subnet) = routed else {
         fact(facts, "routing", "dimension order by rule, not deployable".into());
-        return Ok(());
+        return Ok(false);
     };
     let lanes = subnet.sl_to_vl.lanes();
     let plural = if lanes == 1 { "lane" } else { "lanes" };
@@ -307,17 +345,14 @@ fn check_routing(
         let problem = "routing: there are no two hosts with LIDs; give a fabric file that has them";
         return Err(LabError::variant(&variant.name, problem));
     }
-    if !reached.is_sane() {
-        let example = reached.examples.first().map_or("", |fault| fault.text.as_str());
-        let problem = format!(
-            "routing: {} of {} paths do not arrive; the first: {example}; `check` lists them, \
-             another engine or mended tables help",
-            reached.pairs - reached.reached,
-            reached.pairs
-        );
-        return Err(LabError::variant(&variant.name, problem));
+    let has_dead_pairs = !reached.is_sane();
+    if has_dead_pairs {
+        oddities.push(dead_pairs(variant, &reached)?);
     }
-    let value = format!("all {} paths between {}", reached.pairs, reached.who());
+    let value = match has_dead_pairs {
+        true => format!("{} of {} paths between {}", reached.reached, reached.pairs, reached.who()),
+        false => format!("all {} paths between {}", reached.pairs, reached.who()),
+    };
     fact(facts, "reachability", value);
     let deadlock_free = deadlock_free(fabric, subnet, &variant.traffic);
     if let Some(how) = deadlock_free.strip_prefix("no: ") {
@@ -327,7 +362,20 @@ fn check_routing(
     }
     fact(facts, "deadlock-free", deadlock_free);
     oddities.extend(shared_lanes(subnet, &variant.traffic));
-    Ok(())
+    Ok(has_dead_pairs)
+}
+
+/// What is said where some paths do not arrive. Fails if none does, or switches choose among ports,
+/// so that nobody can say which pairs are dead.
+fn dead_pairs(variant: &Variant, reached: &check::ReachabilityReport) -> Result<String, LabError> {
+    let example = reached.examples.first().map_or("", |fault| fault.text.as_str());
+    let (dead, all) = (grouped(reached.pairs - reached.reached), grouped(reached.pairs));
+    let said = format!("{dead} of {all} paths do not arrive; the first: {example}");
+    if reached.reached == 0 || variant.subnet.adaptive {
+        let remedy = "`check` lists them, another engine or mended tables help";
+        return Err(LabError::variant(&variant.name, format!("routing: {said}; {remedy}")));
+    }
+    Ok(format!("{said}; traffic between hosts that cannot talk is left out, `check` lists them"))
 }
 
 /// Whether buffers can wait in a circle, on the service levels that groups set by hand as well.

@@ -35,7 +35,7 @@ pub(crate) struct DefaultRoutes<'a> {
 }
 
 impl<'a> DefaultRoutes<'a> {
-    /// Those of a subnet whose tables reach every host.
+    /// Those of a subnet. A pair that tables do not join has none.
     pub(crate) fn of(fabric: &'a Fabric, subnet: &'a Subnet, hosts: &'a Hosts) -> Self {
         let mut first = vec![0];
         for node in fabric.nodes() {
@@ -111,8 +111,8 @@ impl Routes for DefaultRoutes<'_> {
                     route.push(self.channel(end));
                     at = peer;
                 }
-                // At the destination: tables were checked to reach every host.
-                _ => return,
+                Some((_, peer)) if peer == there => return,
+                _ => return route.clear(),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Text files: the one place where they are read.
 
 use crate::LabError;
+use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,13 +11,29 @@ const PART: usize = 1 << 20;
 /// What some editors begin a text in UTF-8 with; it says nothing.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text of a file of at most `bytes_max` bytes, without a byte order mark. Fails at once on
-/// what is no text, such as an endless device.
+/// What gzip begins its files with (RFC 1952, 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The text of a file of at most `bytes_max` bytes, without a byte order mark. One that gzip has
+/// packed is unpacked, whatever its name. Fails at once on what is no text, such as an endless
+/// device.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     if path.as_os_str().is_empty() {
         return Err(io::Error::other("the name is empty, name a file"));
     }
-    from(File::open(path)?, bytes_max)
+    unpacked(File::open(path)?, bytes_max)
+}
+
+/// The text of what may be packed.
+fn unpacked(mut file: impl Read, bytes_max: u64) -> io::Result<String> {
+    let mut first = Vec::new();
+    file.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
+    let is_packed = first == GZIP;
+    let whole = io::Cursor::new(first).chain(file);
+    match is_packed {
+        true => from(MultiGzDecoder::new(whole), bytes_max),
+        false => from(whole, bytes_max),
+    }
 }
 
 /// The same with the error of an experiment's file.
@@ -57,12 +74,35 @@ fn from(mut file: impl Read, bytes_max: u64) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
 
     #[test]
     fn a_byte_order_mark_is_no_part_of_the_text() {
         assert_eq!(from(&b"\xef\xbb\xbfschema = 1\n"[..], 100).unwrap(), "schema = 1\n");
         assert_eq!(from(&b"a\xef\xbb\xbf"[..], 100).unwrap(), "a\u{feff}");
         assert_eq!(from(&b""[..], 100).unwrap(), "");
+    }
+
+    #[test]
+    fn what_gzip_packed_is_unpacked_and_bounded() {
+        let packed = |text: &str| {
+            let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+            packer.write_all(text.as_bytes()).unwrap();
+            packer.finish().unwrap()
+        };
+        let twice = [packed("\u{feff}Switch"), packed(" 4")].concat();
+        assert_eq!(unpacked(&twice[..], 100).unwrap(), "Switch 4");
+        let large = packed(&"x".repeat(5 << 20));
+        let error = unpacked(&large[..], 4 << 20).unwrap_err().to_string();
+        assert_eq!(error, "is larger than the 4 MiB that are read");
+        for cut in [3, 10, large.len() - 4] {
+            assert!(unpacked(&large[..cut], 8 << 20).is_err(), "{cut}");
+        }
+        for plain in ["", "a", "ab"] {
+            assert_eq!(unpacked(plain.as_bytes(), 9).unwrap(), plain);
+        }
     }
 
     #[test]

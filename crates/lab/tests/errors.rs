@@ -1,6 +1,6 @@
 //! What a wrong experiment file is answered with: one line with file, line, key, value and remedy.
 
-use clearlane_lab::Experiment;
+use clearlane_lab::{Experiment, SiteFiles};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -130,7 +130,10 @@ fn requests_of_the_command_line_are_checked() {
         "the experiment has no variant `frist`; the nearest is `first`"
     );
     assert_eq!(line(experiment().override_seeds(None, Some(0))), "seeds = 0 is outside 1 to 1000");
-    let refused = line(experiment().override_site(None, vec!["a.lft".into()]));
+    let refused = line(
+        experiment()
+            .override_site(&SiteFiles { lft: vec!["a.lft".into()], ..SiteFiles::default() }),
+    );
     assert!(refused.starts_with("no variant reads forwarding"), "{refused}");
     let mut kept = experiment();
     kept.keep_variants(&["second"]).unwrap();

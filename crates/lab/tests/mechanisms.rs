@@ -333,6 +333,7 @@ fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
         queue_width_log2: width,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     })

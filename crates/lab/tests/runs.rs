@@ -3,7 +3,7 @@
 
 use clearlane_lab::{
     Begun, Division, Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult,
-    Status, run, write_run_folder,
+    SiteFiles, Status, run, write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -77,6 +77,11 @@ fn shipped(name: &str) -> Experiment {
 fn result(experiment: &Experiment, jobs: usize) -> RunResult {
     let options = RunOptions::new(jobs, "clearlane run small.toml");
     run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap()
+}
+
+fn attempt(experiment: &Experiment) -> Result<RunResult, LabError> {
+    let options = RunOptions::new(1, "clearlane run small.toml");
+    run(experiment, &options, &Quiet, &AtomicBool::new(false))
 }
 
 fn obtained(result: &RunResult) -> Vec<f64> {
@@ -338,17 +343,24 @@ fn the_demo_runs_on_the_shipped_site_and_its_victims_suffer() {
 }
 
 #[test]
-fn on_another_site_the_first_host_stands_in_for_one_that_is_missing() {
+fn on_another_site_the_first_host_stands_in_for_one_that_is_missing_if_it_may() {
     let scratch = Scratch::new("site");
     let fabric = clearlane_fabric::topologies::build("star:6").unwrap();
     let path = scratch.0.join("star.topo");
     fs::write(&path, clearlane_fabric::formats::ibnetdiscover::write(&fabric)).unwrap();
     let mut experiment = shipped("demo-hot-spot.toml");
     experiment.override_seeds(None, Some(1)).unwrap();
-    let refused = experiment.clone().override_site(Some(path.clone()), vec![]);
+    let mut site = SiteFiles { fabric: Some(path), ..SiteFiles::default() };
+    let refused = experiment.clone().override_site(&site);
     assert!(refused.unwrap_err().to_string().contains("--lft"));
     experiment.keep_variants(&["fat-tree"]).unwrap();
-    experiment.override_site(Some(path), vec![]).unwrap();
+    let mut without = experiment.clone();
+    without.override_site(&site).unwrap();
+    let refused = attempt(&without).unwrap_err().to_string();
+    assert!(refused.contains("there is no host `storage01`"), "{refused}");
+    assert!(refused.contains("--stand-in"), "{refused}");
+    site.stand_in = true;
+    experiment.override_site(&site).unwrap();
     let result = result(&experiment, 1);
     // It changes what was simulated, so it is what is said first.
     assert!(result.oddities()[0].contains("no host storage01 here"), "{:?}", result.oddities());
@@ -359,7 +371,9 @@ fn demo_on(fabric: PathBuf, lft: PathBuf) -> RunResult {
     let mut experiment = shipped("demo-hot-spot.toml");
     experiment.keep_variants(&["as-is"]).unwrap();
     experiment.override_seeds(None, Some(1)).unwrap();
-    experiment.override_site(Some(fabric), vec![lft]).unwrap();
+    let (fabric, lft) = (Some(fabric), vec![lft]);
+    let site = SiteFiles { fabric, lft, stand_in: true, ..SiteFiles::default() };
+    experiment.override_site(&site).unwrap();
     result(&experiment, 2)
 }
 

@@ -45,7 +45,8 @@ impl Addressing {
                 adapter_lanes: [VirtualLane::default(); 16],
             };
         };
-        // `check_tables` has seen a LID for every port and a switch at its other end.
+        // `check_tables` has seen a LID for every port and a switch at its other end; where pairs
+        // may be dead, nobody sends to a port without one.
         let lid =
             |port: &Endpoint| subnet.lids.base(*port).map_or(0, |(lid, _)| lid.value().into());
         let row = |port: &Endpoint| {

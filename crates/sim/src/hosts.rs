@@ -5,14 +5,15 @@ use crate::ranges::ADAPTER_PORTS_MAX;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{BitsPerSecond, LinkRate};
 use clearlane_subnet::Subnet;
-use clearlane_workload::{Rank, Ranks};
+use clearlane_workload::{Host, Rank, Ranks};
 
 /// The hosts of a fabric in rank order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts {
     /// First ports by rank.
     ends: Vec<Endpoint>,
-    names: Vec<String>,
+    /// What each is known by.
+    known_by: Vec<Host>,
     /// All ports in use, host after host, and the rates of their links.
     ports: Vec<Endpoint>,
     rates: Vec<LinkRate>,
@@ -33,7 +34,7 @@ impl Hosts {
         let most = ports.unwrap_or(ADAPTER_PORTS_MAX).clamp(1, ADAPTER_PORTS_MAX) as usize;
         let mut hosts = Hosts {
             ends: Vec::new(),
-            names: Vec::new(),
+            known_by: Vec::new(),
             ports: Vec::new(),
             rates: Vec::new(),
             first: vec![0],
@@ -49,7 +50,7 @@ impl Hosts {
             }
             if hosts.ports.len() > before {
                 hosts.ends.push(hosts.ports[before]);
-                hosts.names.push(fabric.node(node).name.clone());
+                hosts.known_by.push(known_by(fabric, hosts.ports[before]));
                 hosts.first.push(hosts.ports.len() as u32);
             }
         }
@@ -135,10 +136,18 @@ impl Hosts {
         self.ports.iter().map(lids).min().unwrap_or(1) as u8
     }
 
-    /// Names by rank.
+    /// What each rank is known by.
     pub fn ranks(&self) -> Ranks {
-        Ranks::new(self.names.clone())
+        Ranks::new(self.known_by.clone())
     }
+}
+
+/// What the host is known by whose first port this is.
+fn known_by(fabric: &Fabric, first: Endpoint) -> Host {
+    let node = fabric.node(first.node);
+    let port = node.ports.get(usize::from(first.port.value()));
+    let guids = [node.guid, port.map_or(node.guid, |port| port.guid)];
+    Host { name: node.name.clone(), guids, lid: port.and_then(|port| port.lid) }
 }
 
 /// By which of so many ports two hosts send to each other: static spreading, as MVAPICH spreads

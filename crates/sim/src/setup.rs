@@ -74,6 +74,10 @@ pub struct Setup<'a> {
     /// Ports of switches and hosts at which packets are to be seen one by one, with
     /// [`Simulation::take_tapped`](crate::Simulation::take_tapped); they need a recording.
     pub taps: Vec<Endpoint>,
+    /// Whether tables may lead some packets nowhere. Then programs send nothing to whom their
+    /// packets, or the answers, would not arrive; else such tables are an error. Switches that
+    /// choose among ports may not have such tables.
+    pub dead_pairs: bool,
     /// Widest slot of the event queue, as a power of two of picoseconds, 6..=24. It has no
     /// influence on any result; [`queue_width_log2`] gives one that is fast.
     pub queue_width_log2: u32,

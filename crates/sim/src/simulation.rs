@@ -55,7 +55,9 @@ impl Simulation {
                 }
                 let chosen = setup.control.as_ref().is_some_and(|control| control.which.is_some());
                 let all = chosen || !setup.jobs.is_empty();
-                setup::check_tables(setup.fabric, &hosts, subnet, all)?;
+                if !setup.dead_pairs || subnet.adaptive.is_some() {
+                    setup::check_tables(setup.fabric, &hosts, subnet, all)?;
+                }
                 with_tables(setup, hosts, subnet)
             }
             Forwarding::DimensionOrder(grid) => {

@@ -288,6 +288,7 @@ fn more_ports_than_a_switch_has_places_for_are_refused_with_the_remedy() {
             queue_width_log2: 13,
             division: Division::of_threads(3),
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: Vec::new(),
             ends_with_jobs: false,
         };

@@ -365,6 +365,7 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     };
@@ -394,6 +395,7 @@ fn a_dead_end_is_refused_only_where_packets_come() {
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: Vec::new(),
             ends_with_jobs: false,
         };
@@ -440,6 +442,7 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     };

@@ -432,6 +432,7 @@ fn every_stripe_that_waits_is_counted() {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     };

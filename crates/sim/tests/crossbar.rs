@@ -409,6 +409,7 @@ fn a_share_too_small_for_a_packet_is_refused() {
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: Vec::new(),
             ends_with_jobs: false,
         };

@@ -33,6 +33,7 @@ fn setup<'a>(
         queue_width_log2: 13,
         division: Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     }

@@ -31,6 +31,7 @@ fn one_packet_each(fabric: &Fabric, to: impl Fn(u32) -> u32) -> Outcome {
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     };

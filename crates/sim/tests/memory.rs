@@ -27,6 +27,7 @@ fn allocated(fabric: &Fabric, subnet: &Subnet, hosts: usize, parameters: Paramet
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     };

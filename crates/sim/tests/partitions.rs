@@ -360,6 +360,7 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
         queue_width_log2: case.width,
         division,
         taps: Vec::new(),
+        dead_pairs: false,
         jobs: jobs(case, count, &log),
         ends_with_jobs: case.ends_with_job && case.job.is_some(),
     };

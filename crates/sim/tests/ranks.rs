@@ -193,6 +193,7 @@ fn messages_that_overtake_together_leave_as_they_were_posted() {
         queue_width_log2: 13,
         division: Division::WHOLE,
         taps: Vec::new(),
+        dead_pairs: false,
     };
     let mut simulation = Simulation::new(setup).unwrap();
     assert_eq!(simulation.run_until(Picoseconds(10_000_000)), Status::Drained);
@@ -283,6 +284,7 @@ fn recorded(
         queue_width_log2: 14,
         division,
         taps: Vec::new(),
+        dead_pairs: false,
     };
     let mut simulation = Simulation::new(setup).unwrap();
     let status = simulation.run_until(Picoseconds(2_000_000_000));

@@ -46,6 +46,7 @@ fn start(
         queue_width_log2: 13,
         division,
         taps,
+        dead_pairs: false,
         jobs: Vec::new(),
         ends_with_jobs: false,
     })

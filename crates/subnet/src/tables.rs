@@ -4,7 +4,7 @@
 use crate::engines::Datelines;
 use crate::{AdaptiveGroups, LidMap};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
-use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
+use clearlane_ib::{Guid, Lid, PortNumber, ServiceLevel, VirtualLane};
 
 /// The linear forwarding tables (IBA vol. 1, 14.2.5.10) of all switches, one byte per entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -314,6 +314,8 @@ pub struct Subnet {
     /// What a person should know of how the tables came about, a line each: hosts out of reach,
     /// entries of a file that were passed over, a tree that is not whole.
     pub remarks: Vec<String>,
+    /// Switches that files have tables of and the fabric does not have.
+    pub unknown_switches: Vec<Guid>,
 }
 
 impl Subnet {

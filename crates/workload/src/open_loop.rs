@@ -322,7 +322,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn group(name: &str, load: f64) -> FlowGroup {
-        let ranks = Ranks::new((0..9).map(|rank| format!("host{rank}")).collect());
+        let ranks = Ranks::named((0..9).map(|rank| format!("host{rank}")));
         FlowGroup {
             name: name.into(),
             class: Class::Background,

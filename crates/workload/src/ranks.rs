@@ -1,38 +1,66 @@
-//! Hosts by number or by name, as experiment files refer to them.
+//! Hosts by number, name, GUID or LID, as experiment files refer to them.
 
 use crate::Rank;
+use clearlane_ib::{Guid, Identity, Lid, identify};
 use serde::Deserialize;
 
-/// A host as a file names it: its rank or its node description.
+/// A host as a file names it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum HostRef {
     /// Rank, from 0.
     Number(u32),
-    /// Name of the adapter node.
+    /// Name, GUID or LID, as [`identify`] takes them.
     Name(String),
+}
+
+/// A host in rank order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// Its name; where several have one, followed by a space and the node GUID.
+    pub name: String,
+    /// Node GUID and GUID of its first port; 0 where not known.
+    pub guids: [Guid; 2],
+    /// LID of that port in the fabric's file, if it has one.
+    pub lid: Option<Lid>,
+}
+
+impl Host {
+    /// A host of which the name is known and nothing else.
+    pub fn named(name: impl Into<String>) -> Self {
+        Host { name: name.into(), guids: [Guid(0); 2], lid: None }
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        Identity { name: &self.name, guids: self.guids, lid: self.lid }
+    }
 }
 
 /// The hosts of a run in rank order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ranks {
-    names: Vec<String>,
+    hosts: Vec<Host>,
 }
 
 impl Ranks {
-    /// Ranks named in order.
-    pub fn new(names: Vec<String>) -> Self {
-        Ranks { names }
+    /// These hosts, in order.
+    pub fn new(hosts: Vec<Host>) -> Self {
+        Ranks { hosts }
+    }
+
+    /// Hosts of these names, in order.
+    pub fn named(names: impl IntoIterator<Item = String>) -> Self {
+        Ranks { hosts: names.into_iter().map(Host::named).collect() }
     }
 
     /// How many there are.
     pub fn count(&self) -> u32 {
-        self.names.len() as u32
+        self.hosts.len() as u32
     }
 
     /// The name of a rank.
     pub fn name(&self, rank: Rank) -> &str {
-        self.names.get(rank.0 as usize).map_or("?", String::as_str)
+        self.hosts.get(rank.0 as usize).map_or("?", |host| host.name.as_str())
     }
 
     /// The rank a file means. The error names the nearest host.
@@ -43,25 +71,9 @@ impl Ranks {
                 "there is no rank {number}; ranks are 0 to {}",
                 self.count().max(1) - 1
             )),
-            HostRef::Name(name) => {
-                let exact = |known: &String| {
-                    // ibnetdiscover appends the adapter ("node019 HCA-1"); the host's name will do.
-                    known == name || known.split_whitespace().next() == Some(name)
-                };
-                match self.names.iter().position(exact) {
-                    Some(rank) => Ok(Rank(rank as u32)),
-                    None => Err(self.unknown(name)),
-                }
-            }
-        }
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let near = clearlane_ib::nearest(name, self.names.iter().map(String::as_str));
-        let name = quote(name);
-        match near {
-            Some(near) => format!("there is no host {name}; the nearest name is `{near}`"),
-            None => format!("there is no host {name}; the fabric has {} hosts", self.count()),
+            HostRef::Name(text) => identify(text, self.hosts.iter().map(Host::identity))
+                .map(|rank| Rank(rank as u32))
+                .map_err(|error| error.to_string()),
         }
     }
 }

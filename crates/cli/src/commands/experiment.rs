@@ -15,8 +15,8 @@ use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    Checkpoints, Ends, Experiment, Jobs, Plan, RunFolder, RunOptions, RunResult, Status, Theme,
-    picture, run,
+    Checkpoints, Ends, Experiment, Jobs, Plan, RunFolder, RunOptions, RunResult, SiteFiles, Status,
+    Theme, picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,12 @@ pub struct Shared {
     /// Forwarding tables of that fabric; with further --lft its SL2VL and the SLs of its paths
     #[arg(long, value_name = "FILE")]
     pub lft: Vec<PathBuf>,
+    /// Names of nodes by GUID, as `ibnetdiscover --node-name-map` takes them
+    #[arg(long, value_name = "FILE")]
+    pub node_name_map: Option<PathBuf>,
+    /// Where the experiment names a host that the fabric of --fabric lacks, take its first hosts
+    #[arg(long, requires = "fabric")]
+    pub stand_in: bool,
     /// First seed
     #[arg(long, value_name = "S", value_parser = between(0u64, u64::MAX))]
     pub seed: Option<u64>,
@@ -134,7 +140,7 @@ pub fn answer(
     if !variants.is_empty() {
         experiment.keep_variants(variants).map_err(Failure::lab)?;
     }
-    experiment.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(Failure::lab)?;
+    experiment.override_site(&shared.site()).map_err(Failure::lab)?;
     experiment.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
     if shared.dry_run {
         return resolved(&experiment, json);
@@ -206,7 +212,17 @@ impl Shared {
     /// The files the command line names.
     pub fn inputs(&self) -> Vec<&Path> {
         let all = [&self.experiment].into_iter().chain(&self.fabric).chain(&self.lft);
-        all.map(PathBuf::as_path).collect()
+        all.chain(&self.node_name_map).map(PathBuf::as_path).collect()
+    }
+
+    /// A site's files in place of the experiment's.
+    pub fn site(&self) -> SiteFiles {
+        SiteFiles {
+            fabric: self.fabric.clone(),
+            lft: self.lft.clone(),
+            node_name_map: self.node_name_map.clone(),
+            stand_in: self.stand_in,
+        }
     }
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
@@ -358,8 +374,13 @@ pub fn again(command: &str, shared: &Shared, variants: &[String]) -> String {
         line.push_str(&format!(" --variants {}", quoted(&variants.join(","))));
     }
     let fabric = shared.fabric.iter().map(|path| ("--fabric", path));
-    for (flag, path) in fabric.chain(shared.lft.iter().map(|path| ("--lft", path))) {
+    let tables = shared.lft.iter().map(|path| ("--lft", path));
+    let names = shared.node_name_map.iter().map(|path| ("--node-name-map", path));
+    for (flag, path) in fabric.chain(tables).chain(names) {
         line.push_str(&format!(" {flag} {}", quoted(&path.to_string_lossy())));
+    }
+    if shared.stand_in {
+        line.push_str(" --stand-in");
     }
     if let Some(seed) = shared.seed {
         line.push_str(&format!(" --seed {seed}"));

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let shared = &arguments.shared;
     let (over, variants) = (&arguments.over, &arguments.variants);
     let mut sweep = Sweep::read(&shared.experiment, over, variants).map_err(Failure::lab)?;
-    sweep.override_site(shared.fabric.clone(), shared.lft.clone()).map_err(Failure::lab)?;
+    sweep.override_site(&shared.site()).map_err(Failure::lab)?;
     sweep.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
     if shared.dry_run {
         return planned(&sweep, json);

@@ -418,6 +418,20 @@ pub fn ibsim_limits(fabric: &Fabric) -> Vec<String> {
     if count > 0 {
         limits.push(format!("{count} cables faster than HDR, which ibsim 0.10 runs at SDR"));
     }
+    // Measured: an adapter's port has the node's GUID plus its number, whatever the file says.
+    let is_other = |node: &&Node| {
+        let numbered = |(number, port): (usize, &crate::Port)| {
+            port.guid.0 == 0 || port.guid.0 == node.guid.0.wrapping_add(number as u64)
+        };
+        !node.is_switch() && !node.ports.iter().enumerate().skip(1).all(numbered)
+    };
+    let count = fabric.nodes().iter().filter(is_other).count();
+    if count > 0 {
+        limits.push(format!(
+            "{count} adapters with other port GUIDs than ibsim 0.10 gives: node GUID plus port \
+             number; tables that name port GUIDs do not fit there"
+        ));
+    }
     limits
 }
 

@@ -6,6 +6,7 @@
 mod assembly;
 mod dot;
 mod graphml;
+pub mod iblinkinfo;
 pub mod ibnetdiscover;
 mod oddities;
 pub mod ports_report;
@@ -45,8 +46,14 @@ pub struct Reader {
 }
 
 /// All formats.
-pub const ALL: &[Entry] =
-    &[ibnetdiscover::ENTRY, ports_report::ENTRY, subnet_lst::ENTRY, dot::ENTRY, graphml::ENTRY];
+pub const ALL: &[Entry] = &[
+    ibnetdiscover::ENTRY,
+    ports_report::ENTRY,
+    iblinkinfo::ENTRY,
+    subnet_lst::ENTRY,
+    dot::ENTRY,
+    graphml::ENTRY,
+];
 
 /// The formats that are read.
 pub fn readers() -> impl Iterator<Item = (&'static Entry, Reader)> {

@@ -4,7 +4,9 @@
 //!
 //! GUIDs are those of ports. A switch has the same on all of them, so it is the node's. An
 //! adapter's is not: its ports are taken as one node if they have one description, different port
-//! numbers and GUIDs as far apart as those numbers; the GUID of the first one met is the node's.
+//! numbers and GUIDs as far apart as those numbers. The node's GUID is taken to be that of a port
+//! less the port's number, as most vendors number them and ibsim does; where another node has that,
+//! the GUID of the first port met.
 //! The number of ports is not in the file: it is the highest that is listed.
 
 use super::assembly::{Assembly, Listing};
@@ -12,7 +14,7 @@ use super::{Entry, FormatError, OddityKind, Reader, Reading};
 use crate::wording::{clean, quote};
 use crate::{Endpoint, Node, NodeId, NodeKind};
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The format's entry.
 pub const ENTRY: Entry = Entry {
@@ -65,6 +67,7 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
             None => reader.assembly.noise(number, line),
         }
     }
+    reader.number_adapters();
     // What finds nodes is as large as what is found: it goes before the fabric is put together.
     drop((reader.by_guid, reader.adapters));
     reader.assembly.finish()
@@ -113,6 +116,19 @@ impl<'t> Report<'t> {
         }
         self.assembly.lid(line, place, end.lid);
         Ok(place)
+    }
+
+    /// Gives adapters the GUIDs that go with those of their ports.
+    fn number_adapters(&mut self) {
+        let nodes = &mut self.assembly.nodes;
+        let mut taken: BTreeSet<Guid> = nodes.iter().map(|node| node.guid).collect();
+        for node in nodes.iter_mut().filter(|node| !node.is_switch()) {
+            let first = node.ports.iter().position(|port| port.guid.0 != 0).unwrap_or(0);
+            let base = Guid(node.ports[first].guid.0.wrapping_sub(first as u64));
+            if taken.insert(base) {
+                node.guid = base;
+            }
+        }
     }
 
     fn node(&mut self, line: usize, end: End, name: &'t str) -> Result<NodeId, FormatError> {

@@ -30,6 +30,8 @@ pub struct RandomCut {
 pub struct FabricSpec {
     /// File or builder.
     pub source: FabricSource,
+    /// Names by node GUID, as `ibnetdiscover --node-name-map` takes them.
+    pub node_name_map: Option<PathBuf>,
     /// Cables taken out, by the name of a port or of both.
     pub cut: Vec<String>,
     /// Cables taken out at random.
@@ -37,7 +39,7 @@ pub struct FabricSpec {
 }
 
 /// The keys of the table.
-pub(crate) const KEYS: &[&str] = &["file", "build", "cut", "cut_random"];
+pub(crate) const KEYS: &[&str] = &["file", "build", "node_name_map", "cut", "cut_random"];
 
 impl FabricSpec {
     /// Reads the table.
@@ -55,6 +57,9 @@ impl FabricSpec {
                 return Err(build.error("stands beside `file`; write only one of them"));
             }
         };
+        let map = keys.optional("node_name_map");
+        let map = map.map(|field| field.text().map(|text| field.path_of(text)));
+        let node_name_map = map.transpose()?;
         let cut = keys.optional("cut").map(|field| field.texts()).transpose()?.unwrap_or_default();
         let cut_random = match keys.optional("cut_random") {
             None => None,
@@ -68,7 +73,7 @@ impl FabricSpec {
                 Some(RandomCut { links, seed, keep_uplinks })
             }
         };
-        Ok(FabricSpec { source, cut, cut_random })
+        Ok(FabricSpec { source, node_name_map, cut, cut_random })
     }
 
     /// The table that reads back as this.
@@ -78,6 +83,9 @@ impl FabricSpec {
             FabricSource::File(path) => table.insert("file".into(), text_of(path)),
             FabricSource::Build(spec) => table.insert("build".into(), spec.clone().into()),
         };
+        if let Some(path) = &self.node_name_map {
+            table.insert("node_name_map".into(), text_of(path));
+        }
         if !self.cut.is_empty() {
             table.insert("cut".into(), self.cut.clone().into());
         }

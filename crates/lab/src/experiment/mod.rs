@@ -16,6 +16,7 @@ mod plan;
 mod policy;
 mod published;
 pub mod reference;
+mod site;
 mod subnet;
 mod traffic;
 mod variants;
@@ -27,6 +28,7 @@ pub use fabric::{FabricSource, FabricSpec, RandomCut};
 pub use plan::{Ends, Plan, WarmUp};
 pub use policy::PolicyFile;
 pub use published::Published;
+pub use site::SiteFiles;
 pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
@@ -58,9 +60,10 @@ pub struct Variant {
     pub control: ControlSpec,
     /// The flow groups, at least one; the position is the group's index.
     pub traffic: Vec<TrafficSpec>,
-    /// Whether the fabric was replaced: hosts the file names may not be there, and the first ranks
-    /// stand in for them.
+    /// Whether the fabric was replaced: hosts the file names may not be there.
     pub foreign_site: bool,
+    /// Whether the first ranks stand in for hosts that are not there.
+    pub stand_in: bool,
     /// The keys it sets itself, to the last word.
     pub(crate) own: Vec<Vec<String>>,
 }
@@ -219,39 +222,37 @@ impl Experiment {
     }
 
     /// Replaces the fabric of every variant by a file, and the table files of those that read any.
-    /// Where traffic names a host that the new fabric lacks, one of its first ranks stands in; the
-    /// result says so.
     /// Fails if a variant reads tables and only the fabric was given, or none reads the tables.
-    pub fn override_site(
-        &mut self,
-        fabric: Option<PathBuf>,
-        lft: Vec<PathBuf>,
-    ) -> Result<(), LabError> {
+    pub fn override_site(&mut self, site: &SiteFiles) -> Result<(), LabError> {
+        let reads = self.set_site(site)?;
+        site.check(reads)
+    }
+
+    /// The same; whether any variant reads the tables.
+    pub(crate) fn set_site(&mut self, site: &SiteFiles) -> Result<bool, LabError> {
         let mut reads = false;
         for variant in &mut self.variants {
-            if let Some(fabric) = &fabric {
+            if let Some(fabric) = &site.fabric {
                 variant.fabric.source = FabricSource::File(fabric.clone());
-                variant.foreign_site = true;
+                (variant.foreign_site, variant.stand_in) = (true, site.stand_in);
+            }
+            if let Some(map) = &site.node_name_map {
+                variant.fabric.node_name_map = Some(map.clone());
             }
             if let Routing::Files(tables) = &mut variant.subnet.routing {
                 reads = true;
-                match (lft.as_slice(), &fabric) {
-                    ([_, ..], _) => tables.clone_from(&lft),
+                match (site.lft.as_slice(), &site.fabric) {
+                    ([_, ..], _) => tables.clone_from(&site.lft),
                     ([], None) => {}
                     ([], Some(_)) => {
-                        let problem = "routes by the tables of its own fabric; name those of the \
-                            new one too (--lft), or leave the variant out (compare --variants)";
+                        let problem = "needs the tables of this fabric: add --lft FILE, or leave \
+                            it out (compare --variants)";
                         return Err(LabError::variant(&variant.name, problem));
                     }
                 }
             }
         }
-        if !lft.is_empty() && !reads {
-            let problem = "no variant reads forwarding tables; write engine = \"file\" in [subnet] \
-                or leave --lft out";
-            return Err(LabError::Request(problem.into()));
-        }
-        Ok(())
+        Ok(reads)
     }
 
     /// Replaces the first seed and the number of seeds. Fails outside 0 to 2^63 − 1001 and 1 to
@@ -427,6 +428,16 @@ fn variant(
         let problem = "the experiment has no [[traffic]]; add one table or more";
         return Err(document.error(root.at, problem));
     }
-    let (foreign_site, own) = (false, Vec::new());
-    Ok(Variant { name, summary, fabric, subnet, devices, control, traffic, foreign_site, own })
+    Ok(Variant {
+        name,
+        summary,
+        fabric,
+        subnet,
+        devices,
+        control,
+        traffic,
+        foreign_site: false,
+        stand_in: false,
+        own: Vec::new(),
+    })
 }

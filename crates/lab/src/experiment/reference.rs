@@ -201,6 +201,12 @@ const KEYS: &[Key] = &[
     ),
     key(
         "fabric",
+        "node_name_map",
+        ["text", "path of a file", "none"],
+        "names of nodes by GUID, as ibnetdiscover --node-name-map takes them",
+    ),
+    key(
+        "fabric",
         "cut",
         ["list of texts", "", "none"],
         "cables taken out, by the name of a port or of both",

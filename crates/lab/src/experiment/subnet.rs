@@ -55,7 +55,7 @@ impl SubnetSpec {
             (None, Some(rule)) => rule.choice(&[(RULE, Routing::DimensionOrderRule)])?,
             (None, None) => {
                 let problem = "subnet has neither `engine` nor `forwarding`; write \
-                    engine = \"min-hop\" or another of `list engines`";
+                    engine = \"up-down\" or another of `list engines`";
                 return Err(keys.error(problem));
             }
             (Some(_), Some(rule)) => {

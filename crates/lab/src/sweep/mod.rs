@@ -13,11 +13,11 @@ pub use result::{SweepResult, VariantPoint};
 
 use crate::LabError;
 use crate::advance::Elapsed;
-use crate::experiment::{Axis, Experiment, Variant};
+use crate::experiment::{Axis, Experiment, SiteFiles, Variant};
 use crate::run::{Begun, Jobs, Progress, RunOptions, run};
 use clearlane_ib::Picoseconds;
 use record::Record;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -124,13 +124,13 @@ impl Sweep {
         })
     }
 
-    /// See [`Experiment::override_site`].
-    pub fn override_site(
-        &mut self,
-        fabric: Option<PathBuf>,
-        lft: Vec<PathBuf>,
-    ) -> Result<(), LabError> {
-        self.each(|experiment| experiment.override_site(fabric.clone(), lft.clone()))
+    /// See [`Experiment::override_site`]; of several engines one that reads the tables will do.
+    pub fn override_site(&mut self, site: &SiteFiles) -> Result<(), LabError> {
+        let mut reads = self.base.set_site(site)?;
+        for point in &mut self.points {
+            reads |= point.experiment.set_site(site)?;
+        }
+        site.check(reads)
     }
 
     /// See [`Experiment::override_seeds`].

@@ -71,6 +71,7 @@ pub fn tables(fabric: &Fabric, lanes: u8, clockwise: bool) -> Subnet {
         engine: "test".into(),
         notes: Vec::new(),
         remarks: Vec::new(),
+        unknown_switches: Vec::new(),
         lids,
         tables,
     }
@@ -230,6 +231,7 @@ impl Case<'_> {
             queue_width_log2: self.width,
             division: Division::WHOLE,
             taps: Vec::new(),
+            dead_pairs: false,
             jobs: Vec::new(),
             ends_with_jobs: false,
         };

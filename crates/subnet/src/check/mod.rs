@@ -3,12 +3,14 @@
 //! paths cross each link. Each checker gives a report with its figures as fields; printed, most are
 //! a few aligned lines.
 
+mod arrivals;
 mod balance;
 mod credit_loop;
 mod disjoint;
 mod reachability;
 mod usage;
 
+pub use arrivals::Arrivals;
 pub use balance::{
     Balance, BalanceOptions, Bisection, Permutations, Worst, balance, balance_told, bisection,
     shifts,

@@ -140,7 +140,7 @@ impl fmt::Display for ReachabilityReport {
 
 /// What is known of a switch for the LID at hand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Unknown,
     OnPath,
     /// Arrives after passing so many switches, this one included.
@@ -154,7 +154,7 @@ pub fn reachability(fabric: &Fabric, subnet: &Subnet) -> ReachabilityReport {
     let hosts = graph.adapter_ports(fabric);
     let has_lid = |host: &&Host| subnet.lids.base(host.end).is_some();
     let (hosts_with_lid, without_lid): (Vec<&Host>, Vec<&Host>) = hosts.iter().partition(has_lid);
-    let mut walk = Walk { graph: &graph, subnet, states: Vec::new(), path: Vec::new() };
+    let mut walk = Walk::new(&graph, subnet);
     let mut report = ReachabilityReport {
         hosts: hosts.len(),
         adapters: hosts.iter().map(|host| host.end.node).collect::<BTreeSet<_>>().len(),
@@ -235,7 +235,8 @@ impl ReachabilityReport {
     }
 }
 
-struct Walk<'a> {
+/// Follows tables to one LID after the other.
+pub(super) struct Walk<'a> {
     graph: &'a SwitchGraph,
     subnet: &'a Subnet,
     states: Vec<State>,
@@ -249,9 +250,18 @@ enum Step {
     Lost(FaultKind),
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    pub(super) fn new(graph: &'a SwitchGraph, subnet: &'a Subnet) -> Self {
+        Walk { graph, subnet, states: Vec::new(), path: Vec::new() }
+    }
+
+    /// What is known of a switch for the LID walked to last.
+    pub(super) fn state(&self, row: usize) -> State {
+        self.states[row]
+    }
+
     /// Settles the state of every switch that holds hosts.
-    fn all(&mut self, target: &Target, on_switch: &[Vec<Host>]) {
+    pub(super) fn all(&mut self, target: &Target, on_switch: &[Vec<Host>]) {
         self.states.clear();
         self.states.resize(self.graph.rows(), State::Unknown);
         for (start, hosts) in on_switch.iter().enumerate() {

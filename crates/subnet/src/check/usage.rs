@@ -7,7 +7,7 @@ use super::FaultKind;
 use crate::Subnet;
 use crate::graph::{Host, Peer, SwitchGraph, Target};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
-use clearlane_ib::PortNumber;
+use clearlane_ib::{Lid, PortNumber};
 use std::collections::BTreeMap;
 
 /// Where paths come to their end without arriving.
@@ -23,6 +23,10 @@ pub struct LostAt {
     pub paths: u64,
     /// LIDs of hosts these lead to.
     pub lids: u64,
+    /// The first of them.
+    pub lid: Lid,
+    /// The host's port it belongs to.
+    pub host: Endpoint,
     /// Switches of the loop in the order they are passed; empty for other kinds.
     pub circle: Vec<NodeId>,
 }
@@ -186,10 +190,17 @@ impl Walker<'_> {
 /// Where paths end, and why; ordered for a table of them.
 type Place = (FaultKind, usize, Option<u8>, Vec<usize>);
 
+/// Paths that end at a place, the LIDs they lead to, and the first of these.
+struct Lost {
+    paths: u64,
+    lids: u64,
+    first: (Lid, Endpoint),
+}
+
 struct Count {
     channels: Vec<u64>,
-    /// Paths and LIDs by place.
-    lost: BTreeMap<Place, (u64, u64)>,
+    /// By place.
+    lost: BTreeMap<Place, Lost>,
     paths: u64,
 }
 
@@ -215,10 +226,12 @@ impl Count {
             }
             End::Lost { kind, row, port, circle } => {
                 let place = (kind, row, port, circle);
-                let found = self.lost.entry(place.clone()).or_default();
-                found.0 += sources;
+                let first = (target.lid, target.owner.end);
+                let new = || Lost { paths: 0, lids: 0, first };
+                let found = self.lost.entry(place.clone()).or_insert_with(new);
+                found.paths += sources;
                 if !met.contains(&place) {
-                    found.1 += 1;
+                    found.lids += 1;
                     met.push(place);
                 }
             }
@@ -227,12 +240,14 @@ impl Count {
 
     fn usage(self, graph: &SwitchGraph) -> Usage {
         let port = |port: u8| PortNumber::new(port).unwrap_or(PortNumber::MANAGEMENT);
-        let place = |((kind, row, at, circle), (paths, lids)): (Place, (u64, u64))| LostAt {
+        let place = |((kind, row, at, circle), lost): (Place, Lost)| LostAt {
             kind,
             switch: graph.switch(row),
             port: at.map(port),
-            paths,
-            lids,
+            paths: lost.paths,
+            lids: lost.lids,
+            lid: lost.first.0,
+            host: lost.first.1,
             circle: circle.into_iter().map(|row| graph.switch(row)).collect(),
         };
         let mut lost_at: Vec<LostAt> = self.lost.into_iter().map(place).collect();
@@ -320,6 +335,8 @@ mod tests {
         assert_eq!((round.kind, round.paths, round.lids), (FaultKind::Loop, 4, 1));
         assert_eq!(round.circle, [switches[0], peer.node]);
         assert_eq!(round.port, Some(back));
+        assert_eq!((round.lid, round.host.node), (last, hosts[5]));
+        assert_eq!((dead.lid, dead.host.node), (first, hosts[0]));
         assert_eq!((dead.kind, dead.switch, dead.port), (FaultKind::NoEntry, switches[1], None));
         assert_eq!((dead.paths, dead.lids), (2, 1));
         let reached = reachability(&fabric, &subnet);

@@ -14,6 +14,7 @@ use crate::formats::sl2vl::LaneDump;
 use crate::formats::{self, Content, Dump, DumpError, Oddity};
 use crate::{ForwardingTables, LidMap, PathSl, Subnet, VlArbitration};
 use clearlane_fabric::Fabric;
+use clearlane_ib::Guid;
 use std::collections::BTreeSet;
 
 /// `file`.
@@ -64,9 +65,11 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
             None => lids_of_dumps(fabric, &tables)?.ok_or(RoutingError::NoLids { name })?,
         },
     };
+    let unknown_switches = unknown(fabric, &tables);
     let (tables, remarks) = merge(fabric, &lids, tables)?;
     let mut subnet = super::plain_subnet(ENTRY.name, fabric, options, lids, tables);
     subnet.remarks = remarks;
+    subnet.unknown_switches = unknown_switches;
     set_levels(fabric, options.lanes, lanes, levels, &mut subnet)?;
     Ok(subnet)
 }
@@ -130,6 +133,13 @@ fn set_levels(
 fn remark(subnet: &mut Subnet, name: &str, oddities: &[Oddity]) {
     let name = name.escape_debug();
     subnet.remarks.extend(oddities.iter().map(|oddity| format!("{name}: {oddity}")));
+}
+
+/// Switches that dumps have tables of and the fabric does not have, by GUID.
+fn unknown(fabric: &Fabric, dumps: &[(&str, Dump)]) -> Vec<Guid> {
+    let guids = dumps.iter().flat_map(|(_, dump)| &dump.sections).map(|section| section.guid);
+    let unknown: BTreeSet<Guid> = guids.filter(|guid| fabric.by_guid(*guid).is_none()).collect();
+    unknown.into_iter().collect()
 }
 
 fn lids_of_dumps(fabric: &Fabric, dumps: &[(&str, Dump)]) -> Result<Option<LidMap>, RoutingError> {

@@ -171,7 +171,9 @@ pub enum RoutingError {
     #[error(transparent)]
     Lids(#[from] LidError),
     /// Not a grid, for an engine that needs one.
-    #[error("{engine}: {source}; route it with min-hop or fat-tree")]
+    #[error(
+        "{engine}: {source}; route it with up-down, which is free of credit loops on every fabric"
+    )]
     Structure {
         /// The engine.
         engine: &'static str,
@@ -322,6 +324,7 @@ fn plain_subnet(
         engine: engine.to_string(),
         notes: Vec::new(),
         remarks: Vec::new(),
+        unknown_switches: Vec::new(),
     }
 }
 

@@ -123,7 +123,7 @@ mod tests {
             "m.txt:2: expected `source destination load`, found 2 fields"
         );
         assert!(
-            error("0 host01 1").contains("m.txt:1: there is no host `host01`; the nearest name")
+            error("0 host01 1").contains("m.txt:1: there is no host `host01`, the nearest name")
         );
         assert!(error("0 9 1").contains("ranks are 0 to 3"));
         assert!(error("0 1 nan").contains("outside 0 < load"));

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     pub(crate) fn ranks(count: u32) -> Ranks {
-        Ranks::new((0..count).map(|rank| format!("host{rank:03}")).collect())
+        Ranks::named((0..count).map(|rank| format!("host{rank:03}")))
     }
 
     /// Partner of each rank by a spec in JSON-like TOML; itself where it sends nothing.

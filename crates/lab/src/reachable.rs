@@ -1,0 +1,79 @@
+//! Traffic of a subnet whose tables do not reach every host: pairs that are dead send nothing.
+
+use clearlane_fabric::Fabric;
+use clearlane_ib::random::Stream;
+use clearlane_sim::Hosts;
+use clearlane_subnet::Subnet;
+use clearlane_subnet::check::Arrivals;
+use clearlane_workload::{Demand, Destinations, FlowGroup, Rank};
+use std::sync::Arc;
+
+/// Which pairs of hosts can talk: packets arrive both ways, at every LID.
+#[derive(Debug)]
+pub(crate) struct Reachable {
+    arrivals: Arrivals,
+    hosts: Hosts,
+}
+
+impl Reachable {
+    pub(crate) fn of(fabric: &Fabric, subnet: &Subnet, hosts: &Hosts) -> Self {
+        Reachable { arrivals: Arrivals::of(fabric, subnet), hosts: hosts.clone() }
+    }
+
+    fn can_talk(&self, source: Rank, destination: Rank) -> bool {
+        let (here, there) = self.hosts.ports_between(source, destination);
+        self.arrivals.arrives(here, there) && self.arrivals.arrives(there, here)
+    }
+
+    /// The group without its messages between hosts that cannot talk. Fails if it is a program,
+    /// which waits for what does not arrive.
+    pub(crate) fn limit(self: &Arc<Self>, mut group: FlowGroup) -> Result<FlowGroup, String> {
+        match &mut group.demand {
+            Demand::OpenLoop(offered) => {
+                let destinations = Arc::clone(&offered.destinations);
+                let mut limited = clearlane_workload::Offered::clone(offered);
+                limited.destinations = Arc::new(Limited { destinations, pairs: Arc::clone(self) });
+                *offered = Arc::new(limited);
+            }
+            Demand::Program(program) => {
+                let pairs =
+                    group.senders.iter().flat_map(|a| group.senders.iter().map(move |b| (*a, *b)));
+                let dead = pairs.filter(|(a, b)| a != b).find(|(a, b)| !self.can_talk(*a, *b));
+                if let Some((source, destination)) = dead {
+                    let ranks = self.hosts.ranks();
+                    return Err(format!(
+                        "program {} of traffic {} needs a path from {} to {}, and packets do not \
+                         arrive both ways; mend the tables, or leave one of them out of senders",
+                        program.name(),
+                        group.name,
+                        ranks.name(source),
+                        ranks.name(destination)
+                    ));
+                }
+            }
+        }
+        Ok(group)
+    }
+}
+
+/// A pattern's destinations as far as they can be reached.
+#[derive(Debug)]
+struct Limited {
+    destinations: Arc<dyn Destinations>,
+    pairs: Arc<Reachable>,
+}
+
+impl Destinations for Limited {
+    fn draw(&self, source: Rank, stream: &mut Stream) -> Option<Rank> {
+        let drawn = self.destinations.draw(source, stream);
+        drawn.filter(|destination| self.pairs.can_talk(source, *destination))
+    }
+
+    fn weight(&self, source: Rank) -> f64 {
+        self.destinations.weight(source)
+    }
+
+    fn note(&self) -> Option<&str> {
+        self.destinations.note()
+    }
+}
