@@ -35,7 +35,7 @@ export function flowTable(
     ["Delivered", "Gbit/s", "payload over the measured part"],
     ...(alone ? [["Alone", "Gbit/s", "without the hot flows"]] : []),
     ...(alone ? [["Slowdown", "", "alone over delivered"]] : []),
-    ["Delivered of offered", "", "what its sender is delivered of what it offers in the group"],
+    ["Share delivered", "of offered", "of what its sender offers in the group"],
     ["Time held back", "", "share of time in which a link of its path was held back"],
     ...(acks ? [["ACKs held back", "", "the same of the path of its acknowledgements"]] : []),
     ["Held back by", "", "the link at the root of the congestion, most often"],

@@ -32,11 +32,14 @@ export function idealsOfGroups(report: Report, variant: Variant): Ideal[] {
   const ideals = gbps > 0 ? [level(`link rate of ${whose}: ${rate(gbps)}`, gbps)] : [];
   const history = historyOf(variant);
   if (!history || history.flows.length < history.flowsTotal) return ideals;
+  const others = variant.series.groups.filter((one) => one.class !== "hot");
   variant.series.groups.forEach(({ name }, group) => {
     const own = history.flows.filter((flow) => flow.group === group);
     if (own.length === 0 || own.some(({ aloneGbps }) => aloneGbps === null)) return;
     const alone = own.reduce((sum, flow) => sum + (flow.aloneGbps ?? 0), 0);
-    ideals.push(level(`${name} without the hot flows: ${rate(alone)}`, alone));
+    // Charts that stand side by side are narrow.
+    const who = others.length > 1 ? `${name} alone` : "without the hot flows";
+    ideals.push(level(`${who}: ${rate(alone)}`, alone));
   });
   return ideals;
 }
@@ -120,7 +123,7 @@ export function drawIdeals(plot: uPlot, ideals: Ideal[]): void {
     const wide = ctx.measureText(label).width;
     ctx.save();
     ctx.fillStyle = cssColor("--bg");
-    ctx.globalAlpha = 0.85;
+    ctx.globalAlpha = 0.75;
     ctx.fillRect(right - wide - 3 * scale, y - 10 * scale, wide + 6 * scale, 13 * scale);
     ctx.restore();
     ctx.fillText(label, right, y);

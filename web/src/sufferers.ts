@@ -139,7 +139,7 @@ function hostTable(
   });
   const alone = hosts.some((host) => host.alone !== null);
   const heads = ["Sender", "Flows", "Sends, Gbit/s", ...(alone ? ["Slowdown"] : [])];
-  heads.push("Delivered of offered", "Time held back", "Held back by");
+  heads.push("Share delivered of offered", "Time held back", "Held back by");
   const last = heads.length - 1;
   const cells = heads.map((text, i) =>
     html("th", { scope: "col", class: i > 0 && i < last && "number" }, text),
