@@ -1,18 +1,12 @@
 /** Figures over a parameter that was varied: lines with intervals, and the table of all points. */
 import uPlot from "uplot";
 import type { Sweep, SweepPoint } from "./data";
+import { drawPoints, isSettled, type Curve } from "./curve-points";
 import { cssColor, html, section, svg, type Child } from "./dom";
 import { decimalsFor, fixed } from "./format";
 import { UNSTEADY, unsettledMark } from "./headline";
+import { drawIdeals, idealsOfFigure, unitOf } from "./ideals";
 import { axisStyle, tickText } from "./time-chart";
-
-/** One line: points that differ in nothing but the axis that is drawn along. */
-interface Curve {
-  name: string;
-  points: { x: number; point: SweepPoint }[];
-  color: string;
-  dash: number[];
-}
 
 const COLORS = 6;
 const DASHES = [[], [7, 3], [2, 2.5], [10, 3, 2, 3], [1, 5], [14, 4]];
@@ -176,9 +170,10 @@ class Curves {
     const width = Math.floor((this.width - (columns - 1) * 24) / columns);
     this.charts.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const holders = this.figures.map((figure) => {
-      const { label = "", unit = "" } = this.sweep.figures[figure] ?? {};
-      const caption = html("figcaption", {}, unit ? `${label}, ${unit}` : label);
-      const said = `${label} over ${this.sweep.axes[this.axis]?.label ?? ""}; see the table`;
+      const caption = html("figcaption", {}, withUnit(this.sweep.figures[figure]));
+      const axes = [this.sweep.figures[figure], this.sweep.axes[this.axis]].map(withUnit);
+      const ideals = idealsOfFigure(this.sweep, figure, this.axis).map(({ label }) => label);
+      const said = [axes.join(" over "), ...ideals, "see the table"].join("; ");
       const holder = html("div", { role: "img", "aria-label": said });
       return { figure, holder, whole: html("figure", {}, caption, holder) };
     });
@@ -198,13 +193,14 @@ class Curves {
     if (this.sweep.points.some((point) => !figures.every((f) => isSettled(point, f)))) {
       const ring = svg("circle", { class: "unsettled", cx: 7, cy: 6, r: 3.5 });
       const sample = svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, ring);
-      keys.push(html("li", {}, sample, "hollow, and * below: not converged"));
+      keys.push(html("li", {}, sample, "hollow point, and * in the table: not converged"));
     }
     this.keys.replaceChildren(...keys);
   }
 
   private plot(figure: number, lines: Curve[], holder: HTMLElement, width: number): uPlot {
-    const axis = this.sweep.axes[this.axis];
+    const shown = this.sweep.figures[figure];
+    const ideals = idealsOfFigure(this.sweep, figure, this.axis);
     const xs = [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))];
     xs.sort((p, q) => p - q);
     const at = (curve: Curve, x: number) => curve.points.find((p) => p.x === x)?.point;
@@ -219,7 +215,9 @@ class Curves {
         return mean === null ? [] : [mean + (half ?? 0)];
       }),
     );
-    const top = Math.max(0, ...ends);
+    // A line that is met on the way up needs no room beyond the figures.
+    const level = ideals.filter(({ at }) => at(0) > 0).map(({ at }) => at(0));
+    const top = Math.max(0, ...ends, ...level);
     const style = axisStyle();
     const ticks = (_: uPlot, splits: (number | null)[]) =>
       splits.map((value) => (value === null ? "" : tickText(value)));
@@ -237,11 +235,11 @@ class Curves {
         {
           ...style,
           values: ticks,
-          label: axis ? (axis.unit ? `${axis.label}, ${axis.unit}` : axis.label) : "",
+          label: withUnit(this.sweep.axes[this.axis]),
           labelSize: 18,
           size: 26,
         },
-        { ...style, values: ticks, size: 56 },
+        { ...style, values: ticks, label: withUnit(shown), labelSize: 18, size: 56 },
       ],
       series: [
         {},
@@ -254,7 +252,10 @@ class Curves {
           points: { show: false },
         })),
       ],
-      hooks: { draw: [(plot) => drawPoints(plot, figure, lines)] },
+      hooks: {
+        drawAxes: [(plot) => drawIdeals(plot, ideals)],
+        draw: [(plot) => drawPoints(plot, figure, lines)],
+      },
     };
     return new uPlot(options, [xs, ...columns], holder);
   }
@@ -320,7 +321,12 @@ class Curves {
   }
 }
 
-/** What is drawn first: what is delivered and its latency, the curves people look for. */
+/** A quantity with its unit, for an axis. */
+function withUnit(shown: { key: string; label: string; unit: string } | undefined): string {
+  const unit = shown ? unitOf(shown) : "";
+  return [shown?.label ?? "", unit].filter(Boolean).join(", ");
+}
+
 /**
  * Digits behind the point of a column's cells: the same for all, but where the largest makes the
  * smallest unreadable, each cell its own.
@@ -332,6 +338,7 @@ function cellDecimals(values: number[]): (value: number) => number {
   return (value) => (wide && Math.max(...sizes) >= 100 ? decimalsFor([value]) : common);
 }
 
+/** What is drawn first: what is delivered and its latency, the curves people look for. */
 function firstFigures({ figures }: Sweep): number[] {
   const find = (...ends: string[]) =>
     figures.findIndex(({ key }) => ends.some((end) => key.endsWith(end)));
@@ -342,57 +349,8 @@ function firstFigures({ figures }: Sweep): number[] {
   return [...first, ...others].slice(0, 2);
 }
 
-/** Whether a figure of a point had settled. */
-function isSettled(point: SweepPoint, figure: number): boolean {
-  return point.settled?.[figure] ?? point.converged;
-}
-
 /** Half of an interval with two significant digits. */
 function figure(half: number): string {
   if (half === 0) return "0";
   return fixed(half, Math.max(0, 1 - Math.floor(Math.log10(half))));
-}
-
-/** Points as discs, hollow where a run had not settled, with their intervals as bars. */
-function drawPoints(plot: uPlot, figure: number, lines: Curve[]): void {
-  const { ctx } = plot;
-  const scale = devicePixelRatio;
-  const bottom = plot.bbox.top + plot.bbox.height;
-  ctx.save();
-  for (const { points, color } of lines) {
-    ctx.strokeStyle = ctx.fillStyle = cssColor(color);
-    for (const { x, point } of points) {
-      const mean = point.mean[figure];
-      if (mean === null || mean === undefined) continue;
-      const half = point.half_width[figure] ?? 0;
-      const [left, y] = [plot.valToPos(x, "x", true), plot.valToPos(mean, "y", true)];
-      ctx.lineWidth = 1.4 * scale;
-      if (half > 0) {
-        const ends = [mean - half, mean + half].map((end) => {
-          const place = plot.valToPos(end, "y", true);
-          return Number.isFinite(place) ? Math.min(bottom, Math.max(plot.bbox.top, place)) : bottom;
-        });
-        ctx.beginPath();
-        for (const end of ends) {
-          ctx.moveTo(left - 3.5 * scale, end);
-          ctx.lineTo(left + 3.5 * scale, end);
-        }
-        ctx.moveTo(left, ends[0] ?? y);
-        ctx.lineTo(left, ends[1] ?? y);
-        ctx.stroke();
-      }
-      ctx.beginPath();
-      ctx.arc(left, y, 3.4 * scale, 0, 2 * Math.PI);
-      if (isSettled(point, figure)) {
-        ctx.fill();
-      } else {
-        ctx.save();
-        ctx.fillStyle = cssColor("--bg");
-        ctx.fill();
-        ctx.restore();
-        ctx.stroke();
-      }
-    }
-  }
-  ctx.restore();
 }

@@ -86,6 +86,32 @@ export function shortNames(names: string[]): string[] {
   return names.length > 1 ? names.map((name) => name.slice(shared) || name) : names;
 }
 
+/**
+ * What switches are called where there is little room: managed switches by their host name, as
+ * "MF0;leaf3:SX6036/U1" is "leaf3", without the words that all names begin with. Only what still
+ * tells them apart is left out.
+ */
+export function switchNames(names: string[]): string[] {
+  const plain = names.map((name) => {
+    const [, host, part = ""] = /^MF0;([^:;]+):[^:/]+((?:\/\w+)*)$/.exec(name) ?? [];
+    return host ? { short: host, long: `${host}${part}` } : { short: name, long: name };
+  });
+  const isUnique = (some: string[]) => new Set(some).size === new Set(names).size;
+  const [short, long] = [plain.map((one) => one.short), plain.map((one) => one.long)];
+  return withoutSharedWords(isUnique(short) ? short : isUnique(long) ? long : names);
+}
+
+/** Names without the whole words that all of them begin with; a number keeps its word. */
+function withoutSharedWords(names: string[]): string[] {
+  const [first = ""] = names;
+  let shared = first.length;
+  for (const name of names) {
+    while (shared > 0 && !name.startsWith(first.slice(0, shared))) shared -= 1;
+  }
+  while (shared > 0 && /[0-9A-Za-z]/.test(first[shared - 1] ?? "")) shared -= 1;
+  return names.length > 1 ? names.map((name) => name.slice(shared) || name) : names;
+}
+
 /** A value held between two others. */
 export function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));

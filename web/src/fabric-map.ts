@@ -6,14 +6,14 @@ import { html, svg } from "./dom";
 import { splitLinks, type SwitchLinks } from "./fabric-links";
 import { layOut } from "./fabric-layout";
 import type { Bar, Box, Layout, Line } from "./fabric-marks";
-import { count } from "./format";
-import { describe, type Shares } from "./map-details";
+import { describe, spokenOf, type Shares } from "./map-details";
 import { find, type Selection } from "./map-find";
 import { drawGlow } from "./map-glow";
 import { drawLegend, hotMarks, type LegendEntry } from "./map-legend";
 import { barMark, boxParts, lineMark, placeBeside, type BoxMark } from "./map-marks";
 import { CLASSES, classOf, rangeOf, thinning, widthOf, type Metric } from "./load-scale";
 import { historyOf, type History } from "./over-time";
+import { hasVictim, victimHosts } from "./victims";
 
 /** Attributes of the name of a group. */
 const GROUP = { class: "group", "text-anchor": "middle" };
@@ -59,6 +59,8 @@ export class FabricMap {
   /** The frame to show: null for the whole run, undefined after this variant's end. */
   private frame: number | null | undefined = null;
   private pinned: number[] = [];
+  /** Hosts whose flows suffer over the whole run. */
+  private victims = new Set<number>();
   /** Position of the keyboard in the links, worst first; -1 before the first key. */
   private step = -1;
 
@@ -71,9 +73,10 @@ export class FabricMap {
   ) {
     this.links = splitLinks(report.fabric);
     this.layout = layOut(report.fabric, 1000);
+    this.victims = victimHosts(report, variant);
     this.readClock();
     const frame = html("div", { class: "map-frame" }, this.stage, this.details);
-    this.element = html("div", { class: "map" }, this.legend, frame);
+    this.element = html("div", { class: "map" }, frame, this.legend);
     this.listen();
     new ResizeObserver(() => this.fit()).observe(this.stage);
   }
@@ -81,6 +84,7 @@ export class FabricMap {
   /** Shows another variant. */
   show(variant: Variant): void {
     this.variant = variant;
+    this.victims = victimHosts(this.report, variant);
     this.readClock();
     this.draw();
   }
@@ -169,7 +173,8 @@ export class FabricMap {
     this.lines = this.layout.lines.map((line) => ({ line, mark: lineMark(line) }));
     const tracks: SVGElement[] = [];
     this.bars = this.layout.bars.map((bar) => {
-      tracks.push(barMark(bar, 1, "track"));
+      const isVictim = hasVictim(this.report, bar.links, this.victims);
+      tracks.push(barMark(bar, 1, isVictim ? "track victim" : "track"));
       return { bar, mark: barMark(bar, 0, "") };
     });
     this.boxes = this.layout.boxes.map((box) => this.boxMark(box));
@@ -204,19 +209,20 @@ export class FabricMap {
     }));
     // Loaded links last, so that nothing hides them.
     lines.sort((p, q) => p.share - q.share);
-    for (const { mark, share } of lines) {
+    for (const { line, mark, share } of lines) {
       const index = classOf(metric, share);
       mark.setAttribute("class", `ramp-${index}`);
-      mark.setAttribute("stroke-width", String(this.widthOf(index)));
+      mark.setAttribute("stroke-width", String(this.widthOf(index, line)));
     }
     lines[0]?.mark.parentElement?.append(...lines.map(({ mark }) => mark));
     for (const { bar, mark } of this.bars) this.paintBar(bar, mark);
     for (const { box, fill } of this.boxes) this.paintQueue(box, fill);
     drawGlow(this.glow, this.layout, this.history, this.trees());
     this.stage.classList.toggle("ended", this.frame === undefined);
-    this.stage.setAttribute("aria-label", this.spoken());
+    this.stage.setAttribute("aria-label", spokenOf(this.report, this.variant));
     const queue = this.settings.queueTop > 0 && !this.layout.gathered ? this.settings.queueTop : 0;
-    const more = { queue, trees: this.trees() };
+    const { gathered } = this.layout;
+    const more = { queue, trees: this.trees(), victims: this.victims.size > 0, gathered };
     this.legend.replaceChildren(
       ...drawLegend(metric, this.legendEntries(), this.variant, more),
     );
@@ -226,7 +232,10 @@ export class FabricMap {
   private paintBar(bar: Bar, mark: SVGElement): void {
     const share = this.shareOfBar(bar);
     const height = Math.max(1.5, Math.abs(bar.length) * Math.min(1, share));
-    mark.setAttribute("class", `ramp-${classOf(this.settings.metric, share)}`);
+    // The bar of a victim is red; its length is still its share.
+    const isVictim = bar.noun === "" && hasVictim(this.report, bar.links, this.victims);
+    const ramp = `ramp-${classOf(this.settings.metric, share)}`;
+    mark.setAttribute("class", isVictim ? "victim" : ramp);
     mark.setAttribute("y", String(bar.length < 0 ? bar.y - height : bar.y));
     mark.setAttribute("height", String(height));
   }
@@ -242,9 +251,9 @@ export class FabricMap {
     fill.setAttribute("height", String(height));
   }
 
-  private widthOf(index: number): number {
+  private widthOf(index: number, { room = Infinity }: Line): number {
     const { lanes, lines, width } = this.layout;
-    return widthOf(index) * (lanes ? 1 : thinning(lines.length, width));
+    return Math.min(room, widthOf(index) * (lanes ? 1 : thinning(lines.length, width)));
   }
 
   private boxMark(box: Box): BoxMark {
@@ -266,14 +275,6 @@ export class FabricMap {
       const width = widthOf(index);
       return { index, width, range: rangeOf(this.settings.metric, index), links: count };
     });
-  }
-
-  private spoken(): string {
-    const { fabric } = this.report;
-    const switches = fabric.nodes.filter((node) => node.kind === "switch").length;
-    const hosts = fabric.nodes.length - switches;
-    const size = `${count(switches, "switch")}, ${count(hosts, "host")}`;
-    return `Map of the fabric, variant ${this.variant.name}: ${size}`;
   }
 
   /** Links, worst first, for what the map shows now. */
@@ -346,7 +347,7 @@ export class FabricMap {
       const mark = lineMark(line);
       const index = classOf(this.settings.metric, this.shareOf(line.link, line.way));
       mark.setAttribute("class", `ramp-${index}`);
-      mark.setAttribute("stroke-width", String(this.widthOf(index)));
+      mark.setAttribute("stroke-width", String(this.widthOf(index, line)));
       this.overlay.append(mark);
     }
     for (const bar of bars) {

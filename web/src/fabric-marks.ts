@@ -1,5 +1,5 @@
 /** What the map is drawn with, in CSS pixels. */
-import { clamp, shortNames, type SwitchLinks } from "./fabric-links";
+import { clamp, shortNames, switchNames, type SwitchLinks } from "./fabric-links";
 
 /** A switch. */
 export interface Box {
@@ -22,6 +22,8 @@ export interface Line {
   y2: number;
   /** Drawn only in part: the cable goes on elsewhere. */
   stub: boolean;
+  /** Most width it may have without covering the line beside it. */
+  room?: number;
 }
 
 /** A bar whose length is the share of its worst cable. */
@@ -55,7 +57,7 @@ export interface Layout {
   lines: Line[];
   bars: Bar[];
   captions: Caption[];
-  /** Each cable is drawn as two lanes, traffic keeping right. */
+  /** Each cable is drawn as two lines, one per direction. */
   lanes: boolean;
   /** Cables are gathered into bars. */
   gathered: boolean;
@@ -87,9 +89,8 @@ export function hangHosts(
   return rows * rowHeight;
 }
 
-/** Boxes' labels, shortened to what tells switches of a row apart, or "" where none fits. */
+/** Boxes' labels: whole words, else what tells switches of a row apart, or "" where none fits. */
 export function labelsThatFit(names: string[], room: number): string[] {
-  const shorts = shortNames(names);
-  const longest = Math.max(0, ...shorts.map((name) => name.length));
-  return longest * 6.4 + 2 <= room ? shorts : shorts.map(() => "");
+  const fits = (labels: string[]) => labels.every((label) => label.length * 6.4 + 2 <= room);
+  return [switchNames(names), shortNames(names)].find(fits) ?? names.map(() => "");
 }

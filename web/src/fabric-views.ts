@@ -58,13 +58,16 @@ export class FabricViews {
       variants: () => this.views.map(({ variant }) => variant),
     });
     this.views.push(this.view(first));
-    const shape = html("p", { class: "note under-title" }, shapeOf(report));
+    const shape = html("p", { class: "note beside-title" }, shapeOf(report));
     const keys = html("p", { id: "map-keys", class: "note" }, this.keysNote());
-    this.element = section("fabric", "Fabric", shape, this.variantControls(), this.mapControls());
+    // Only what decides what the map shows stands above it: it has to be on the first screen.
+    const above = html("div", { class: "controls" }, this.variantChoice(), this.metricChoice());
+    const below = html("div", { class: "controls" }, this.besideChoice(), this.wayChoice());
+    this.element = section("fabric", "Fabric", shape, above, this.grid);
     if (histories.length > 0) {
       this.element.append(timeline(this.clock, this.element, oneSeed(report)));
     }
-    this.element.append(this.grid, keys, this.inspector.element);
+    this.element.append(below, keys, this.inspector.element);
     this.arrange();
     this.clock.onChange(() => this.paint());
   }
@@ -105,7 +108,7 @@ export class FabricViews {
     const trees = html("p", { class: "trees" });
     const paths = html("p", { class: "note paths" });
     const deadlock = html("div", {});
-    const parts = [title, deadlock, trees, paths, map.element];
+    const parts = [title, map.element, trees, paths, deadlock];
     const element = html("div", { class: "view" }, ...parts);
     const view: View = { element, map, variant, title, trees, paths, deadlock };
     this.fill(view);
@@ -156,7 +159,7 @@ export class FabricViews {
     this.element.classList.toggle("wide", this.views.length > 1);
   }
 
-  private variantControls(): HTMLElement | null {
+  private variantChoice(): HTMLElement | null {
     const { variants } = this.report;
     if (variants.length < 2) return null;
     const options = variants.map(({ name }, i) => ({ value: String(i), label: name }));
@@ -165,8 +168,15 @@ export class FabricViews {
       if (variant) this.choose(variant);
     });
     this.pickers.push(one);
+    return one.element;
+  }
+
+  private besideChoice(): HTMLElement | null {
+    const { variants } = this.report;
+    if (variants.length < 2) return null;
+    const options = variants.map(({ name }, i) => ({ value: String(i), label: name }));
     const none = { value: NONE, label: "nothing" };
-    const two = choice("map-beside", "Beside it", [none, ...options], NONE, (value) => {
+    return choice("map-beside", "Show beside it", [none, ...options], NONE, (value) => {
       const variant = variants[Number(value)];
       const [, second] = this.views;
       if (!variant) this.views.splice(1);
@@ -174,27 +184,25 @@ export class FabricViews {
       else this.views.push(this.view(variant));
       this.arrange();
       this.inspector.refresh();
-    });
-    return html("div", { class: "controls" }, one.element, two.element);
+    }).element;
   }
 
-  private mapControls(): HTMLElement {
+  private metricChoice(): HTMLElement {
     const metrics: { value: Metric; label: string }[] = [
       { value: "load", label: "Load" },
       { value: "wait", label: "Waiting for credits" },
     ];
-    const metric = choice("map-metric", "Colour by", metrics, this.settings.metric, (value) => {
+    return choice("map-metric", "Colour links by", metrics, this.settings.metric, (value) => {
       this.settings.metric = value;
       this.paint();
-    });
-    return html("div", { class: "controls" }, metric.element, this.wayChoice());
+    }).element;
   }
 
   private wayChoice(): HTMLElement | null {
     const lanes = this.views.some(({ map }) => map.layout.lanes);
     if (lanes || this.report.fabric.structure !== "tree") return null;
     const options: { value: Way; label: string }[] = [
-      { value: "busier", label: "Worse of both" },
+      { value: "busier", label: "Worse of the two" },
       { value: "up", label: "Upwards" },
       { value: "down", label: "Downwards" },
     ];
@@ -206,11 +214,12 @@ export class FabricViews {
 
   private keysNote(): string {
     const lanes = this.views.some(({ map }) => map.layout.lanes);
-    const two = lanes ? "Each cable has two lanes; traffic keeps right. " : "";
+    const two = lanes ? "Each cable is drawn as two lines, one per direction. " : "";
     return (
-      `${two}Point at a link or a switch for its numbers, click for its flows. Keyboard on the ` +
-      "map: right and left arrow step through the links, worst first; up and down, the " +
-      "switches; Enter opens, Esc clears; space plays, comma and full stop step in time."
+      `${two}Point at a link or a switch to read its numbers; click it to list its flows. ` +
+      "Keys on the map: left and right arrows step through the links, worst first; up and down " +
+      "arrows step through the switches; Enter opens, Esc clears, space plays, comma and full " +
+      "stop step in time."
     );
   }
 }
@@ -220,8 +229,8 @@ function shapeOf(report: Report): string {
   if (structure === "grid" && dims) return `Grid of ${dims.join(" × ")} switches.`;
   if (structure === "tree" && levels) return `Tree with ${count(levels, "level")} of switches.`;
   const groups = report.fabric.groups?.length ?? 0;
-  if (groups > 0) return `${count(groups, "group")} of switches, neither a tree nor a grid.`;
-  return "Neither a tree nor a grid; drawn as its cables run.";
+  if (groups > 0) return `Irregular topology in ${count(groups, "group")} of switches.`;
+  return "Irregular topology.";
 }
 
 /** What is shown over time is one seed's, where there are several: which one. */

@@ -17,14 +17,14 @@ const SHOWN = 8;
 const SHOWN_MOST = 200;
 
 /**
- * A table of flows in the order given; the first `most` of them, and no more than a few, until the
- * reader asks for more.
+ * A table of flows in the order given, a few of them until the reader asks for more. Where the
+ * first `suffering` are victims, these are marked, and no others are shown before.
  */
 export function flowTable(
   flows: Flow[],
   columns: FlowColumns,
   label: string,
-  most = SHOWN,
+  suffering?: number,
 ): HTMLElement {
   if (flows.length === 0) return html("p", { class: "note" }, "No recorded flow.");
   const alone = flows.some(({ aloneGbps }) => aloneGbps !== null);
@@ -35,10 +35,10 @@ export function flowTable(
     ["Delivered", "Gbit/s", "payload over the measured part"],
     ...(alone ? [["Alone", "Gbit/s", "without the hot flows"]] : []),
     ...(alone ? [["Slowdown", "", "alone over delivered"]] : []),
-    ["Gets of offer", "", "what its host is delivered of what it offers in the group"],
-    ["Held back", "of time", "share of frames with a link of its way held back"],
-    ...(acks ? [["ACKs held back", "of time", "the same of the way of its acknowledgements"]] : []),
-    ["By root", "", "the root that held it back most often"],
+    ["Share delivered", "of offered", "of what its sender offers in the group"],
+    ["Time held back", "", "share of time in which a link of its path was held back"],
+    ...(acks ? [["ACKs held back", "", "the same of the path of its acknowledgements"]] : []),
+    ["Held back by", "", "the link at the root of the congestion, most often"],
   ] as [string, string, string][];
   const last = heads.length - 1;
   const head = heads.map(([text, unit, title], i) => {
@@ -49,13 +49,16 @@ export function flowTable(
   });
   const body = html("tbody", {});
   const show = (many: number) => {
-    const rows = flows.slice(0, many).map((flow) => row(flow, columns, { alone, acks }));
+    const rows = flows.slice(0, many).map((flow, i) => {
+      const isVictim = suffering !== undefined && i < suffering;
+      return row(flow, columns, { alone, acks, isVictim });
+    });
     body.replaceChildren(...rows);
   };
   const whole = html("table", { class: "flows" }, html("thead", {}, html("tr", {}, ...head)), body);
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
   const scroll = html("div", region, whole);
-  return unfolding(scroll, show, { first: Math.min(most, SHOWN), all: flows.length });
+  return unfolding(scroll, show, { first: Math.min(suffering ?? SHOWN, SHOWN), all: flows.length });
 }
 
 /** A table with its first rows, none of it where there are none, and a button for the others. */
@@ -81,7 +84,7 @@ export function unfolding(
 function row(
   flow: Flow,
   columns: FlowColumns,
-  { alone, acks }: { alone: boolean; acks: boolean },
+  { alone, acks, isVictim }: { alone: boolean; acks: boolean; isVictim: boolean },
 ): HTMLElement {
   const { names, groups } = columns;
   const open = html(
@@ -94,6 +97,7 @@ function row(
   const number = (text: string) => html("td", { class: "number" }, text);
   const decimals = (value: number) => (value >= 10 ? 1 : value >= 0.1 || value === 0 ? 2 : 3);
   const gbps = (value: number) => fixed(value, decimals(value));
+  const share = flow.share === null ? "–" : percent(flow.share);
   const { root } = flow;
   const by = html("td", {}, root === null ? "–" : null);
   if (root !== null) {
@@ -103,13 +107,13 @@ function row(
   }
   return html(
     "tr",
-    {},
+    { class: isVictim && "suffers" },
     html("th", { scope: "row" }, open),
     html("td", { class: "quiet" }, groups[flow.group]?.name ?? ""),
     number(gbps(flow.gbps)),
     alone && number(flow.aloneGbps === null ? "–" : gbps(flow.aloneGbps)),
-    alone && number(slowdown === null ? "–" : times(slowdown)),
-    number(flow.share === null ? "–" : percent(flow.share)),
+    alone && html("td", { class: "number fate" }, slowdown === null ? "–" : times(slowdown)),
+    html("td", { class: alone ? "number" : "number fate" }, share),
     number(percent(flow.held)),
     acks && number(percent(flow.acksHeld)),
     by,

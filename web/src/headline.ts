@@ -8,7 +8,7 @@ const STATUS: Record<Status, string> = {
   complete: "Complete",
   partial: "Partial: the run was interrupted",
   deadlock: "Deadlock",
-  "not ended": "Not ended: programs take longer than the limit",
+  "not ended": "Not ended: a program takes longer than the limit",
   "not converged": "Not converged",
   starved: "Some senders starve",
 };
@@ -18,7 +18,7 @@ const ODDITIES_SHOWN = 4;
 
 /** Why a figure has no value. */
 export const UNSTEADY =
-  "Not all of this traffic is served, so its latency grows for as long as it is offered.";
+  "More is offered than is delivered, so the latency grows for as long as the run lasts.";
 
 /** Title, one-sentence finding and status. */
 export function masthead(report: Report): HTMLElement {
@@ -27,8 +27,7 @@ export function masthead(report: Report): HTMLElement {
   return html(
     "header",
     { class: "masthead" },
-    html("p", { class: "kicker" }, html("span", {}, "Clearlane report"), status),
-    html("h1", {}, report.title),
+    html("div", { class: "title" }, html("h1", {}, report.title), status),
     report.verdict ? verdict(report.verdict) : html("p", { class: "summary" }, report.summary),
   );
 }
@@ -36,7 +35,8 @@ export function masthead(report: Report): HTMLElement {
 /** The verdict: a statement a line, what is wrong marked. */
 function verdict({ lines }: Verdict): HTMLElement {
   const rows = lines.flatMap(({ label, text }) => {
-    const bad = label === "fault" || label === "victims" ? "bad" : "";
+    const hurts = label === "victims" && !/^(0 of|nobody|none|no )/i.test(text);
+    const bad = label === "fault" ? "bad" : hurts ? "bad of-victims" : "";
     return [html("dt", { class: bad }, label), html("dd", {}, text)];
   });
   return html("dl", { class: "verdict" }, ...rows);
@@ -106,13 +106,14 @@ function unsettled(report: Report, row: HeadlineRow): HTMLElement | null {
   if (seeds.length === 0) return null;
   const of = report.seeds.length > 1 ? `: ${seeds.length} of ${report.seeds.length} seeds` : "";
   const mark = html("span", { class: "unsettled" }, `not converged${of}`);
-  mark.title = "Throughput was still changing while it was measured, or nothing was measured.";
+  mark.title = "Throughput was still changing at the end of the run, or nothing was measured.";
   return mark;
 }
 
 /** The mark of a figure that was still changing when a run ended. */
 export function unsettledMark(): HTMLElement {
-  return html("span", { class: "unsettled mark", title: "had not converged" }, "*");
+  const title = "still changing at the end of the run";
+  return html("span", { class: "unsettled mark", title }, "*");
 }
 
 function columnHead(column: HeadlineColumn): HTMLElement {
@@ -192,11 +193,11 @@ function headlineNote(report: Report, intervals: boolean, marked: boolean): stri
   const changing = report.headline.rows.some(({ cells }) =>
     Object.values(cells).some(({ converged }) => converged === false),
   );
-  const star = changing ? " *: was still changing while measured, or a run was cut short." : "";
-  const ends = "↑ higher is better, ↓ lower; point at a heading for what it measures.";
+  const star = changing ? " *: still changing at the end of the run." : "";
+  const ends = "↑ higher is better, ↓ lower is better. Point at a heading for its definition.";
   if (!marked) return spread + ends + star;
-  const ties = intervals ? "every value its interval cannot tell from it" : "what is within 1 %";
-  return `${spread}Underlined: the best of a column, with ${ties}. ${ends}${star}`;
+  const ties = intervals ? "statistical ties" : "ties within 1 %";
+  return `${spread}Underlined: best, including ${ties}. ${ends}${star}`;
 }
 
 /** Remarks, the first few of them unfolded; null if there are none. */

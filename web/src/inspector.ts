@@ -5,6 +5,7 @@ import { choice, html, type Child } from "./dom";
 import { splitLinks } from "./fabric-links";
 import { flowTable, type FlowColumns } from "./flow-table";
 import { bytes, count, percent, rate, times } from "./format";
+import { level } from "./ideals";
 import type { Names } from "./names";
 import { historyOf, slowdownOf, type Channel, type Flow, type History } from "./over-time";
 import { timeChart } from "./time-chart";
@@ -150,7 +151,7 @@ export class Inspector {
     if (opened.kind === "channel") return this.channelColumn(opened.channel, variant, history);
     if (opened.kind === "node") return this.nodeColumn(opened.node, variant, history);
     const flow = this.find(history, opened);
-    if (!flow) return [html("p", { class: "note" }, "Not among this variant's recorded flows.")];
+    if (!flow) return [html("p", { class: "note" }, "This variant did not record the flow.")];
     return this.flowColumn(flow, variant, history);
   }
 
@@ -170,7 +171,8 @@ export class Inspector {
         label: `Load and waiting of ${this.names.channel(channel)} over time`,
         dtUs: history.dtUs,
         unit: "% of time",
-        top: 100,
+        top: 105,
+        ideals: [level(`full: the link's rate, ${rate(gbps)}`, 100)],
         lines: [
           {
             label: "load",
@@ -202,12 +204,12 @@ export class Inspector {
     );
     const name = this.names.node(node);
     return timeChart(this.clock, {
-      label: `Bytes in ${name} over time`,
+      label: `Bytes queued in ${name} over time`,
       dtUs: history.dtUs,
       unit: "KiB",
       lines: [
         {
-          label: `bytes waiting in ${name}`,
+          label: `bytes queued in ${name}`,
           color: "--line-queue",
           dash: [],
           values: values.map((value) => value / 1024),
@@ -221,11 +223,11 @@ export class Inspector {
       return [html("p", { class: "note" }, history.pathsNote ?? "No path is known.")];
     }
     if (!history.flowsRecorded) {
-      return [html("p", { class: "note" }, "More flows than are recorded one by one.")];
+      return [html("p", { class: "note" }, "There are too many flows to record each of them.")];
     }
     const part =
       history.flows.length < history.flowsTotal
-        ? ` of the ${history.flows.length} kept here, out of ${history.flowsTotal}`
+        ? ` of the ${history.flows.length} in this report; the run had ${history.flowsTotal}`
         : "";
     const title = html("h4", {}, `${count(flows.length, "flow")}${part}`);
     const note = history.pathsNote && html("p", { class: "note" }, history.pathsNote);
@@ -262,18 +264,19 @@ export class Inspector {
         html("td", { class: "number" }, percent(wait)),
       );
     });
-    const heads = ["Output", "Load", "Waiting"].map((text, i) =>
+    const heads = ["Output", "Load", "Waits for credits"].map((text, i) =>
       html("th", { scope: "col", class: i > 0 && "number" }, text),
     );
     const head = html("thead", {}, html("tr", {}, ...heads));
     const rest = all.length - rows.length;
-    const more = rest > 0 && html("p", { class: "note" }, `${count(rest, "output")} more do less.`);
+    const others = `${count(rest, "output")} more with less load.`;
+    const more = rest > 0 && html("p", { class: "note" }, others);
     const most = Math.max(0, ...Array.from({ length: history.frames }, (_, frame) =>
       history.queueAt(node, frame),
     ));
     const mean = history.queueAt(node, null);
     return [
-      html("p", { class: "said" }, `${bytes(mean)} wait in it on average, ${bytes(most)} at most.`),
+      html("p", { class: "said" }, `${bytes(mean)} queued on average, ${bytes(most)} at most.`),
       this.queueChart(node, history),
       html("table", {}, head, html("tbody", {}, ...rows)),
       more,
@@ -291,7 +294,7 @@ export class Inspector {
     const much = slowdown === null ? "" : times(slowdown);
     const slower = much && (slowdown === Infinity ? `: ${much}` : `: ${much} slower`);
     const gets = flow.share === null ? "" : percent(flow.share);
-    const offers = gets && `; its host gets ${gets} of what it offers`;
+    const offers = gets && `; its sender is delivered ${gets} of what it offers`;
     const acks = flow.acksHeld > 0 ? `, its acknowledgements ${percent(flow.acksHeld)}` : "";
     const held = `Held back ${percent(flow.held)} of the time${acks}`;
     const by = flow.root === null ? "." : `, most often by ${this.names.channel(flow.root)}.`;
@@ -308,6 +311,7 @@ export class Inspector {
         label: `Throughput of the flow over time, variant ${variant.name}`,
         dtUs: history.dtUs,
         unit: "Gbit/s",
+        ideals: alone === null ? [] : [level(`without the hot flows: ${rate(alone)}`, alone)],
         lines: [{ label: "throughput", color: `--${kind}-0`, dash: [], values }],
       }),
       steps.length > 0 && html("ol", { class: "path" }, ...steps),

@@ -1,20 +1,27 @@
 /** A grid, cable by cable, on the positions given in the data. */
 import type { Fabric, FabricNode } from "./data";
-import { clamp, shortNames, type SwitchLinks } from "./fabric-links";
+import { clamp, switchNames, type SwitchLinks } from "./fabric-links";
 import { hangHosts, type Bar, type Box, type Layout } from "./fabric-marks";
 import { lanes, LANE_GAP, type Point } from "./map-lanes";
+
+/** Height that a map should have where it can. */
+const HEIGHT = 440;
+/** Pitch from which on a name of three letters fits into a switch. */
+const NAMED_FROM = 72;
 
 /** Lays a grid out. Cables much longer than its pitch become stubs. */
 export function gridLayout(fabric: Fabric, links: SwitchLinks, width: number): Layout {
   const nodes = links.switches.flatMap((node) => fabric.nodes[node] ?? []);
   const spread = distinctPlaces(nodes);
-  const pitch = Math.min(92, (width - 16) / (spread.columns + 0.6));
+  // Low enough for the first screen, as long as names of three letters fit.
+  const low = clamp(HEIGHT / spread.rows, NAMED_FROM, 92);
+  const pitch = Math.min(low, (width - 16) / (spread.columns + 0.6));
   const inner = pitch * (spread.columns - 1);
   const down = pitch * (spread.rows - 1);
   const top = pitch * 0.62;
   const left = (width - inner) / 2;
   const side = clamp(pitch * 0.3, 5, 26);
-  const labels = shortNames(nodes.map((node) => node.name));
+  const labels = switchNames(nodes.map((node) => node.name));
   const fits = Math.max(0, ...labels.map((label) => label.length)) * 6.4 + 2 <= side;
   const at = (node: FabricNode): Point => ({
     x: left + ((node.x - spread.x) / (spread.width || 1)) * inner,

@@ -34,11 +34,13 @@ function worst(report: Report, names: Names, views: FabricViews, first: Variant)
   return section("worst", "Worst links", controls, links);
 }
 
+/** The map and the results first: what a reader sees before the first scroll. */
 function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
   const names = new Names(report);
   const views = new FabricViews(report, names, first);
   return [
     views.element,
+    ...results(report),
     whoSuffers(report, names, views),
     throughput(report, views.clock),
     control(report, views.clock),
@@ -47,8 +49,8 @@ function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
 }
 
 const CURVES_NOTE =
-  "Variants that differ in nothing but the load they offer are one line. Bars are 95 % " +
-  "confidence intervals over the seeds.";
+  "A line joins the variants that differ only in the load they offer. Bars are 95 % confidence " +
+  "intervals over the seeds.";
 
 /** What was varied, and what the marks are. */
 function sweepNote({ seeds, sweep }: Report): string {
@@ -59,16 +61,22 @@ function sweepNote({ seeds, sweep }: Report): string {
   return `Varied: ${varied.join(", ")}. ${means}`;
 }
 
-function build(report: Report): HTMLElement {
-  const [first] = report.variants;
-  const parts = [
-    masthead(report),
+/** What was measured, in tables and curves. */
+function results(report: Report): (HTMLElement | null)[] {
+  return [
     report.headline.rows.length > 0 ? headlineTable(report) : null,
     completion(report),
     report.sweep ? curves("sweep", "Sweep", sweepNote(report), report.sweep) : null,
     tables.publishedTable(report),
     report.curves ? curves("curves", "Load curves", CURVES_NOTE, report.curves) : null,
-    ...(first ? runParts(report, first) : [tables.remarks(report)]),
+  ];
+}
+
+function build(report: Report): HTMLElement {
+  const [first] = report.variants;
+  const parts = [
+    masthead(report),
+    ...(first ? runParts(report, first) : [...results(report), tables.remarks(report)]),
     tables.facts(report),
     tables.notModelled(report),
     tables.reproduce(report),

@@ -1,5 +1,5 @@
 /** The numbers of what the reader points at. */
-import type { Report } from "./data";
+import type { Report, Variant } from "./data";
 import { html } from "./dom";
 import type { SwitchLinks } from "./fabric-links";
 import { bytes, count, percent, rate } from "./format";
@@ -15,6 +15,14 @@ export interface Shares {
 /** The same with the bytes that stand in a switch; null if that is not known. */
 export interface Readings extends Shares {
   queue(node: number): number | null;
+}
+
+/** What a screen reader is told of a map. */
+export function spokenOf({ fabric }: Report, variant: Variant): string {
+  const switches = fabric.nodes.filter((node) => node.kind === "switch").length;
+  const hosts = fabric.nodes.length - switches;
+  const size = `${count(switches, "switch")}, ${count(hosts, "host")}`;
+  return `Map of the fabric, variant ${variant.name}: ${size}`;
 }
 
 /** Elements that describe a link, a switch or a bundle. */
@@ -36,7 +44,7 @@ export function describe(
   const hosts = links.hosts[node]?.length ?? 0;
   const ports = `${count(all.length, "link")}, ${hosts} to hosts`;
   const bytesThere = read.queue(node);
-  const queue = bytesThere !== null && html("div", {}, `Waiting in it: ${bytes(bytesThere)}`);
+  const queue = bytesThere !== null && html("div", {}, `Queued in it: ${bytes(bytesThere)}`);
   const lines = [html("div", {}, ports), ...(queue ? [queue] : [])];
   return [html("strong", {}, name), ...lines, ...summarize(report, read, all)];
 }
@@ -57,7 +65,7 @@ function describeLink(report: Report, read: Shares, link: number): HTMLElement[]
       html("td", {}, percent(read.wait(channel))),
     );
   };
-  const heads = ["Direction", "Load", "Carried", "Waiting"];
+  const heads = ["Direction", "Load", "Carries", "Waits"];
   const head = html("tr", {}, ...heads.map((text) => html("th", { scope: "col" }, text)));
   return [
     html("strong", {}, cable.name),
@@ -91,5 +99,5 @@ function summarize(report: Report, read: Shares, members: number[]): HTMLElement
     return html("div", {}, `${label}: mean ${percent(mean)}${place}`);
   };
   if (members.length === 0) return [];
-  return [line("Load", read.load), line("Waiting", read.wait)];
+  return [line("Load", read.load), line("Waits for credits", read.wait)];
 }

@@ -1,9 +1,9 @@
-/** Cables as two lanes each, traffic keeping right. */
+/** Cables as two lines each, one per direction: that of a→b on the right-hand side. */
 import type { Fabric } from "./data";
 import type { SwitchLinks } from "./fabric-links";
 import type { Box, Line } from "./fabric-marks";
 
-/** Between the lanes of a cable where there is room, CSS pixels. */
+/** Between the two lines of a cable where there is room, CSS pixels. */
 export const LANE_GAP = 5.2;
 
 /** A place on the map. */
@@ -39,41 +39,58 @@ function turned(u: Point, angle: number): Point {
 /** A cable between two boxes: `out` leads from a to b. */
 interface Span {
   link: number;
-  ends: [number, number];
+  ends: [Box, Box];
   a: Point;
   b: Point;
   out: Point;
   length: number;
-  /** How far it is moved sideways to leave room for other cables of the same pair. */
-  shift: number;
+  /** Which of the cables of its two switches it is, and how many they have. */
+  nth: number;
+  of: number;
 }
 
-function spans(fabric: Fabric, links: SwitchLinks, boxes: Box[], gap: number): Span[] {
-  const centers = new Map<number, Point>();
-  for (const box of boxes) {
-    centers.set(box.node, { x: box.x + box.width / 2, y: box.y + box.height / 2 });
-  }
-  const parallel = new Map<string, number>();
-  return links.trunks.flatMap((link): Span[] => {
+const middleOf = ({ x, y, width, height }: Box): Point => ({ x: x + width / 2, y: y + height / 2 });
+
+function spans(fabric: Fabric, links: SwitchLinks, boxes: Box[]): Span[] {
+  const placed = new Map(boxes.map((box) => [box.node, box]));
+  const bundles = new Map<string, number[]>();
+  for (const link of links.trunks) {
     const cable = fabric.links[link];
-    const a = cable && centers.get(cable.a);
-    const b = cable && centers.get(cable.b);
-    if (!cable || !a || !b) return [];
+    if (!cable) continue;
     const pair = `${Math.min(cable.a, cable.b)}/${Math.max(cable.a, cable.b)}`;
-    const nth = parallel.get(pair) ?? 0;
-    parallel.set(pair, nth + 1);
-    const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    const out = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
-    // Further cables of a pair run beside the first, in turn on either side of it.
-    const side = (nth % 2 === 0) === cable.a < cable.b ? 1 : -1;
-    const shift = side * Math.ceil(nth / 2) * 2 * gap;
-    return [{ link, ends: [cable.a, cable.b], a, b, out, length, shift }];
-  });
+    const bundle = bundles.get(pair);
+    if (bundle) bundle.push(link);
+    else bundles.set(pair, [link]);
+  }
+  return [...bundles.values()].flatMap((bundle) =>
+    bundle.flatMap((link, nth): Span[] => {
+      const cable = fabric.links[link];
+      const [from, to] = [cable && placed.get(cable.a), cable && placed.get(cable.b)];
+      if (!from || !to) return [];
+      const [a, b] = [middleOf(from), middleOf(to)];
+      const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+      const out = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
+      return [{ link, ends: [from, to], a, b, out, length, nth, of: bundle.length }];
+    }),
+  );
+}
+
+/** Half of how wide a box looks to who comes from a direction. */
+const profile = ({ width, height }: Box, { x, y }: Point) =>
+  (width * Math.abs(y) + height * Math.abs(x)) / 2;
+
+/** Share of what a box shows to a cable that a bundle may take: beyond it are its corners. */
+const FACE = 0.86;
+
+/** Between the lines of a bundle: as told, or as near as its switches are small. */
+function gapOf({ ends, out, of }: Span, gap: number): number {
+  const face = FACE * 2 * Math.min(profile(ends[0], out), profile(ends[1], out));
+  return Math.min(gap, face / (2 * of));
 }
 
 /**
  * The cables between switches. Those longer than one and a half times the pitch become stubs;
- * `gap` is between the lanes of a cable.
+ * `gap` is between the two lines of a cable where there is room.
  */
 export function lanes(
   fabric: Fabric,
@@ -81,56 +98,92 @@ export function lanes(
   boxes: Box[],
   { pitch, gap }: { pitch: number; gap: number },
 ): Line[] {
-  const [half, tall] = [(boxes[0]?.width ?? 0) / 2, (boxes[0]?.height ?? 0) / 2];
-  // From the middle of a box to its edge, in a direction.
-  const inset = ({ x, y }: Point) =>
-    Math.min(half / Math.max(1e-6, Math.abs(x)), tall / Math.max(1e-6, Math.abs(y))) + 1;
-  const all = spans(fabric, links, boxes, gap);
-  const whole = all.filter((span) => span.length <= pitch * 1.5);
-  const long = all.filter((span) => span.length > pitch * 1.5);
+  const all = spans(fabric, links, boxes);
+  const loops = all.filter(({ ends }) => ends[0] === ends[1]);
+  const between = all.filter(({ ends }) => ends[0] !== ends[1]);
+  const whole = between.filter((span) => span.length <= pitch * 1.5);
+  const long = between.filter((span) => span.length > pitch * 1.5);
   const exits = new Exits();
   for (const { ends, out } of whole) {
-    exits.add(ends[0], out);
-    exits.add(ends[1], { x: -out.x, y: -out.y });
+    exits.add(ends[0].node, out);
+    exits.add(ends[1].node, { x: -out.x, y: -out.y });
   }
-  const along = (from: Point, u: Point, by: number) => ({
-    x: from.x + u.x * by,
-    y: from.y + u.y * by,
-  });
-  const lines = whole.flatMap(({ link, a, b, out, shift }) =>
-    twoLanes(link, along(a, out, inset(out)), along(b, out, -inset(out)), { shift, gap }),
-  );
+  const lines = whole.flatMap((span) => twoLines(span, gapOf(span, gap)));
   // The ends of wrapping cables point away from each other, as if going round the back.
-  const stubs = long.flatMap(({ link, ends, a, b, out, shift }) => {
-    const [edge, reach] = [half + 1, half + 1 + pitch * 0.2];
-    const beside = { shift, gap };
-    const left = exits.take(ends[0], { x: -out.x, y: -out.y });
-    const right = exits.take(ends[1], out);
+  const stubs = long.flatMap((span) => {
+    const { link, ends, a, b, out } = span;
+    const reach = pitch * 0.2;
+    const left = exits.take(ends[0].node, { x: -out.x, y: -out.y });
+    const right = exits.take(ends[1].node, out);
+    const beside = gapOf(span, gap);
     return [
-      ...twoLanes(link, along(a, left, edge), along(a, left, reach), beside, true),
-      // Seen from b the way out is b→a, so the roles of the lanes swap.
-      ...twoLanes(link, along(b, right, edge), along(b, right, reach), beside, true, true),
+      ...stub({ ...span, out: left }, [ends[0], a], reach, beside).map(named(link, false)),
+      // Seen from b the way out is b→a, so the roles of the lines swap.
+      ...stub({ ...span, out: right }, [ends[1], b], reach, beside).map(named(link, true)),
     ];
   });
-  return [...lines, ...stubs];
+  return [...lines, ...stubs, ...loops.flatMap(loop)];
 }
 
-function twoLanes(
-  link: number,
-  from: Point,
-  to: Point,
-  { shift, gap }: { shift: number; gap: number },
-  stub = false,
-  swapped = false,
-): Line[] {
-  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
-  // The right-hand side of from→to, y pointing down.
-  const right = { x: -(to.y - from.y) / length, y: (to.x - from.x) / length };
-  return ([1, -1] as const).map((side) => {
-    const offset = (side * gap) / 2 + shift;
-    const dx = right.x * offset;
-    const dy = right.y * offset;
-    const way = (side === 1) !== swapped ? "forward" : "backward";
-    return { link, way, x1: from.x + dx, y1: from.y + dy, x2: to.x + dx, y2: to.y + dy, stub };
+/** How far the two lines of a cable are moved sideways: bundles stand evenly about the middle. */
+function offsets({ nth, of, ends }: Span, gap: number): [number, number] {
+  // From the other end right is left: cables of a bundle keep their order whoever is `a`.
+  const turn = ends[0].node < ends[1].node ? 1 : -1;
+  const middle = turn * (nth - (of - 1) / 2) * 2 * gap;
+  return [middle + gap / 2, middle - gap / 2];
+}
+
+/** Where a line that leaves a box sideways of its middle crosses the edge of the box. */
+function edge({ width, height }: Box, middle: Point, aside: Point, out: Point): Point {
+  const reach = (half: number, place: number, way: number) =>
+    Math.abs(way) < 1e-6 ? Infinity : (half * Math.sign(way) - place) / way;
+  const far = Math.min(reach(width / 2, aside.x, out.x), reach(height / 2, aside.y, out.y));
+  const by = far + 0.5;
+  return { x: middle.x + aside.x + out.x * by, y: middle.y + aside.y + out.y * by };
+}
+
+function twoLines(span: Span, gap: number): Line[] {
+  const { link, ends, a, b, out } = span;
+  const back = { x: -out.x, y: -out.y };
+  return offsets(span, gap).map((offset, i): Line => {
+    // The right-hand side of a→b, y pointing down.
+    const aside = { x: -out.y * offset, y: out.x * offset };
+    const [from, to] = [edge(ends[0], a, aside, out), edge(ends[1], b, aside, back)];
+    const way = i === 0 ? "forward" : "backward";
+    const place = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
+    return { link, way, ...place, stub: false, room: roomIn(gap) };
   });
+}
+
+/** Most width of a line beside another. */
+const roomIn = (gap: number) => Math.max(0.6, gap - 0.6);
+
+type Place = Pick<Line, "x1" | "y1" | "x2" | "y2" | "room">;
+
+/** The two lines of a cable that is drawn only where it leaves a box. */
+function stub(span: Span, [box, middle]: [Box, Point], reach: number, gap: number): Place[] {
+  const { out } = span;
+  return offsets({ ...span, ends: [box, box] }, gap).map((offset) => {
+    const aside = { x: -out.y * offset, y: out.x * offset };
+    const from = edge(box, middle, aside, out);
+    const to = { x: from.x + out.x * reach, y: from.y + out.y * reach };
+    return { x1: from.x, y1: from.y, x2: to.x, y2: to.y, room: roomIn(gap) };
+  });
+}
+
+const named = (link: number, swapped: boolean) => (place: Place, i: number): Line => {
+  return { link, way: (i === 0) !== swapped ? "forward" : "backward", ...place, stub: true };
+};
+
+/** A cable with both ends in one switch: a roof on it, one side for each direction. */
+function loop({ link, ends: [box], nth, of }: Span): Line[] {
+  const pitch = Math.min(16, box.width / of);
+  const x = box.x + box.width / 2 + (nth - (of - 1) / 2) * pitch;
+  const [half, top] = [pitch * 0.32, box.y - Math.min(12, pitch)];
+  const room = roomIn(half);
+  const sides = [
+    { way: "forward" as const, x1: x - half, y1: box.y, x2: x, y2: top },
+    { way: "backward" as const, x1: x, y1: top, x2: x + half, y2: box.y },
+  ];
+  return sides.map((side) => ({ link, ...side, stub: false, room }));
 }

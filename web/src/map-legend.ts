@@ -25,9 +25,9 @@ export function drawLegend(
   metric: Metric,
   entries: LegendEntry[],
   variant: Variant,
-  more: { queue: number; trees: Trees | null },
+  more: { queue: number; trees: Trees | null; victims: boolean; gathered: boolean },
 ): HTMLElement[] {
-  const title = metric === "load" ? "Load, %" : "Time with data but no credits, %";
+  const title = metric === "load" ? "Load of a link, %" : "Time a link waits for credits, %";
   const items = entries.map(({ index, width, range, links }) => {
     const line = { x1: 0, x2: 30, y1: 6, y2: 6, class: `ramp-${index}`, "stroke-width": width };
     const sample = svg("svg", { width: 30, height: 12, "aria-hidden": "true" }, svg("line", line));
@@ -36,16 +36,20 @@ export function drawLegend(
   });
   const extra = [];
   if (variant.hosts_hot.length > 0) extra.push(key("hot", "hot receiver"));
+  const victim = more.gathered ? "switch with slowed senders" : "sender slowed or starved";
+  if (more.victims) extra.push(key("victim", victim));
   if (more.trees) extra.push(key("tree", "congestion tree, brightest at its root"));
-  if (more.queue > 0) extra.push(key("queue", `bytes in a switch; full: ${bytes(more.queue)}`));
+  const full = `bytes queued in a switch; full box: ${bytes(more.queue)}`;
+  if (more.queue > 0) extra.push(key("queue", full));
   if (variant.deadlock) extra.push(key("stuck", "switch in the deadlock"));
   return [html("span", { class: "legend-title" }, title), html("ul", {}, ...items, ...extra)];
 }
 
-function key(kind: "hot" | "stuck" | "tree" | "queue", label: string): HTMLElement {
+function key(kind: "hot" | "victim" | "stuck" | "tree" | "queue", label: string): HTMLElement {
   const frame = { x: 2, y: 1, width: 10, height: 10 };
   const signs = {
     hot: () => [svg("path", { class: "hot", d: triangle(7, 2) })],
+    victim: () => [svg("rect", { class: "track victim", x: 4, y: 1, width: 5, height: 10 })],
     stuck: () => [svg("rect", { class: "box stuck", x: 2, y: 2, width: 10, height: 8 })],
     tree: () => [
       svg("line", { class: "glow-2", x1: 0, x2: 14, y1: 6, y2: 6, "stroke-width": 11 }),

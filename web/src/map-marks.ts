@@ -41,12 +41,18 @@ export function placeBeside(
     ...boxes.map((box) => box.x + box.width / 2),
   ];
   const middle = xs.reduce((sum, x) => sum + x, 0) / Math.max(1, xs.length);
+  // Where it stood before, the edge of the frame may have made it narrow.
+  Object.assign(details.style, { left: "0", top: "0" });
   const width = details.offsetWidth;
   const height = details.offsetHeight;
   const rightHalf = middle > layout.width / 2;
   const x = rightHalf ? Math.min(...xs) - width - 18 : Math.max(...xs) + 18;
   const left = Math.min(Math.max(0, x), Math.max(0, layout.width - width));
-  const ys = [...lines.flatMap((line) => [line.y1, line.y2]), ...bars.map((bar) => bar.y)];
+  const ys = [
+    ...lines.flatMap((line) => [line.y1, line.y2]),
+    ...bars.map((bar) => bar.y),
+    ...boxes.map((box) => box.y + box.height / 2),
+  ];
   const center = ys.reduce((sum, y) => sum + y, 0) / Math.max(1, ys.length);
   const top = Math.min(
     Math.max(0, center - height / 2),

@@ -1,6 +1,6 @@
 /** What nodes and channels are called on the page: short where that is still clear. */
 import type { Report } from "./data";
-import { shortNames } from "./fabric-links";
+import { switchNames } from "./fabric-links";
 import type { Channel } from "./over-time";
 
 /** Names of one report. */
@@ -9,7 +9,7 @@ export class Names {
 
   constructor(private readonly report: Report) {
     const { nodes } = report.fabric;
-    const shorts = shortNames(nodes.filter((n) => n.kind === "switch").map((n) => n.name));
+    const shorts = switchNames(nodes.filter((n) => n.kind === "switch").map((n) => n.name));
     let next = 0;
     this.nodes = nodes.map((node) =>
       node.kind === "switch" ? (shorts[next++] ?? node.name) : node.name,

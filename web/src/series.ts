@@ -4,6 +4,7 @@ import type { FlowClass, Report, Variant } from "./data";
 import type { Clock } from "./clock";
 import { choice, cssColor, html, section, svg } from "./dom";
 import { fixed } from "./format";
+import { drawIdeals, idealsOfFlows, idealsOfGroups, type Ideal } from "./ideals";
 import { axisStyle, followClock, tickText } from "./time-chart";
 
 /** A line of one variant. */
@@ -24,6 +25,8 @@ interface Plotted {
   axis: string;
   decimals: number;
   lines: (variant: Variant) => Line[];
+  /** What the lines could be. */
+  ideals?: (variant: Variant) => Ideal[];
 }
 
 /** A section of charts. */
@@ -67,7 +70,7 @@ const DASHES: Record<FlowClass, number[][]> = {
   ],
 };
 
-const LEGEND = "Press a name to hide or show its line; means are over all samples.";
+const LEGEND = "Press a name to hide or show its line. Means are over all samples.";
 
 /** Throughput over time, or null if no variant has samples. */
 export function throughput(report: Report, clock: Clock): HTMLElement | null {
@@ -79,13 +82,25 @@ export function throughput(report: Report, clock: Clock): HTMLElement | null {
     id: "throughput",
     title: "Throughput over time",
     choice: "series-kind",
-    note: `${LEGEND} Delivered payload.`,
+    note: `${LEGEND} Throughput is delivered payload; dotted lines are what could be reached.`,
     variants,
     seeds: report.seeds.length,
     caption: (variant) => variant.name,
     all: [
-      { ...unit, key: "groups", label: "Flow groups", lines: lines("groups") },
-      { ...unit, key: "flows", label: "Single flows", lines: lines("flows") },
+      {
+        ...unit,
+        key: "groups",
+        label: "Flow groups",
+        lines: lines("groups"),
+        ideals: (variant) => idealsOfGroups(report, variant),
+      },
+      {
+        ...unit,
+        key: "flows",
+        label: "Single flows",
+        lines: lines("flows"),
+        ideals: () => idealsOfFlows(report),
+      },
     ],
   });
 }
@@ -101,7 +116,7 @@ export function control(report: Report, clock: Clock): HTMLElement | null {
     id: "control",
     title: "Congestion control",
     choice: "control-kind",
-    note: `${LEGEND} The flows that were notified most, in the first seed.`,
+    note: `${LEGEND} Shown are the flows that were notified most, in the first seed.`,
     variants,
     seeds: report.seeds.length,
     caption: (variant) => `${variant.name}: ${variant.control?.mechanisms.join(", ")}`,
@@ -184,7 +199,9 @@ class Charts {
       return mean === null ? [] : [`${entry.name} ${fixed(mean, this.plotted.decimals)}`];
     });
     const what = `${this.charts.title} of ${variant.name}`;
-    const label = `${what}; means, ${this.plotted.axis}: ${means.join(", ")}`;
+    const could = (this.plotted.ideals?.(variant) ?? []).map((ideal) => ideal.label);
+    const mean = `means, ${this.plotted.axis}: ${means.join(", ")}`;
+    const label = [what, mean, ...could].join("; ");
     return html("figure", {}, caption, html("div", { role: "img", "aria-label": label }));
   }
 
@@ -192,6 +209,7 @@ class Charts {
   private top(): number {
     let top = 0;
     for (const variant of this.charts.variants) {
+      for (const { at } of this.plotted.ideals?.(variant) ?? []) top = Math.max(top, at(0));
       for (const entry of this.entries) {
         if (!entry.shown) continue;
         for (const value of lineOf(variant, this.plotted, entry)?.values ?? [])
@@ -209,6 +227,7 @@ class Charts {
     const scale = inMs ? 1e-3 : 1;
     const time = Array.from({ length: samples }, (_, i) => (start_us + (i + 0.5) * dt_us) * scale);
     const axis = axisStyle();
+    const ideals = this.plotted.ideals?.(variant) ?? [];
     const ticks = { values: (_: uPlot, splits: number[]) => splits.map(tickText) };
     const options: uPlot.Options = {
       width,
@@ -227,7 +246,10 @@ class Charts {
         { ...axis, ...ticks, label: this.plotted.axis, labelSize: 18, size: 50 },
       ],
       series: [{}, ...this.entries.map((entry) => lineStyle(entry))],
-      hooks: { setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")] },
+      hooks: {
+        setCursor: [(plot) => this.read(plot, index, inMs ? "ms" : "µs")],
+        draw: [(plot) => drawIdeals(plot, ideals)],
+      },
     };
     const columns = lines.map((line) => time.map((_, i) => line[i] ?? null));
     const plot = new uPlot(options, [time, ...columns], holder);
@@ -259,7 +281,8 @@ class Charts {
         return html("td", { class: "number" }, text);
       });
       const name = html("th", { scope: "row" }, this.toggle(entry));
-      return html("tr", {}, name, html("td", { class: "quiet" }, entry.class), ...values);
+      const kind = { class: entry.class === "victim" ? "of-victim" : "quiet" };
+      return html("tr", {}, name, html("td", kind, entry.class), ...values);
     });
     const body = html("tbody", {}, ...rows);
     this.table.replaceChildren(

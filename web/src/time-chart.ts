@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import type { Clock } from "./clock";
 import { cssColor, html, svg } from "./dom";
 import { fixed } from "./format";
+import { drawIdeals, type Ideal } from "./ideals";
 
 /** One line. */
 export interface TimeLine {
@@ -23,6 +24,8 @@ export interface TimeChartOptions {
   /** Top of the scale; without it, the largest value. */
   top?: number;
   lines: TimeLine[];
+  /** What the lines could be. */
+  ideals?: Ideal[];
 }
 
 const HEIGHT = 150;
@@ -71,7 +74,8 @@ export function followClock(plot: uPlot, clock: Clock, usPerUnit: number): void 
 
 /** A small chart with its legend; drawn when it has a width. */
 export function timeChart(clock: Clock, options: TimeChartOptions): HTMLElement {
-  const holder = html("div", { role: "img", "aria-label": options.label });
+  const said = [options.label, ...(options.ideals ?? []).map(({ label }) => label)].join("; ");
+  const holder = html("div", { role: "img", "aria-label": said });
   const keys = options.lines.map(({ label, color, dash }) => {
     const line = svg("line", { x1: 0, x2: 22, y1: 6, y2: 6, "stroke-width": 2 });
     line.style.stroke = `var(${color})`;
@@ -105,7 +109,9 @@ function drawPlot(holder: HTMLElement, width: number, options: TimeChartOptions)
   const samples = Math.max(0, ...lines.map(({ values }) => values.length));
   const per = usPerUnit(options);
   const time = Array.from({ length: samples }, (_, i) => ((i + 0.5) * dtUs) / per);
-  const largest = Math.max(0, ...lines.flatMap(({ values }) => values));
+  const ideals = options.ideals ?? [];
+  const all = [...lines.flatMap(({ values }) => values), ...ideals.map(({ at }) => at(0))];
+  const largest = Math.max(0, ...all);
   const top = options.top ?? (largest > 0 ? largest * 1.05 : 1);
   const ticks = { values: (_: uPlot, splits: number[]) => splits.map(tickText) };
   const axis = { ...axisStyle(), ...ticks };
@@ -116,9 +122,10 @@ function drawPlot(holder: HTMLElement, width: number, options: TimeChartOptions)
     cursor: { sync: { key: "time" }, y: false, drag: { x: false, y: false } },
     scales: { x: { time: false, range: [0, (samples * dtUs) / per] }, y: { range: [0, top] } },
     axes: [
-      { ...axis, label: per > 1 ? "ms" : "µs", labelSize: 14, size: 24 },
+      { ...axis, label: `${per > 1 ? "ms" : "µs"} of simulated time`, labelSize: 14, size: 24 },
       { ...axis, label: unit, labelSize: 16, size: 46 },
     ],
+    hooks: { draw: [(plot) => drawIdeals(plot, ideals)] },
     series: [
       {},
       ...lines.map(({ label, color, dash }) => ({

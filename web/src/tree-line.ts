@@ -30,12 +30,14 @@ export function treeLine(
   const others = roots.slice(NAMED);
   if (others.length > 0) {
     const branches = others.reduce((sum, { branches }) => sum + branches, 0);
-    parts.push(`; ${others.length} more with ${count(branches, "channel")}`);
+    const hold = others.length === 1 ? "root holds" : "roots hold";
+    parts.push(`; ${others.length} more ${hold} back ${count(branches, "channel")}`);
   }
   if (roots.length > 0) parts.push(". ");
-  if (trees.circle > 0) parts.push(`${count(trees.circle, "channel")} wait in a circle. `);
+  const { circle } = trees;
+  if (circle > 0) parts.push(`${count(circle, "channel")} wait for each other in a circle. `);
   const { unknown } = trees;
-  if (unknown > 0) parts.push(`${count(unknown, "channel")} held back without a root.`);
+  if (unknown > 0) parts.push(`${count(unknown, "channel")} held back, cause unknown.`);
   const said = parts.filter((part): part is string | Node => Boolean(part));
   return said.length > 0 ? said : ["No congestion tree: no channel is held back."];
 }

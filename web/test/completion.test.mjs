@@ -21,7 +21,7 @@ test("a program has a row and a bar in each variant, in a unit that fits all", a
     program("backup", [completion(one, null), completion(two, 12000)]),
   ];
   await withPage(data, {}, async (page) => {
-    assert.equal((await textsOf(page, "h2"))[1], "Completion of programs");
+    assert.equal((await textsOf(page, "h2"))[2], "Completion of programs");
     const heads = await textsOf(page, "#completion thead th");
     assert.deepEqual(heads, ["Program", "Variant", "Ranks", "Completion, ms", ""]);
     const cells = await page.run(`[...document.querySelectorAll("#completion tbody tr")].map(

@@ -18,8 +18,8 @@ for (const [name, data] of Object.entries(DATA)) {
   ]) {
     test(`${name}, ${scheme}, ${width} wide: whole, in order, inside the window`, async () => {
       await withPage(data, { width, scheme }, async (page) => {
-        const wanted = ["Results", "Fabric", "Throughput over time", "Worst links", "Facts"];
-        if (data.published.length > 0) wanted.splice(1, 0, "Published and obtained");
+        const wanted = ["Fabric", "Results", "Throughput over time", "Worst links", "Facts"];
+        if (data.published.length > 0) wanted.splice(2, 0, "Published and obtained");
         wanted.push("Not modelled", "Reproduce");
         assert.deepEqual(await textsOf(page, "h2"), wanted);
         assert.equal(await textOf(page, "h1"), data.title);
@@ -206,7 +206,7 @@ test("colours keep their order without hue, and words their contrast", async () 
     ["dark", 1],
   ]) {
     await withPage(DATA.tree, { scheme }, async (page) => {
-      const names = ["bg", "soft", "ink", "muted", "accent", "warn"];
+      const names = ["bg", "soft", "ink", "muted", "accent", "warn", "victim-0", "hot-0"];
       for (let i = 0; i < 6; i += 1) names.push(`ramp-${i}`);
       const light = await page.run(`(() => {
         const style = getComputedStyle(document.documentElement);
@@ -219,7 +219,7 @@ test("colours keep their order without hue, and words their contrast", async () 
       })()`);
       const contrast = (p, q) =>
         (Math.max(light[p], light[q]) + 0.05) / (Math.min(light[p], light[q]) + 0.05);
-      for (const word of ["ink", "muted", "accent", "warn"]) {
+      for (const word of ["ink", "muted", "accent", "warn", "victim-0", "hot-0"]) {
         for (const ground of ["bg", "soft"]) assert.ok(contrast(word, ground) >= 4.5, word);
       }
       for (let i = 1; i < 6; i += 1) {

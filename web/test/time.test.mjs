@@ -131,7 +131,7 @@ test("Enter on the map opens what the keys have reached", async () => {
     await page.key("ArrowDown");
     await page.key("Enter");
     await settle(page);
-    assert.match(await textOf(page, ".inspector .said"), /wait in it on average, 128\sKiB at most/);
+    assert.match(await textOf(page, ".inspector .said"), /queued on average, 128\sKiB at most/);
     assert.ok((await textsOf(page, ".inspector tbody tr")).length >= 3);
   });
 });
@@ -174,14 +174,66 @@ test("who suffers most comes first, with the root that holds it back", async () 
     const rows = await textsOf(page, "#sufferers tbody tr");
     assert.match(rows[0], /^h2 → h4.*2\.00×.*75\s%.*→ h3\[1\]$/s);
     assert.match(rows[1], /^h4 → h2.*1\.00×.*0\s%\s+50\s%\s+–$/s);
-    await press(page, "#sufferers-hosts");
+    await press(page, "#sufferers-senders");
     assert.match((await textsOf(page, "#sufferers tbody tr"))[0], /^h2\s+1\s+3\.00\s+2\.00×/);
     await press(page, "#map-variant-1");
     assert.match(await textOf(page, "#sufferers .note"), /two lanes, seed 1: 1 of 2/);
     const compared = await textsOf(page, ".by-variant li");
-    assert.deepEqual(compared, ["one lane 1 of 2", "two lanes 1 of 2"]);
+    assert.deepEqual(compared, ["one lane 1 of 2 senders", "two lanes 1 of 2 senders"]);
     await press(page, ".by-variant button");
     assert.match(await textOf(page, "#sufferers .note"), /^Variant one lane, seed 1/);
+  });
+});
+
+test("a victim is red on the map, in tables and in charts, a hot sender is not", async () => {
+  for (const scheme of ["light", "dark"]) {
+    await withPage(DATA, { scheme }, async (page) => {
+      const victims = `document.querySelectorAll(".map-stage .track.victim").length`;
+      assert.equal(await page.run(victims), 1, "h2 sends the flow that suffers");
+      const colours = await page.run(`(() => {
+        const of = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+        const line = (name) => [...document.querySelectorAll(".lines-table tr")]
+          .find((row) => row.cells[1].innerText === name).querySelector("line").style.stroke;
+        return {
+          map: of(".track.victim", "stroke"),
+          bar: of(".bars > .victim:not(.track)", "fill"),
+          table: of("tr.suffers .fate", "color"),
+          count: of("span.suffers", "color"),
+          lines: [line("victim"), line("hot")],
+        };
+      })()`);
+      const { map, lines, ...others } = colours;
+      const [red, green, blue] = map.match(/\d+/g).map(Number);
+      assert.ok(red > 190 && green < 110 && blue < 110, map);
+      for (const colour of Object.values(others)) assert.equal(colour, map);
+      assert.deepEqual(lines, ["var(--victim-0)", "var(--hot-0)"]);
+      assert.match(await textOf(page, ".legend"), /sender slowed or starved/);
+    });
+  }
+});
+
+test("charts say what could be reached", async () => {
+  const said = (page, place) =>
+    page.run(`document.querySelector("${place} [role=img]").getAttribute("aria-label")`);
+  await withPage(DATA, {}, async (page) => {
+    assert.match(await said(page, "#throughput"), /; link rate of h3: 40\.0\sGbit\/s/);
+    await press(page, "#worst button.link");
+    await settle(page);
+    assert.match(await said(page, ".inspector"), /full: the link's rate, 40\.0\sGbit\/s$/);
+  });
+  const load = sweep();
+  const [axis] = load.sweep.axes;
+  const [figure] = load.sweep.figures;
+  Object.assign(axis, { key: "traffic.load" });
+  Object.assign(figure, { key: "delivered_load", unit: "" });
+  await withPage(load, {}, async (page) => {
+    const words = "share of link rate over offered load, share of link rate";
+    const ideal = "ideal: accepted = offered";
+    assert.equal(await said(page, "#sweep"), `${figure.label}, ${words}; ${ideal}; see the table`);
+  });
+  for (const point of load.sweep.points) point.mean[0] *= 0.5;
+  await withPage(load, {}, async (page) => {
+    assert.doesNotMatch(await said(page, "#sweep"), /ideal/, "it is not all that is offered");
   });
 });
 

@@ -28,9 +28,9 @@ pub(super) fn finding(result: &RunResult) -> String {
     let Some((name, most)) = best else { return "Nothing was measured.".into() };
     let (name, most) = (called(name), significant(most.mean));
     match all {
-        1 => format!("The senders are delivered {most} of their links' rate."),
-        _ if differ => format!("Most is delivered in {name}: {most} Gb/s of payload."),
-        _ => format!("Most is delivered in {name}: {most} of the senders' links' rate."),
+        1 => format!("The senders get {most} of their link rate through."),
+        _ if differ => format!("Highest throughput in {name}: {most} Gb/s of payload."),
+        _ => format!("Highest throughput in {name}: {most} of the senders' link rate."),
     }
 }
 
@@ -199,13 +199,13 @@ pub(super) fn why(variant: &VariantResult, channel: &ChannelFigures) -> String {
     let peer = fabric.node(to.node);
     let (load, wait) = (channel.load * 100.0, channel.wait * 100.0);
     if !peer.is_switch() && channel.load >= 0.9 {
-        format!("{} receives all its link can carry", peer.name)
+        format!("{} receives at the full rate of its link", peer.name)
     } else if channel.wait >= 0.2 {
         format!("{} takes no more: its input buffer was full {wait:.0} % of the time", peer.name)
     } else if channel.load >= 0.9 {
         format!("full: {load:.0} % of its rate is used")
     } else if !peer.is_switch() {
-        format!("the busiest way to a host, {load:.0} % used")
+        format!("link to a host, {load:.0} % used")
     } else {
         format!("{load:.0} % used, {wait:.0} % held back")
     }

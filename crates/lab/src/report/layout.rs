@@ -1,12 +1,15 @@
-//! Where nodes are drawn: a tree by levels, a grid by coordinates, anything else by distance from
-//! the hosts; where every switch has hosts, by groups, or in a circle if there are none.
+//! Where nodes are drawn: a tree by levels, a grid by coordinates. Anything else stands in rows
+//! where its cables allow that, else in its groups, else by its distances in cables.
 
+use super::distances::{by_distance, is_dense};
 use super::groups::{Group, groups};
 use clearlane_fabric::structure::{self, Grid};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
+use std::collections::BTreeMap;
 
-/// Height over width of a drawing by groups; the page draws it so (`web/src/layout-graph.ts`).
-const ASPECT: f64 = 0.6;
+/// Height over width of a graph's drawing; the page draws it so (`web/src/layout-graph.ts`). The
+/// whole map and the verdict above it fit on one screen.
+pub(super) const ASPECT: f64 = 0.42;
 
 /// The fabric as a drawing.
 pub(super) struct Layout {
@@ -23,31 +26,89 @@ pub(super) struct Layout {
 pub(super) fn layout(fabric: &Fabric) -> Layout {
     let mut layout = match (structure::grid(fabric), structure::tree(fabric)) {
         (Ok(grid), _) => of_grid(fabric, &grid),
-        (_, Ok(tree)) => {
-            let places = by_level(fabric, tree.height());
-            Layout {
-                structure: "tree",
-                levels: Some(tree.height()),
-                dims: None,
-                groups: Vec::new(),
-                places,
-            }
-        }
-        _ => {
-            let top = structure::levels(fabric).into_iter().flatten().max().unwrap_or(0);
-            // One row of switches would draw all cables onto one line.
-            let groups = if top == 0 { groups(fabric) } else { Vec::new() };
-            let mut places = match top {
-                0 if groups.is_empty() => around(fabric),
-                0 => by_group(fabric, &groups),
-                _ => by_level(fabric, top + 1),
-            };
-            places.iter_mut().for_each(|place| place.2 = None);
-            Layout { structure: "graph", levels: None, dims: None, groups, places }
-        }
+        (_, Ok(tree)) => Layout {
+            structure: "tree",
+            levels: Some(tree.height()),
+            dims: None,
+            groups: Vec::new(),
+            places: by_level(fabric, &structure::levels(fabric), tree.height()),
+        },
+        _ => of_graph(fabric),
     };
     hang_hosts(fabric, &mut layout.places);
     layout
+}
+
+/// What is neither a grid nor a tree.
+fn of_graph(fabric: &Fabric) -> Layout {
+    let (places, groups) = match rows(fabric) {
+        Some(levels) => (in_rows(fabric, &levels), Vec::new()),
+        None => {
+            let groups = groups(fabric);
+            let places = match groups.is_empty() {
+                false => by_group(fabric, &groups),
+                true if is_dense(fabric) => around(fabric),
+                true => by_distance(fabric),
+            };
+            (places, groups)
+        }
+    };
+    Layout { structure: "graph", levels: None, dims: None, groups, places }
+}
+
+/// Levels of a fabric that is a tree but for a few cables or hosts: leaves are the switches with
+/// many hosts, as one server at a spine makes no leaf of it. Nothing if one cable in ten joins
+/// switches of a row: it would be drawn through the others.
+fn rows(fabric: &Fabric) -> Option<Vec<Option<u32>>> {
+    const FEW: usize = 4;
+    let hosts = |id: NodeId| {
+        let peers = fabric.neighbours(id).map(|(_, _, peer)| peer.node);
+        peers.filter(|peer| !fabric.node(*peer).is_switch()).count()
+    };
+    let most = fabric.ids(NodeKind::Switch).map(hosts).max()?;
+    let mut levels = vec![None; fabric.nodes().len()];
+    let is_leaf = |id: &NodeId| most > 0 && FEW * hosts(*id) >= most;
+    let mut row: Vec<NodeId> = fabric.ids(NodeKind::Switch).filter(is_leaf).collect();
+    for level in 0.. {
+        row.iter().for_each(|id| levels[id.index()] = Some(level));
+        let above = row.iter().flat_map(|id| fabric.neighbours(*id)).map(|(_, _, peer)| peer.node);
+        let is_new = |id: &NodeId| fabric.node(*id).is_switch() && levels[id.index()].is_none();
+        row = above.filter(is_new).collect();
+        if row.is_empty() {
+            break;
+        }
+    }
+    let ends = |link: &clearlane_fabric::Link| {
+        let (a, b) = (link.a.node, link.b.node);
+        let trunk = a != b && fabric.node(a).is_switch() && fabric.node(b).is_switch();
+        trunk.then(|| levels[a.index()] == levels[b.index()])
+    };
+    let trunks: Vec<bool> = fabric.links().iter().filter_map(ends).collect();
+    let level = trunks.iter().filter(|same| **same).count();
+    (!trunks.is_empty() && 10 * level < trunks.len()).then_some(levels)
+}
+
+/// Rows of a graph: they fill the map from three on, two stand half as far apart.
+fn in_rows(fabric: &Fabric, levels: &[Option<u32>]) -> Vec<(f64, f64, Option<u32>)> {
+    let height = levels.iter().flatten().max().map_or(1, |top| top + 1);
+    let mut places = by_level(fabric, levels, height);
+    let ys = fabric.ids(NodeKind::Switch).map(|id| places[id.index()].1);
+    let (low, high) = ys.fold((f64::MAX, f64::MIN), |(l, h), y| (l.min(y), h.max(y)));
+    let tall = if height <= 2 { 0.5 } else { 1.0 };
+    let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+    places.iter().filter_map(|place| place.2).for_each(|l| *sizes.entry(l).or_insert(0) += 1);
+    let widest = sizes.values().max().copied().unwrap_or(1);
+    for (x, y, level) in &mut places {
+        // Two spines stand in the middle of the leaves' row, not above its ends.
+        let size = level.and_then(|level| sizes.get(&level)).copied().unwrap_or(widest);
+        if size < widest {
+            let count = size as f64;
+            *x = (*x * (count - 1.0).max(1.0) + 0.5) / count.max(2.0);
+        }
+        let share = (*y - low) / (high - low).max(f64::EPSILON);
+        (*y, *level) = ((tall * share).clamp(0.0, 1.0), None);
+    }
+    places
 }
 
 /// A name as a key in which `leaf9` comes before `leaf10`: words and numbers by turns, numbers by
@@ -78,8 +139,7 @@ fn spread(index: usize, count: usize) -> f64 {
     if count <= 1 { 0.5 } else { index as f64 / (count - 1) as f64 }
 }
 
-fn by_level(fabric: &Fabric, height: u32) -> Vec<(f64, f64, Option<u32>)> {
-    let levels = structure::levels(fabric);
+fn by_level(fabric: &Fabric, levels: &[Option<u32>], height: u32) -> Vec<(f64, f64, Option<u32>)> {
     let mut places = vec![(0.5, 1.0, None); fabric.nodes().len()];
     // Switches no host reaches stand above the top.
     let level_of = |id: NodeId| levels.get(id.index()).copied().flatten().unwrap_or(height);
@@ -195,6 +255,8 @@ fn hang_hosts(fabric: &Fabric, places: &mut [(f64, f64, Option<u32>)]) {
 mod tests {
     use super::*;
     use clearlane_fabric::topologies::build;
+    use clearlane_fabric::{Endpoint, Node};
+    use clearlane_ib::{Guid, LinkSpeed, LinkWidth, PortNumber};
 
     fn places_of(spec: &str) -> (Fabric, Layout) {
         let fabric = build(spec).unwrap();
@@ -236,6 +298,58 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Switches with so many hosts each, and the cables between them.
+    fn site(hosts: &[u8], cables: &[(u32, u32)]) -> Fabric {
+        let mut fabric = Fabric::new();
+        let mut used = vec![0u8; hosts.len()];
+        for at in 0..hosts.len() {
+            let node = Node::new(NodeKind::Switch, Guid(1 + at as u64), format!("s{at}"), 60);
+            fabric.add_node(node).unwrap();
+        }
+        let mut free = |node: u32| {
+            used[node as usize] += 1;
+            Endpoint { node: NodeId(node), port: PortNumber::new(used[node as usize]).unwrap() }
+        };
+        let mut join = |fabric: &mut Fabric, a, b| {
+            fabric.join(a, b, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
+        };
+        for (a, b) in cables {
+            let ends = (free(*a), free(*b));
+            join(&mut fabric, ends.0, ends.1);
+        }
+        for (at, count) in hosts.iter().enumerate() {
+            for _ in 0..*count {
+                let guid = Guid(1000 + fabric.nodes().len() as u64);
+                let name = format!("h{}", fabric.nodes().len());
+                let node =
+                    fabric.add_node(Node::new(NodeKind::ChannelAdapter, guid, name, 1)).unwrap();
+                let port = PortNumber::new(1).unwrap();
+                let switch = free(at as u32);
+                join(&mut fabric, switch, Endpoint { node, port });
+            }
+        }
+        fabric
+    }
+
+    #[test]
+    fn a_server_at_a_spine_leaves_the_rows_as_they_are() {
+        let cables = [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)];
+        let layout = layout(&site(&[1, 0, 8, 8, 8], &cables));
+        assert_eq!((layout.structure, layout.levels), ("graph", None));
+        let ys: Vec<f64> = layout.places[..5].iter().map(|place| place.1).collect();
+        assert_eq!(ys, [0.0, 0.0, 0.5, 0.5, 0.5]);
+        let xs: Vec<f64> = layout.places[..5].iter().map(|place| place.0).collect();
+        assert_eq!(xs, [0.25, 0.75, 0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn switches_whose_cables_would_lie_on_each_other_stand_in_no_row() {
+        let cables = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1), (4, 0)];
+        let layout = layout(&site(&[4, 4, 4, 4, 4], &cables));
+        let ys: Vec<f64> = layout.places[..5].iter().map(|place| place.1).collect();
+        assert!(ys.iter().any(|y| (y - ys[0]).abs() > 0.3), "{ys:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod congestion;
 mod control;
 mod curves;
 mod data;
+mod distances;
 mod finding;
 mod flows;
 mod frames;
