@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 
 from conftest import ROOT, Clearlane
@@ -29,6 +31,7 @@ def test_facts_decide_the_exit_code(clearlane: Clearlane) -> None:
 def test_the_shipped_site_has_a_verdict(clearlane: Clearlane, tmp_path: Path) -> None:
     out = tmp_path / "diagnosis"
     words = ["diagnose", *SITE, "--hot", "storage01", "--seeds", "1", "-o", str(out)]
+    words += ["--control", "no"]
     said = json.loads(clearlane(*words, "--json", code=1).stdout)
     assert said["schema"] == "clearlane-diagnosis/1"
     lines = {line["label"]: line["text"] for line in said["verdict"]["lines"]}
@@ -49,12 +52,14 @@ def test_the_shipped_site_has_a_verdict(clearlane: Clearlane, tmp_path: Path) ->
 
 def test_a_host_that_is_not_there_or_not_one_is_told(clearlane: Clearlane, tmp_path: Path) -> None:
     problem = clearlane("diagnose", *SITE, "--hot", "storage1", code=2).stderr
-    assert "no host is named storage1; did you mean storage01?" in problem
+    assert "there is no host `storage1`, the nearest name is `storage01`" in problem
     text = FABRIC.read_text()
     same = tmp_path / "same.ibnetdiscover"
     same.write_text(text.replace('"storage02"', '"storage01"').replace("storage02", "storage01"))
     problem = clearlane("diagnose", str(same), "--hot", "storage01", code=2).stderr
-    assert "2 hosts are named storage01; give the GUID of one, such as 0x" in problem
+    assert "2 hosts are named `storage01`; give the GUID of one, such as 0x" in problem
+    problem = clearlane("diagnose", *SITE, "--hot", "leaf00", code=2).stderr
+    assert "leaf00 is a switch; name a host that is plugged into it" in problem
     twice = ["--hot", "storage01", "--hot", "storage01"]
     problem = clearlane("diagnose", *SITE, *twice, code=2).stderr
     assert "storage01 is named twice as hot; name it once" in problem
@@ -70,3 +75,76 @@ def test_tables_that_are_cut_off_are_told(clearlane: Clearlane, tmp_path: Path) 
     first = " ".join(said.split("\nalso")[0].split())
     assert first.startswith("fault 25 of 30 switches have no table in the files: "), first
     assert "next   dump the tables again: the file may be cut off" in said
+
+
+def test_tables_that_lose_paths_are_simulated(clearlane: Clearlane, tmp_path: Path) -> None:
+    """What can run runs: dead pairs are left out, and the host they lead to is named."""
+    lines = (ROOT / "fixtures/site/site.dump_fts").read_text().splitlines()
+    here, kept = False, []
+    for line in lines:
+        if line.startswith("Unicast"):
+            here = "(leaf17)" in line
+        if not (here and line.endswith("'node007')")):
+            kept.append(line)
+    (tmp_path / "holes.fts").write_text("\n".join(kept) + "\n")
+    out = tmp_path / "holes"
+    words = ["--lft", "holes.fts", "--hot", "storage01", "--seeds", "1", "--control", "no"]
+    said = clearlane("diagnose", FABRIC, *words, "-o", str(out), "--json", code=1).stdout
+    diagnosis = json.loads(said)
+    lines_said = {line["label"]: line["text"] for line in diagnosis["verdict"]["lines"]}
+    assert lines_said["fault"].startswith("leaf17 has no entry for node007 (LID 6); "), lines_said
+    assert "simulated without the 11 paths that do not arrive" in lines_said["bottleneck"]
+    assert diagnosis["what_if"]["variants"][0]["name"] == "as-is"
+
+
+def test_hosts_have_the_names_of_a_map(clearlane: Clearlane, tmp_path: Path) -> None:
+    found = re.search(r'caguid=(\S+)\nCa\s+1 "[^"]+"\s+# "node100"', FABRIC.read_text())
+    assert found is not None
+    guid = found.group(1)
+    (tmp_path / "map").write_text(f'# rack 7\n{guid} "slow host"\n')
+    said = clearlane("diagnose", *SITE, "--facts", "--node-name-map", "map", code=1).stdout
+    assert "slow host is on a slow link" in said
+    (tmp_path / "other").write_text('0x1234 "nobody"\n')
+    problem = clearlane("check", *SITE, "--node-name-map", "other", code=2).stderr
+    assert "other names no node of" in problem
+
+
+def test_the_best_engine_is_recommended_and_taken(clearlane: Clearlane, tmp_path: Path) -> None:
+    words = ["route", *SITE[:1], "--best", *SITE[1:], "-o", str(tmp_path / "tables")]
+    said = json.loads(clearlane(*words, "--json").stdout)
+    safe = [entry for entry in said["tried"] if "figures" in entry]
+    assert said["engine"] == said["tried"][0]["engine"] == safe[0]["engine"]
+    shares = [entry["figures"]["bisection_share"] for entry in safe]
+    assert shares == sorted(shares, reverse=True) and len(safe) >= 3
+    assert said["compared"]["now"]["paths_lost"] == 0
+    assert (tmp_path / "tables" / "lfts.txt").exists()
+    text = clearlane(*words[:-1], str(tmp_path / "again")).stdout
+    assert "recommended" in text.splitlines()[1]
+
+
+def test_a_packed_file_is_read(clearlane: Clearlane, tmp_path: Path) -> None:
+    (tmp_path / "site.gz").write_bytes(gzip.compress(FABRIC.read_bytes()))
+    said = clearlane("fabric", "show", "site.gz").stdout
+    assert said.startswith("279 hosts, 30 switches")
+
+
+def test_a_host_of_an_experiment_that_is_missing_is_an_error(
+    clearlane: Clearlane, tmp_path: Path
+) -> None:
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=4,spines=2", "-o", "own.topo")
+    demo = str(ROOT / "experiments/demo-hot-spot.toml")
+    words = ["compare", demo, "--variants", "fat-tree,two-lanes", "--fabric", "own.topo"]
+    problem = clearlane(*words, "--out", str(tmp_path / "a"), code=2).stderr
+    assert "there is no host `storage01`" in problem and "with --stand-in" in problem
+    said = clearlane(*words, "--stand-in", "--out", str(tmp_path / "b")).stdout
+    assert "no host storage01 here; host0000 stands in for it" in said
+
+
+def test_engines_of_a_site_are_swept(clearlane: Clearlane, tmp_path: Path) -> None:
+    text = (ROOT / "experiments/demo-hot-spot.toml").read_text().split("[[variant]]")[0]
+    text = text.replace("../fixtures", str(ROOT / "fixtures"))
+    (tmp_path / "site.toml").write_text(text.replace("seeds = 3", "seeds = 1"))
+    over = "subnet.engine=file,fat-tree,up-down"
+    words = ["--fabric", str(FABRIC), "--lft", str(SITE[2]), "--over", over]
+    said = clearlane("sweep", "site.toml", *words, "--out", str(tmp_path / "sweep")).stdout
+    assert all(engine in said for engine in ["file", "fat-tree", "up-down"])

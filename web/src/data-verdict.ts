@@ -6,4 +6,6 @@ export interface Verdict {
   healthy: boolean;
   /** Kind of statement, such as "fault", and the statement. */
   lines: { label: string; text: string }[];
+  /** Every fact of cables and tables, the worst first; in `more` where else it is. */
+  facts: { fact: string; text: string; more: string[] }[];
 }

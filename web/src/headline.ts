@@ -33,13 +33,28 @@ export function masthead(report: Report): HTMLElement {
 }
 
 /** The verdict: a statement a line, what is wrong marked. */
-function verdict({ lines }: Verdict): HTMLElement {
+function verdict({ lines, facts }: Verdict): HTMLElement {
   const rows = lines.flatMap(({ label, text }) => {
     const hurts = label === "victims" && !/^(0 of|nobody|none|no )/i.test(text);
     const bad = label === "fault" ? "bad" : hurts ? "bad of-victims" : "";
     return [html("dt", { class: bad }, label), html("dd", {}, text)];
   });
-  return html("dl", { class: "verdict" }, ...rows);
+  return html("div", {}, html("dl", { class: "verdict" }, ...rows), factList(facts));
+}
+
+/** Facts of cables and tables, folded away: the verdict names the worst. */
+function factList(facts: Verdict["facts"]): HTMLElement | null {
+  if (facts.length === 0) {
+    return null;
+  }
+  const items = facts.map(({ fact, text, more }) => {
+    const others = more.map((line) => html("li", {}, line));
+    const list = others.length > 0 ? html("ul", {}, ...others) : null;
+    return html("li", {}, html("b", {}, fact.replaceAll("-", " ")), `: ${text}`, list);
+  });
+  const kinds = facts.length === 1 ? "1 fact" : `${facts.length} facts`;
+  const title = html("summary", {}, `${kinds} of cables and tables`);
+  return html("details", { class: "facts" }, title, html("ul", {}, ...items));
 }
 
 /** Results of every variant, aligned, the best of each column marked. */

@@ -12,7 +12,7 @@ for (const scheme of ["light", "dark"]) {
     const text = "some words, as many as fill a whole line of the page, ".repeat(3);
     const labels = ["healthy", "bottleneck", "victims", "helps", "does not", "next"];
     const data = SAMPLES.tree();
-    data.verdict = { healthy: true, lines: labels.map((label) => ({ label, text })) };
+    data.verdict = { healthy: true, lines: labels.map((label) => ({ label, text })), facts: [] };
     await withPage(data, { width: 1280, height: 800, scheme }, async (page) => {
       const [verdict, map] = await page.run(`[".verdict", ".map-stage"].map((selector) => {
         const { top, bottom } = document.querySelector(selector).getBoundingClientRect();
@@ -28,6 +28,10 @@ for (const scheme of ["light", "dark"]) {
 test("a verdict stands on top in place of the finding", async () => {
   const data = small();
   data.verdict = {
+    facts: [
+      { fact: "slow-trunks", text: "a cable is slow", more: ["another one"] },
+      { fact: "file-noise", text: "one oddity", more: [] },
+    ],
     healthy: false,
     lines: [
       { label: "fault", text: "the cable leaf01[7]-spine02[1] runs at 1x QDR" },
@@ -39,6 +43,10 @@ test("a verdict stands on top in place of the finding", async () => {
     assert.deepEqual(await textsOf(page, ".verdict dt"), ["fault", "helps", "next"]);
     assert.equal((await textsOf(page, ".verdict dd"))[1], data.verdict.lines[1].text);
     assert.deepEqual(await textsOf(page, ".verdict dt.bad"), ["fault"]);
+    assert.deepEqual(await textsOf(page, ".facts summary"), ["2 facts of cables and tables"]);
+    await page.run(`document.querySelector(".facts").open = true`);
+    assert.deepEqual(await textsOf(page, ".facts > ul > li > b"), ["slow trunks", "file noise"]);
+    assert.deepEqual(await textsOf(page, ".facts li li"), ["another one"]);
     assert.deepEqual(await textsOf(page, "header .summary"), []);
   });
   for (const [text, marked] of [

@@ -56,6 +56,48 @@ fn the_true_cause_is_in_the_first_line() {
     }
 }
 
+/// What every cause was taken for, as docs/diagnose.md has it: by kind of fact in the first line.
+fn confusion() -> String {
+    let mut seen: BTreeMap<(Cause, String), usize> = BTreeMap::new();
+    let mut right: BTreeMap<Cause, usize> = BTreeMap::new();
+    for draw in KNOWN.chain(UNSEEN) {
+        let broken = break_it::draw(draw);
+        let (causes, names) = (broken.causes.clone(), broken.names.clone());
+        let (fact, verdict) = first(broken);
+        let cause = if causes.len() > 1 { Cause::Two } else { causes[0] };
+        let is_true = |(cause, names): (&Cause, &Vec<String>)| {
+            fact == Some(cause.fact())
+                && names.iter().any(|name| verdict.lines[0].text.contains(name))
+        };
+        if causes.iter().zip(&names).any(is_true) {
+            *right.entry(cause).or_insert(0) += 1;
+        } else {
+            let as_what = fact.unwrap_or("nothing").replace('-', " ");
+            *seen.entry((cause, as_what)).or_insert(0) += 1;
+        }
+    }
+    let mut table = "| what was broken | draws | in the first line | else there |\n".to_owned();
+    table.push_str("|---|---|---|---|\n");
+    for cause in CAUSES {
+        let right = right.get(&cause).copied().unwrap_or(0);
+        let wrong: Vec<(&String, &usize)> =
+            seen.iter().filter(|((of, _), _)| *of == cause).map(|((_, s), n)| (s, n)).collect();
+        let all = right + wrong.iter().map(|(_, number)| **number).sum::<usize>();
+        let wrong: Vec<String> =
+            wrong.iter().map(|(what, number)| format!("{what}: {number}")).collect();
+        let wrong = if wrong.is_empty() { "–".to_owned() } else { wrong.join(", ") };
+        table.push_str(&format!("| {} | {all} | {right} | {wrong} |\n", cause.words()));
+    }
+    table
+}
+
+#[test]
+fn the_document_has_the_table_of_what_was_taken_for_what() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnose.md");
+    let (text, table) = (std::fs::read_to_string(path).unwrap(), confusion());
+    assert!(text.contains(&table), "docs/diagnose.md lacks this table:\n{table}");
+}
+
 #[test]
 fn nothing_is_invented_on_healthy_fabrics() {
     let healthy = FABRICS.iter().chain(break_it::MORE_HEALTHY);

@@ -223,6 +223,16 @@ impl Question<'_> {
         }
     }
 
+    /// Whether hot traffic can be taken to a lane of its own: there is one more, and the paths have
+    /// one service level.
+    fn has_lane(&self) -> bool {
+        let has_one_level = match (self.has_own(), &self.site.tables) {
+            (true, Some(tables)) => tables.subnet.path_sl.levels().len() == 1,
+            _ => self.engines.first().is_some_and(|first| first.has_one_level),
+        };
+        self.traffic == Traffic::Supposed && self.lanes < 15 && has_one_level
+    }
+
     fn variants(&self) -> Vec<Value> {
         let variant = |name: String, more: Vec<(&'static str, Value)>| {
             table([("name", text(name))].into_iter().chain(more))
@@ -230,7 +240,7 @@ impl Question<'_> {
         let mut all = Vec::new();
         let own = self.own_name().to_owned();
         all.push(variant(own.clone(), Vec::new()));
-        if self.traffic == Traffic::Supposed && self.lanes < 15 {
+        if self.has_lane() {
             let lanes = Value::Integer(i64::from(self.lanes) + 1);
             let sl = Value::Integer(self.lanes.into());
             let hot = self.hot.ranks.iter().map(|rank| {

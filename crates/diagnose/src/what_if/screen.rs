@@ -17,6 +17,9 @@ pub struct Screened {
     pub engine: &'static str,
     /// How much of other traffic is exposed to the hot traffic.
     pub exposure: Exposure,
+    /// Whether all its paths have one service level: of others no traffic can be taken to a lane of
+    /// its own, because their levels keep them free of credit loops.
+    pub has_one_level: bool,
 }
 
 /// The engines that route every pair without a credit loop in so many lanes, the least exposed
@@ -29,7 +32,8 @@ pub fn screen(site: &Site, lanes: u8, hot: &[Endpoint]) -> Vec<Screened> {
     };
     let one = |engine: &'static str| {
         let subnet = route(engine, &site.fabric, &options).ok().filter(is_safe)?;
-        Some(Screened { engine, exposure: exposure(&site.fabric, &subnet, hot) })
+        let exposure = exposure(&site.fabric, &subnet, hot);
+        Some(Screened { engine, exposure, has_one_level: subnet.path_sl.levels().len() == 1 })
     };
     let mut all: Vec<Screened> = ENGINES.iter().filter_map(|engine| one(engine)).collect();
     all.sort_by(|a, b| a.exposure.share().total_cmp(&b.exposure.share()));

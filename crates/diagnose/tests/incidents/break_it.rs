@@ -33,6 +33,23 @@ pub const CAUSES: [Cause; 9] = [
 ];
 
 impl Cause {
+    /// What was done, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Cause::SlowHostLink => "a host's cable runs slower",
+            Cause::SlowTrunk => "a cable between switches runs slower",
+            Cause::CrowdedSwitch => "tables crowd one switch",
+            Cause::Loop => "tables go round in a loop",
+            Cause::DeadEntries => "a switch lacks entries",
+            Cause::TablesOfYesterday => {
+                "a cable was cut, or two hosts changed places, after the dump"
+            }
+            Cause::MissingCables => "one to three cables are missing",
+            Cause::SlowSwitch => "all cables of a switch to others run slower",
+            Cause::Two => "two of these at once",
+        }
+    }
+
     /// The kind of fact that says so.
     pub fn fact(self) -> &'static str {
         match self {
