@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 from pathlib import Path
 
 from conftest import ROOT, Clearlane
@@ -114,7 +115,7 @@ def test_the_best_engine_is_recommended_and_taken(clearlane: Clearlane, tmp_path
     said = json.loads(clearlane(*words, "--json").stdout)
     safe = [entry for entry in said["tried"] if "figures" in entry]
     assert said["engine"] == said["tried"][0]["engine"] == safe[0]["engine"]
-    shares = [entry["figures"]["bisection_share"] for entry in safe]
+    shares = [round(100 * entry["figures"]["bisection_share"]) for entry in safe]
     assert shares == sorted(shares, reverse=True) and len(safe) >= 3
     assert said["compared"]["now"]["paths_lost"] == 0
     assert (tmp_path / "tables" / "lfts.txt").exists()
@@ -148,3 +149,29 @@ def test_engines_of_a_site_are_swept(clearlane: Clearlane, tmp_path: Path) -> No
     words = ["--fabric", str(FABRIC), "--lft", str(SITE[2]), "--over", over]
     said = clearlane("sweep", "site.toml", *words, "--out", str(tmp_path / "sweep")).stdout
     assert all(engine in said for engine in ["file", "fat-tree", "up-down"])
+
+
+def test_a_report_can_be_given_away(clearlane: Clearlane, tmp_path: Path) -> None:
+    """No name, no GUID and no path of the site is in anything that is written."""
+    words = [*SITE, "--hot", "storage01", "--seeds", "1", "--control", "no", "--anonymize"]
+    said = clearlane("diagnose", *words, "-o", "away", code=1).stdout
+    fabric = FABRIC.read_text()
+    secrets = set(re.findall(r'# "([^"]+)"', fabric)) | set(re.findall(r"guid=(0x\w+)", fabric))
+    secrets = {secret.removeprefix("0x") for secret in secrets} - {"0"}
+    # Names that are made up by the same rule say nothing, and short ones are anywhere by chance.
+    made_up = {name for name in secrets if re.fullmatch(r"(leaf|spine)\d+", name)}
+    secrets -= made_up | {name for name in secrets if len(name) < 7}
+    assert len(secrets) > 500 and "storage01" in secrets
+    texts = [said]
+    for folder in ["away", "away-files"]:
+        for path in sorted((tmp_path / folder).iterdir()):
+            texts.append(path.read_bytes().decode("utf-8", errors="replace"))
+    for text in texts:
+        assert str(tmp_path) not in text and str(ROOT) not in text
+        found = [secret for secret in secrets if secret in text]
+        assert not found, found[:3]
+    # The report says how it is made again, from the renamed files.
+    first = json.loads((tmp_path / "away" / "summary.json").read_text())
+    command = shlex.split(first["command"])[1:]
+    again = clearlane(*command, "--control", "no", "-o", "again", "--json", code=1).stdout
+    assert json.loads(again)["what_if"]["headline"] == first["headline"]

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// among its paths.
 const LEFT_OUT: [&str; 2] = ["file", "multipath"];
 
+const NOTE: &str = "Bisection is what is left when all hosts send. Against one hot host see \
+                    `clearlane diagnose --hot`.";
+
 /// What became of an engine.
 enum Outcome {
     /// It reaches every host without a credit loop.
@@ -43,9 +46,10 @@ impl Best {
             }
         };
         let mut tried: Vec<_> = engines.map(|entry| (entry.name, outcome(entry.name))).collect();
-        // Bisection first: it is what is left when everybody sends.
+        // Bisection first: it is what is left when everybody sends. Less than a percent is no
+        // difference.
         let key = |outcome: &Outcome| match outcome {
-            Outcome::Safe(figures) => (figures.bisection, -figures.mean),
+            Outcome::Safe(figures) => ((100.0 * figures.bisection).round(), -figures.mean),
             _ => (-1.0, 0.0),
         };
         tried.sort_by(|(_, a), (_, b)| {
@@ -76,7 +80,7 @@ impl Best {
             let (figures, why) = match outcome {
                 Outcome::Safe(figures) => (Some(figures), ""),
                 Outcome::Unsafe(why) => (None, *why),
-                Outcome::Refused(why) => (None, why.as_str()),
+                Outcome::Refused(why) => (None, first_clause(name, why)),
             };
             let cell = |of: &dyn Fn(&Figures) -> String| figures.map_or("–".into(), of);
             let best = if place == 0 && figures.is_some() { "recommended" } else { why };
@@ -88,7 +92,7 @@ impl Best {
                 best.to_owned(),
             ]);
         }
-        table.to_string()
+        format!("{table}{NOTE}\n")
     }
 
     /// The same as JSON.
@@ -100,4 +104,10 @@ impl Best {
         };
         self.tried.iter().map(one).collect()
     }
+}
+
+/// An engine's error without its own name and its remedy, which is another engine.
+fn first_clause<'a>(name: &str, why: &'a str) -> &'a str {
+    let why = why.strip_prefix(name).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
+    why.split_once("; ").map_or(why, |(clause, _)| clause)
 }

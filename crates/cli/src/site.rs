@@ -49,18 +49,24 @@ pub struct Names {
 /// have.
 pub fn open_named(name: &str, names: &Names) -> Result<Site, Failure> {
     let mut site = open(name)?;
-    if let Some(path) = &names.node_name_map {
+    names.apply(&mut site.fabric, name)?;
+    site.fabric.tell_apart();
+    Ok(site)
+}
+
+impl Names {
+    /// Gives nodes of the fabric of this name their names. Fails if the map has none of them.
+    pub fn apply(&self, fabric: &mut Fabric, name: &str) -> Result<(), Failure> {
+        let Some(path) = &self.node_name_map else { return Ok(()) };
         let text = files::read(path, FABRIC_BYTES_MAX)?;
         let map = NodeNameMap::read(&text, &path.display().to_string());
-        let named = map.map_err(Failure::input)?.apply(&mut site.fabric);
-        if named == 0 {
+        if map.map_err(Failure::input)?.apply(fabric) == 0 {
             let path = path.display();
             let line = format!("{path} names no node of {name}; give the map of this fabric");
             return Err(Failure::Input(line));
         }
+        Ok(())
     }
-    site.fabric.tell_apart();
-    Ok(site)
 }
 
 /// Reads a fabric file.

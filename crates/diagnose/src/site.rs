@@ -128,15 +128,23 @@ impl Cables {
             let switches = [link.a, link.b].into_iter();
             let switches = switches.filter(|end| fabric.node(end.node).is_switch());
             // The least of what both ends have: it has to be slower than either.
-            let known: Option<Vec<Rate>> = switches.map(around).collect();
-            let expected = known
-                .and_then(|rates| rates.into_iter().min_by_key(|rate| bits(*rate)))
-                .or_else(kind);
+            let known: Option<Vec<Rate>> = switches.clone().map(around).collect();
+            let known = known.filter(|rates| !rates.is_empty());
+            let least = known.iter().flatten().copied().min_by_key(|rate| bits(*rate));
             let rate = (link.width, link.speed);
-            if let Some(expected) = expected
-                && bits(rate) < bits(expected)
-                && link.a.node != link.b.node
-            {
+            let is_slow = least.or_else(kind).is_some_and(|least| bits(rate) < bits(least));
+            if !is_slow || link.a.node == link.b.node {
+                continue;
+            }
+            // It should be as fast as most at the faster end, as far as the other end goes.
+            let fastest = |end: Endpoint| {
+                let rates = at.get(&(end.node, trunk)).into_iter().flat_map(BTreeMap::keys);
+                rates.copied().max_by_key(|rate| bits(*rate))
+            };
+            let limit = switches.filter_map(fastest).min_by_key(|rate| bits(*rate));
+            let most = known.iter().flatten().copied().max_by_key(|rate| bits(*rate));
+            let expected = most.into_iter().chain(limit).min_by_key(|rate| bits(*rate));
+            if let Some(expected) = known.as_ref().and(expected).or_else(kind) {
                 let link = LinkId(number as u32);
                 slow.push(Cable { link, is_trunk: trunk, expected });
             }

@@ -1,5 +1,7 @@
 //! `clearlane diagnose`: from a site's files to a verdict.
 
+mod anonymous;
+
 use super::experiment::{self, quoted};
 use super::narrow;
 use crate::answer::{self, Answer, Verdict as Outcome};
@@ -27,7 +29,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// What to diagnose.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Exit code 1 if cables or tables have a fault. What would happen under load is a\n\
     supposition, and decides nothing.\n\nExamples:\n  \
@@ -61,6 +63,10 @@ pub struct Arguments {
     control: Control,
     #[command(flatten)]
     names: Names,
+    /// Replace names and GUIDs by made-up ones, so that the report can be given away; the renamed
+    /// files are written beside it
+    #[arg(long, conflicts_with_all = ["traffic", "facts"])]
+    anonymize: bool,
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = between(1u32, 1000))]
     seeds: u32,
@@ -98,10 +104,18 @@ impl Control {
 
 /// Diagnoses.
 pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
+    if arguments.anonymize {
+        let anonymous = anonymous::arguments(arguments)?;
+        return diagnose(&anonymous, json, interrupts);
+    }
+    diagnose(arguments, json, interrupts)
+}
+
+fn diagnose(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     let opened = site::open_named(&arguments.fabric, &arguments.names)?;
     let progress = Progress::start("1 of 2: cables and tables");
     let fabric_file = match Path::new(&arguments.fabric).exists() {
-        true => FabricFile::File(absolute(Path::new(&arguments.fabric))?),
+        true => FabricFile::File(seen(arguments, Path::new(&arguments.fabric))?),
         false => FabricFile::Build(arguments.fabric.clone()),
     };
     let subnet = match arguments.lft.as_slice() {
@@ -163,6 +177,15 @@ fn tables(
     route("file", fabric, &options).map_err(Failure::input)
 }
 
+/// A file as the experiment in the folder of the results names it. What is to be given away has no
+/// path of its author's machine.
+fn seen(arguments: &Arguments, path: &Path) -> Result<PathBuf, Failure> {
+    match (arguments.anonymize, path.file_name(), path.parent().and_then(Path::file_name)) {
+        (true, Some(name), Some(folder)) => Ok(Path::new("..").join(folder).join(name)),
+        _ => absolute(path),
+    }
+}
+
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path)
         .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
@@ -203,7 +226,8 @@ fn simulated(
     let progress = Progress::start("1 of 2: which engines are safe here");
     let engines = what_if::screen(site, arguments.lanes, &ports(site, &hot));
     drop(progress);
-    let tables = arguments.lft.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
+    let tables =
+        arguments.lft.iter().map(|path| seen(arguments, path)).collect::<Result<_, _>>()?;
     let map = arguments.names.node_name_map.as_deref();
     let question = Question {
         site,
@@ -225,7 +249,7 @@ fn simulated(
     }
     let with_control = arguments.control.applies(site.hosts().len());
     let stages = if with_control { 3 } else { 2 };
-    let folder = control_folder(&arguments.output);
+    let folder = anonymous::beside(&arguments.output, CONTROL);
     let control = with_control.then(|| Stage::claim(&folder, arguments.force)).transpose()?;
     let stage = Stage::claim(&arguments.output, arguments.force)?;
     let asked = question.experiment();
@@ -257,12 +281,8 @@ fn simulated(
     Ok(Outlook::Simulated(Box::new(Simulated { result, report, control_report, verdict })))
 }
 
-/// Where runs with congestion control lie: beside the others.
-fn control_folder(output: &Path) -> PathBuf {
-    let mut name = output.file_name().unwrap_or_default().to_owned();
-    name.push("-control");
-    output.with_file_name(name)
-}
+/// How the folder of runs with congestion control ends, which lies beside the others'.
+const CONTROL: &str = "-control";
 
 /// Runs of one experiment, and where their results lie.
 struct Stage {
@@ -310,7 +330,8 @@ fn next(arguments: &Arguments, best: Option<&str>) -> String {
             "give the hot traffic a service level and a virtual lane of its own".into()
         }
         Some(what_if::IBA_CC) => {
-            let file = control_folder(&arguments.output).join("experiment.toml");
+            let folder = anonymous::beside(&arguments.output, CONTROL);
+            let file = folder.join("experiment.toml");
             let (file, name) = (quoted(&file.to_string_lossy()), quoted(what_if::IBA_CC));
             format!("clearlane control {file} --variant {name} -o opensm.conf")
         }
@@ -367,14 +388,20 @@ fn listed(findings: &[Finding]) -> String {
         return String::new();
     }
     let mut text = format!("\nfacts  {}\n", findings.len());
+    let mut say = |indent: &str, line: &str| {
+        for (index, part) in wrap(line, COLUMNS).into_iter().enumerate() {
+            let deeper = if index == 0 { "" } else { "  " };
+            text.push_str(&format!("{indent}{deeper}{part}\n"));
+        }
+    };
     for finding in findings {
-        text.push_str(&format!("  {}: {}\n", finding.fact, finding.text));
+        say("  ", &format!("{}: {}", finding.fact, finding.text));
         for more in finding.more.iter().take(PLACES) {
-            text.push_str(&format!("    {more}\n"));
+            say("    ", more);
         }
         if finding.more.len() > PLACES {
             let rest = finding.more.len() - PLACES;
-            text.push_str(&format!("    and {rest} more; --json has them\n"));
+            say("    ", &format!("and {rest} more; --json has them"));
         }
     }
     text
