@@ -20,7 +20,7 @@ const FLOWS_MAX: (usize, usize) = (9000, 3000);
 pub(super) struct Flow {
     /// Index of its group.
     pub(super) group: usize,
-    source: Rank,
+    pub(super) source: Rank,
     destination: Rank,
     /// Index in the run's flows; nothing if it is not recorded there.
     index: Option<usize>,

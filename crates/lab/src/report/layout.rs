@@ -312,7 +312,7 @@ mod tests {
             used[node as usize] += 1;
             Endpoint { node: NodeId(node), port: PortNumber::new(used[node as usize]).unwrap() }
         };
-        let mut join = |fabric: &mut Fabric, a, b| {
+        let join = |fabric: &mut Fabric, a, b| {
             fabric.join(a, b, LinkWidth::X4, LinkSpeed::Qdr).unwrap();
         };
         for (a, b) in cables {

@@ -55,6 +55,8 @@ impl VariantResult {
             found.suffer += 1;
             let mut waits = BTreeMap::new();
             held_back(&flow.path, &frames, &channels, &mut waits);
+            // A reliable connection also waits for acknowledgements.
+            held_back(&flow.acks, &frames, &channels, &mut waits);
             let most = waits.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
             if let Some((root, _)) = most {
                 *roots.entry(root).or_insert(0) += 1;
