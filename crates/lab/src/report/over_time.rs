@@ -255,19 +255,16 @@ mod tests {
         let frames = Frames::of(run, frames_most(run.figures.channels.len(), 1));
         let flows = flows_of(variant, run);
         let channels = Channels::of(&frames, run.history.as_ref().unwrap(), &flows);
-        let mut held = 0;
+        let (mut held, mut without) = (0, 0);
         for frame in frames.measured() {
-            for (channel, cause) in channels.causes[frame].iter().enumerate() {
-                if *cause != Cause::Free {
-                    held += 1;
-                    assert_ne!(
-                        channels.roots[frame][channel], None,
-                        "{build}: {channel} in {frame}"
-                    );
-                }
+            let roots = channels.causes[frame].iter().zip(&channels.roots[frame]);
+            for (_, root) in roots.filter(|(cause, _)| **cause != Cause::Free) {
+                held += 1;
+                without += usize::from(root.is_none());
             }
         }
-        assert!(held > 1000, "{held}");
+        // What waits a tenth of a frame by chance has none.
+        assert!(held > 1000 && 1000 * without <= held, "{build}: {without} of {held}");
         let suffering = variant.suffering().unwrap();
         let rooted: usize = suffering.roots.iter().map(|(_, count)| count).sum();
         assert_eq!(rooted, suffering.suffer);
