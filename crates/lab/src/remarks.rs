@@ -88,7 +88,7 @@ fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<St
     let mut all = Vec::new();
     if let Ending::RanksWait(stuck) = &run.ending {
         let ranks = if stuck.len() == 1 { "rank waits" } else { "ranks wait" };
-        all.push(format!("deadlock: {} {ranks} for what will never happen", stuck.len()));
+        all.push(format!("deadlock: {} {ranks} for operations that never complete", stuck.len()));
     }
     all.extend(waiting.iter().take(WAITING_NAMED).map(ToString::to_string));
     if waiting.len() > WAITING_NAMED {
@@ -149,17 +149,17 @@ fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String
             all.push("the victims alone were not run to the end; no slowdown".into());
         }
         (_, Some(slowdown)) if slowdown.is_infinite() => {
-            all.push("victims starved: beside the hot flows they are delivered nothing".into());
+            all.push("victims starved: with the hot flows no victim traffic arrives".into());
         }
         _ => {}
     }
     if run.figures.flows_dropped {
-        all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
+        all.push("too many flows to record one by one: no flow table and no Jain index".into());
     }
     if run.history.as_ref().is_some_and(|history| history.control.dropped) {
         all.push(
-            "congestion control acted on more flows than are recorded one by one; no table and no \
-             charts of what it did to each"
+            "congestion control acted on too many flows to record one by one: no table and no \
+             charts of its actions"
                 .into(),
         );
     }
@@ -201,9 +201,8 @@ fn opened_in_vain(variant: &VariantResult) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "further paths to {}{others} gain nothing: the host's own link is the bottleneck, no path \
-         leads around it, and who waits for it stands on all of them; {} switch outputs are held \
-         back for a tenth of the time or more",
+        "more paths to {}{others} do not help: the host's own link is full; {} switch outputs are \
+         held back for a tenth of the time or more",
         names.join(", "),
         significant(held_back.mean)
     ))
@@ -259,7 +258,7 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         } else if variant.runs.iter().any(grows) {
             let some = variant.runs.iter().filter(|run| grows(run)).count();
             all.push(format!(
-                "{}: with {some} of {} seeds not all of it is delivered; its latency has no \
+                "{}: with {some} of {} seeds less arrives than is offered; its latency has no \
                  steady value",
                 group.name,
                 variant.runs.len()
@@ -288,14 +287,13 @@ fn senders(variant: &VariantResult) -> Vec<String> {
         let starve = if starved == 1 { "senders starves" } else { "senders starve" };
         if starved > 0 {
             all.push(format!(
-                "{}: {starved} of {senders} {starve}; each is delivered a tenth or less of what \
-                 all are in the mean",
+                "{}: {starved} of {senders} {starve}; each gets a tenth or less of the average",
                 group.name
             ));
         }
         if changing > 0 {
             all.push(format!(
-                "{}: what {changing} of {senders} senders are delivered was still changing when \
+                "{}: the throughput of {changing} of {senders} senders was still changing when \
                  the run ended; raise duration",
                 group.name
             ));
@@ -311,9 +309,9 @@ pub const NOT_MODELLED: &[&str] = &[
     "Bit errors, retransmissions and link flaps: a cable works or is cut.",
     "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
     "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
-    "Flits of several packets do not take turns at one input or output of a crossbar; what else \
-     limits it is as [sim] says.",
+    "Flits of different packets are not interleaved at one input or output of a crossbar; [sim] \
+     sets the other limits of a crossbar.",
     "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
-    "Of an adapter's cabled ports so many send and receive as adapter_ports says; a message goes \
-     by one of them.",
+    "adapter_ports sets how many cabled ports of an adapter send and receive; a message uses one \
+     of them.",
 ];

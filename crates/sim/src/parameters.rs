@@ -280,13 +280,14 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "va_delay",
-        summary: "part of switch_delay: virtual-channel allocation, again after want of credits",
+        summary: "part of switch_delay: virtual-channel allocation, again after a wait for \
+                  credits",
         source: "assumed: allocation is hidden",
         access: Access::Time(ranges::DELAY, at!(va_delay)),
     },
     Key {
         name: "sa_delay",
-        summary: "part of switch_delay: switch allocation, again after want of credits",
+        summary: "part of switch_delay: switch allocation, again after a wait for credits",
         source: "assumed: allocation is hidden",
         access: Access::Time(ranges::DELAY, at!(sa_delay)),
     },
@@ -316,25 +317,27 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "send_overhead",
-        summary: "post of a message to its first packet: the CPU is busy so long",
+        summary: "time from the post of a message to its first packet; the CPU is busy for this \
+                  time",
         source: "",
         access: Access::Time(ranges::DELAY, at!(send_overhead)),
     },
     Key {
         name: "receive_overhead",
-        summary: "a message's arrival to its rank having it: the CPU is busy so long",
+        summary: "time from a message's arrival until its rank has it; the CPU is busy for this \
+                  time",
         source: "",
         access: Access::Time(ranges::DELAY, at!(receive_overhead)),
     },
     Key {
         name: "stripe_overhead",
-        summary: "what the CPU is busy with each stripe of a message after the first",
+        summary: "CPU time for each stripe of a message after the first",
         source: "assumed: as a message of its own",
         access: Access::Time(ranges::DELAY, at!(stripe_overhead)),
     },
     Key {
         name: "poll_overhead",
-        summary: "what the CPU is busy with each test or probe of a program",
+        summary: "CPU time for each test or probe of a program",
         source: "assumed: 50 ns, a look at a completion queue",
         access: Access::Time(ranges::DELAY, at!(poll_overhead)),
     },
@@ -352,8 +355,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "progress",
-        summary: "who goes on with a long message while its rank computes: its next call, or an \
-                  agent of its own",
+        summary: "what continues a long message while its rank computes: the rank's next call, or \
+                  an agent of its own",
         source: "assumed: the rank's next call, as of a library without a thread of its own",
         access: Access::Word(&["call", "async"], at!(progress in PROGRESS)),
     },

@@ -221,8 +221,8 @@ impl Checkpoints {
         let path = self.folder.clone();
         match self.held() {
             Ok(held) if held.foreign => {
-                let problem = "holds other files than runs under way; choose another folder for \
-                               the results";
+                let problem = "holds files that are not saved runs; choose another folder for the \
+                               results";
                 Err(LabError::Taken { path, problem })
             }
             Ok(_) => Ok(()),

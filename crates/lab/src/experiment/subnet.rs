@@ -67,7 +67,7 @@ impl SubnetSpec {
             // The command line may still name the tables.
             (routing, None) => routing,
             (_, Some(lft)) => {
-                return Err(lft.error("is read by engine = \"file\" alone; drop it"));
+                return Err(lft.error("is only read by engine = \"file\"; remove this key"));
             }
         };
         let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
@@ -150,7 +150,7 @@ fn roots(field: &Field<'_>, routing: &Routing) -> Result<Vec<String>, LabError> 
     }
     let able = engines::ALL.iter().filter(|entry| entry.roots).map(|entry| entry.name);
     let able = able.collect::<Vec<_>>().join(", ");
-    Err(field.error(&format!("is heeded by engine {able} alone; drop it")))
+    Err(field.error(&format!("is only used by engine {able}; remove this key")))
 }
 
 /// `"site.lft"` or `["lfts.txt", "sl2vl.dump", "psl.txt"]`.

@@ -382,7 +382,7 @@ fn remark_on_parts(fabric: &Fabric, graph: &SwitchGraph) -> Option<String> {
         .collect();
     let count = parts.len();
     Some(format!(
-        "the cables fall into {count} parts with hosts ({}), routed apart",
+        "the fabric has {count} separate parts with hosts ({}); each part is routed by itself",
         sizes.join(", ")
     ))
 }
