@@ -95,7 +95,7 @@ impl Control {
         })
     }
 
-    /// What their files have that is odd or not simulated, and what they cannot do in this subnet.
+    /// Oddities of their files, settings that are not simulated, and what this subnet prevents.
     pub(crate) fn remarks(&self, fabric: &Fabric, routed: &Routed, hosts: &Hosts) -> Vec<String> {
         let policies = self.spec.all().filter_map(|spec| spec.policy.as_ref());
         let mut all: Vec<String> = policies.flat_map(|policy| policy.remarks()).collect();

@@ -44,7 +44,7 @@ pub(crate) struct Prepared {
     /// Hosts that stand in for missing ones: what was simulated is not what the file asks for.
     pub(crate) stand_ins: Vec<String>,
     pub(crate) oddities: Vec<String>,
-    /// Whether some pairs of hosts cannot talk, and traffic leaves them out.
+    /// True if some pairs of hosts have no path and traffic leaves them out.
     pub(crate) has_dead_pairs: bool,
 }
 
@@ -478,7 +478,7 @@ fn ends_some_time(plan: &Plan, groups: &[FlowGroup]) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Ports that are asked for and that no adapter has.
+/// A remark if more adapter ports are requested than any host has.
 fn missing_ports(parameters: &Parameters, hosts: &Hosts) -> Option<String> {
     let asked = parameters.adapter_ports.filter(|ports| *ports > 1)?;
     let most = (0..hosts.count()).map(|rank| hosts.ports(Rank(rank as u32)).len()).max()?;

@@ -11,7 +11,7 @@ impl RunResult {
     /// Everything a careful reader should know about these runs.
     pub fn oddities(&self) -> Vec<String> {
         // What was changed about the question comes first, then what the runs showed: both bear on
-        // how to read the results. What is odd in shared files comes last; either is said once.
+        // how to read the results. Oddities of shared files come last. Each is listed once.
         let (mut first, mut given) = (Vec::new(), Vec::new());
         let (mut vain, mut all) = (Vec::new(), Vec::new());
         for variant in &self.variants {
@@ -60,7 +60,7 @@ fn once(all: &mut Vec<String>, remarks: &[String]) {
     }
 }
 
-/// What is odd in single runs; what several seeds have in common is said once.
+/// Oddities of single runs; one that several seeds have is listed once, with the seeds.
 fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
     let mut all: Vec<(String, Vec<u64>)> = Vec::new();
     for run in &variant.runs {
@@ -82,7 +82,7 @@ fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
 /// How many ranks that wait are named where all do not fit.
 const WAITING_NAMED: usize = 3;
 
-/// How a run of programs ended, if not well.
+/// Remarks on a run whose programs did not end.
 fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
     let waiting = variant.waiting(run);
     let mut all = Vec::new();
@@ -168,10 +168,10 @@ fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String
 
 /// A host whose link is busy for this share of the time is the bottleneck itself.
 const FULL: f64 = 0.95;
-/// So many hosts are named.
+/// How many hosts a remark names.
 const NAMED: usize = 3;
 
-/// Paths to a host whose own link is full: none of them leads around it.
+/// Hosts to which paths were opened in vain, because the host's own link is full.
 fn opened_in_vain(variant: &VariantResult) -> Option<String> {
     let hosts = &variant.prepared.hosts;
     let full = |run: &SeedResult, rank: Rank| {
@@ -208,17 +208,17 @@ fn opened_in_vain(variant: &VariantResult) -> Option<String> {
     ))
 }
 
-/// Less than this share of what is offered may be missing without being said.
+/// A smaller share of the offered load may be missing without a remark.
 const SURPLUS_MIN: f64 = 0.05;
 
-/// Whether it is there to fill links: nobody is surprised if not all of it is delivered.
+/// True if a group is meant to fill links, so that undelivered load is no oddity.
 fn is_to_saturate(group: &FlowGroup) -> bool {
     // A load of 1 counts headers and leaves no link any time to spare.
     let fills = group.offered().is_some_and(|offered| offered.load >= 1.0);
     group.class == Class::Hot || group.class == Class::Background && fills
 }
 
-/// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
+/// Groups that offer more than is delivered: their latency grows with the length of the run.
 fn saturated(variant: &VariantResult) -> Vec<String> {
     let groups = &variant.prepared.groups;
     let mut all = Vec::new();

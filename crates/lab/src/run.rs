@@ -96,7 +96,7 @@ impl RunOptions {
 /// How a run that begins is divided, and what its fabric has to divide.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Begun {
-    /// As it is.
+    /// Partitions and threads of the run.
     pub division: Division,
     /// Switches, none of which is divided.
     pub switches: usize,

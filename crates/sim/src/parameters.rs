@@ -39,9 +39,9 @@ pub enum InputQueueing {
 /// handed on at their destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageOrder {
-    /// As they were posted: one that is complete waits for those before it.
+    /// In the order of posting: a complete message waits for those before it.
     Posted,
-    /// As they are complete.
+    /// In the order in which they are complete.
     Relaxed,
 }
 
@@ -81,7 +81,8 @@ pub struct Parameters {
     /// Part of `switch_delay`: virtual-channel allocation, which a head that lacked credits pays
     /// again.
     pub va_delay: Picoseconds,
-    /// Part of `switch_delay`: switch allocation, likewise, unless the head has crossed before.
+    /// Part of `switch_delay`: switch allocation, which a head that lacked credits pays again
+    /// unless it has crossed already.
     pub sa_delay: Picoseconds,
     /// One-way delay of every cable.
     pub cable_delay: Picoseconds,
@@ -90,15 +91,15 @@ pub struct Parameters {
     /// Receive buffer of every port, per lane or divided among its lanes; each lane has at least
     /// 1 MTU with headers.
     pub buffer: Bytes,
-    /// What `buffer` is the size of.
+    /// Whether `buffer` is the size of a lane's buffer or of a port's.
     pub buffer_per: BufferPer,
-    /// From posting a message to its first packet being ready to leave: a CPU is busy so long.
+    /// Time from the post of a message until its first packet is ready; a CPU is busy meanwhile.
     pub send_overhead: Picoseconds,
-    /// From a message's arrival to its rank having it: its CPU is busy so long.
+    /// Time from a message's arrival until its rank has it; its CPU is busy for this time.
     pub receive_overhead: Picoseconds,
-    /// The same for each stripe of a message after the first.
+    /// CPU time for each stripe of a message after the first.
     pub stripe_overhead: Picoseconds,
-    /// The same for each test and probe of a program.
+    /// CPU time for each test and probe of a program.
     pub poll_overhead: Picoseconds,
     /// Payload up to which a two-sided message is sent at once; a longer one is announced and read.
     pub eager_max: Bytes,

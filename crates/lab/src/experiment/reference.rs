@@ -59,7 +59,7 @@ pub fn keys() -> Vec<Key> {
     keys
 }
 
-/// What is said of a parameter of devices.
+/// The experiment key of a device parameter.
 fn of_devices(of: &clearlane_sim::parameters::Key) -> Key {
     let (kind, range) = devices::in_words(&of.access);
     Key {

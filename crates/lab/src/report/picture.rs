@@ -18,7 +18,7 @@ use clearlane_workload::Class;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// What the picture stands on.
+/// The page that the picture is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Theme {
     /// A light page.
