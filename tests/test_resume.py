@@ -211,7 +211,7 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 4, said
-    assert "to go on: clearlane resume killed" in said
+    assert "to continue: clearlane resume killed" in said
     partial = json.loads((tmp_path / "killed" / "summary.json").read_text())
     assert partial["status"] == "partial"
     # A changed experiment is refused before anything of it is kept beside what is there.
@@ -223,7 +223,7 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     assert len(kept) > 1, "a state at least, beside the command"
     asked = (tmp_path / "killed.toml").read_text()
     (tmp_path / "killed.toml").write_text(asked.replace("load = 0.3", "load = 0.2"))
-    assert "is of another run" in clearlane("resume", "killed", code=2).stderr
+    assert "belongs to another run" in clearlane("resume", "killed", code=2).stderr
     assert states() == kept
     (tmp_path / "killed.toml").write_text(asked)
     clearlane("resume", "killed", "--threads", "2", limit_s=300)
@@ -250,13 +250,13 @@ def test_results_in_the_folder_of_the_call_are_gone_on_with(
     here = tmp_path / "here"
     here.mkdir()
     said = interrupted(clearlane, here, ["run", "../killed.toml", "--out", "."])
-    assert "to go on: clearlane resume ." in said
+    assert "to continue: clearlane resume ." in said
     assert (tmp_path / "here.checkpoint" / "command.json").is_file()
     clearlane("resume", "here", limit_s=300)
     assert not (tmp_path / "here.checkpoint").exists()
     assert json.loads((here / "summary.json").read_text())["status"] != "partial"
     again = clearlane("resume", "here", code=2)
-    assert "its runs have all ended" in again.stderr
+    assert "all its runs have ended" in again.stderr
     assert "no such folder" in clearlane("resume", "hare", code=2).stderr
 
 
@@ -269,7 +269,7 @@ def test_files_of_others_are_neither_deleted_nor_mixed_with(
     theirs.write_text("years")
     for force in [[], ["--force"]]:
         words = ["run", "killed.toml", "--out", "killed", "--checkpoint-every", "1s", *force]
-        assert "holds other files" in clearlane(*words, code=2).stderr
+        assert "holds files that are not saved runs" in clearlane(*words, code=2).stderr
     assert theirs.read_text() == "years"
     assert not (tmp_path / "killed").exists()
 
@@ -278,7 +278,7 @@ def test_a_sweep_called_again_goes_on_with_its_runs(clearlane: Clearlane, tmp_pa
     (tmp_path / "killed.toml").write_text(SWEEP)
     clearlane("sweep", "killed.toml", "--out", "whole", limit_s=300)
     call = ["sweep", "killed.toml", "--out", "killed", "--jobs", "1"]
-    assert "to go on: clearlane resume killed" in interrupted(clearlane, tmp_path, call)
+    assert "to continue: clearlane resume killed" in interrupted(clearlane, tmp_path, call)
     states = list((tmp_path / "killed.checkpoint").glob("point-*/*.state"))
     assert states, "runs under way were kept"
     # A state of another experiment is let go; what is kept of this one is gone on with.

@@ -107,7 +107,7 @@ function barOf(program: Program, one: Completion, style: Style): SVGSVGElement |
   return svg("svg", size, svg("rect", bar), spread);
 }
 
-/** Ranks that wait for what will never happen, or null. */
+/** Ranks that wait for operations that never complete, or null. */
 export function waitingRanks(variant: Variant): HTMLElement | null {
   const waiting = variant.waiting ?? [];
   if (waiting.length === 0) return null;
@@ -141,7 +141,7 @@ export function waitingRanks(variant: Variant): HTMLElement | null {
     "div",
     { class: "deadlock" },
     html("h3", {}, "Deadlock"),
-    html("p", {}, `Ranks of variant ${variant.name} wait for what will never happen.`),
+    html("p", {}, `Ranks of variant ${variant.name} wait for operations that never complete.`),
     html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Ranks" }, table),
     more > 0 && html("p", {}, `And ${more} more in summary.json.`),
   );

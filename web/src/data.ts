@@ -182,7 +182,7 @@ export interface Variant {
   worst_links: WorstLink[];
   /** The cycle of buffers that wait for each other, or null. */
   deadlock: DeadlockHop[] | null;
-  /** Ranks that wait for what will never happen, the first of them; absent without any. */
+  /** Ranks that wait for operations that never complete, the first of them; absent without any. */
   waiting?: WaitingRank[];
   /** How many there are. */
   waiting_all?: number;

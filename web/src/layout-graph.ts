@@ -1,4 +1,4 @@
-/** A graph that is neither a tree nor a grid, cable by cable: switches in their groups. */
+/** An irregular topology, drawn cable by cable: switches in their groups. */
 import type { Fabric } from "./data";
 import { clamp, switchNames, type SwitchLinks } from "./fabric-links";
 import { hangHosts, type Bar, type Box, type Caption, type Layout } from "./fabric-marks";

@@ -59,8 +59,8 @@ pub enum Parsed {
 
 /// Flags that several commands have, with what those that lack them would need.
 const SHARED: &[(&str, &str)] = &[
-    ("--seed", "draws nothing at random"),
-    ("--seeds", "repeats nothing with several seeds"),
+    ("--seed", "uses no random numbers"),
+    ("--seeds", "does not repeat runs with several seeds"),
     ("--jobs", "runs on one core"),
     ("--dry-run", "writes nothing"),
     ("--force", "replaces nothing"),
@@ -128,7 +128,7 @@ fn one_line(error: &clap::Error, command: &str) -> String {
         && let Some(flag) = context(ContextKind::InvalidArg)
         && let Some((_, why)) = SHARED.iter().find(|(shared, _)| *shared == flag)
     {
-        return format!("{flag} means nothing to `{command}`, which {why}; leave it out");
+        return format!("{flag} has no effect on `{command}`, which {why}; leave it out");
     }
     let help_instead = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if [help_instead, ErrorKind::MissingSubcommand].contains(&error.kind()) {
@@ -185,8 +185,8 @@ mod tests {
     fn wrong_command_lines_are_told_on_one_line() {
         assert_eq!(
             error("clearlane fabric show f --seed 1"),
-            "--seed means nothing to `clearlane fabric show`, which draws nothing at random; \
-             leave it out"
+            "--seed has no effect on `clearlane fabric show`, which uses no random numbers; leave \
+             it out"
         );
         assert_eq!(
             error("clearlane lsit"),

@@ -3,11 +3,11 @@
 /// What each exit code means.
 pub const ALL: &[(u8, &str)] = &[
     (0, "done; for `check`: sane"),
-    (1, "the answer is bad news: `check` found a fault"),
+    (1, "`check` or `diagnose` found a fault"),
     (2, "bad command line, file or value"),
     (3, "a simulated deadlock"),
     (4, "interrupted; partial results are marked so"),
-    (5, "the machine refused: disk full, output not writable; or a fault of clearlane"),
+    (5, "disk full, output not writable, or a fault of clearlane"),
 ];
 
 /// A line for each.

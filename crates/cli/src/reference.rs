@@ -10,8 +10,7 @@ use std::io;
 /// A page's file name and text.
 pub type Page = (String, Vec<u8>);
 
-const HEAD: &str = "<!-- Written by `make docs`; what is to be said differently is to be said \
-    in the program. -->\n\n";
+const HEAD: &str = "<!-- Written by `make docs`; to change this text, change the program. -->\n\n";
 
 /// The pages of the reference: one per noun, one for the commands, one for the exit codes.
 pub fn pages() -> Vec<Page> {

@@ -21,11 +21,11 @@ pub struct Routing {
     /// service levels of its paths. Beside another engine, `route` compares its tables with them
     #[arg(long, value_name = "FILE")]
     lft: Vec<PathBuf>,
-    /// Give every host 2^N LIDs and so paths; without it, LIDs the fabric file has are kept
+    /// Give every host 2^N LIDs, and so 2^N paths; without it, the LIDs of the fabric file are kept
     #[arg(long, value_name = "N", value_parser = between(0u8, 7))]
     lmc: Option<u8>,
-    /// Only the paths to the K-th LID of every host, counted from 0, as those of a subnet without
-    /// LMC: for tools that know none
+    /// Only the paths to the K-th LID of every host, counted from 0, as in a subnet without LMC:
+    /// for tools that do not support LMC
     #[arg(long, value_name = "K", value_parser = between(0u16, 127))]
     lid_offset: Option<u16>,
     /// Data virtual lanes every link has; without it, as few as the engine needs (layered and
@@ -36,7 +36,7 @@ pub struct Routing {
     /// checked
     #[arg(long)]
     adaptive: bool,
-    /// A switch that is up for all others (engine up-down), by name or GUID; again for more
+    /// A root switch (engine up-down), by name or GUID; repeat the flag for more
     #[arg(long, value_name = "SWITCH")]
     root: Vec<String>,
 }

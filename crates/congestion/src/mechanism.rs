@@ -86,11 +86,11 @@ pub trait Mechanism: fmt::Debug + Send + Sync {
     /// What one reactor governs.
     fn scope(&self) -> Scope;
 
-    /// A reactor that knows of nothing yet; nothing if sources do not react.
+    /// A new reactor; nothing if sources do not react.
     fn reactor(&self, source: &Source) -> Option<Box<dyn Reactor>>;
 
-    /// Whether its reactors make anything of [`Feedback::Ack`](crate::Feedback::Ack). Where they do
-    /// not, nobody need remember when each packet left.
+    /// True if its reactors use [`Feedback::Ack`](crate::Feedback::Ack). If not, the adapter does
+    /// not store when each packet left.
     fn hears_acks(&self) -> bool {
         true
     }

@@ -12,7 +12,7 @@ pub struct Parameter {
     pub summary: &'static str,
     /// Its default.
     pub default: Value,
-    /// What it may be.
+    /// Allowed values.
     pub range: Range,
 }
 
@@ -119,48 +119,48 @@ impl Values {
         Ok(())
     }
 
-    /// Whether it was set, be it to its default.
+    /// True if the parameter was set, even if to its default.
     pub fn is_set(&self, parameter: &Parameter) -> bool {
         self.0.iter().any(|(name, _)| *name == parameter.name)
     }
 
-    /// What was set, or the default.
+    /// The value that was set, or the default.
     pub fn get<'a>(&'a self, parameter: &'a Parameter) -> &'a Value {
         let set = self.0.iter().find(|(name, _)| *name == parameter.name);
         set.map_or(&parameter.default, |(_, value)| value)
     }
 
-    /// The value of a count; 0 for a parameter of another kind, which no test lets pass.
+    /// The value of a count; 0 for a parameter of another kind, which tests exclude.
     pub fn integer(&self, parameter: &Parameter) -> u64 {
         if let Value::Integer(value) = self.get(parameter) { *value } else { 0 }
     }
 
-    /// The value of a real number, likewise.
+    /// The value of a real number; 0 for a parameter of another kind.
     pub fn number(&self, parameter: &Parameter) -> f64 {
         if let Value::Number(value) = self.get(parameter) { *value } else { 0.0 }
     }
 
-    /// The value of a span of time, likewise.
+    /// The value of a span of time; 0 for a parameter of another kind.
     pub fn time(&self, parameter: &Parameter) -> Picoseconds {
         if let Value::Time(value) = self.get(parameter) { *value } else { Picoseconds(0) }
     }
 
-    /// The value of a size, likewise.
+    /// The value of a size; 0 for a parameter of another kind.
     pub fn size(&self, parameter: &Parameter) -> Bytes {
         if let Value::Size(value) = self.get(parameter) { *value } else { Bytes(0) }
     }
 
-    /// The value of a rate, likewise.
+    /// The value of a rate; 0 for a parameter of another kind.
     pub fn rate(&self, parameter: &Parameter) -> BitsPerSecond {
         if let Value::Rate(value) = self.get(parameter) { *value } else { BitsPerSecond(0) }
     }
 
-    /// The word chosen, likewise.
+    /// The chosen word; empty for a parameter of another kind.
     pub fn word(&self, parameter: &Parameter) -> &'static str {
         if let Value::Word(value) = self.get(parameter) { value } else { "" }
     }
 
-    /// The entries of a table, likewise.
+    /// The entries of a table; none for a parameter of another kind.
     pub fn table<'a>(&'a self, parameter: &'a Parameter) -> &'a [(u8, u16)] {
         if let Value::Table(value) = self.get(parameter) { value } else { &[] }
     }

@@ -60,7 +60,7 @@ pub struct Stripe {
 pub struct Stripes(Vec<Stripe>);
 
 impl Stripes {
-    /// The message goes undivided, be it of 0 B.
+    /// The message is not divided; it may have 0 B.
     pub fn whole(&mut self, path: Path, bytes: Bytes) {
         self.0.push(Stripe { path, bytes });
     }
@@ -95,9 +95,9 @@ pub struct Probe {
     pub value: u64,
 }
 
-/// Decides for what is in its scope. It sees nothing else, asks for its next timer and schedules
-/// nothing. Those that decide *when* leave `plan` alone; those that decide *which* path leave
-/// `next_injection` alone.
+/// Decides for the queue pairs in its scope and sees nothing else. It asks for its next timer and
+/// schedules nothing itself. A reactor that decides *when* does not override `plan`; one that
+/// decides *which* path does not override `next_injection`.
 pub trait Reactor: Send {
     /// Splits a message of `bytes` over paths: the parts add up to it. One of 0 B stays whole.
     /// `draw` is 64 uniform bits of this flow. All on path 0 unless the mechanism says otherwise.
@@ -105,10 +105,10 @@ pub trait Reactor: Send {
         out.whole(Path(0), bytes);
     }
 
-    /// A packet begins to leave at `now`. Not told while `is_unlimited` holds for its pair.
+    /// A packet begins to leave at `now`. Not called while `is_unlimited` is true for its pair.
     fn on_sent(&mut self, _now: Picoseconds, _sent: &Sent) {}
 
-    /// The network has said something about a queue pair.
+    /// The network has given feedback about a queue pair.
     fn on_feedback(&mut self, now: Picoseconds, pair: Pair, feedback: Feedback);
 
     /// The earliest time at which the next packet of `pair` may leave; 0 if it may any time.
@@ -116,27 +116,27 @@ pub trait Reactor: Send {
         Picoseconds(0)
     }
 
-    /// Whether, until there is feedback about `pair`, its packets may leave at any time from `now`
-    /// on and `on_sent` changes nothing: meanwhile nobody need ask or tell. A pair that shares its
-    /// limit with others never is.
+    /// True if, until the next feedback about `pair`, its packets may leave at any time from `now`
+    /// on and `on_sent` changes nothing. Until then the adapter calls neither `next_injection` nor
+    /// `on_sent`. Always false for a pair that shares its limit with others.
     fn is_unlimited(&self, _now: Picoseconds, _pair: Pair) -> bool {
         false
     }
 
-    /// When `on_timer` is wanted next.
+    /// Time of the next `on_timer` call; nothing if none is needed.
     fn next_timer(&self) -> Option<Picoseconds> {
         None
     }
 
-    /// The time asked for has come.
+    /// Called at the time that `next_timer` gave.
     fn on_timer(&mut self, _now: Picoseconds) {}
 
     /// Shows its numbers about a queue pair, always the same ones in the same order.
     fn probe(&self, _pair: Pair, _show: &mut dyn FnMut(Probe)) {}
 
-    /// What has to be kept to go on later.
+    /// The state to save, so that the run can continue later.
     fn save(&self) -> Saved;
 
-    /// Goes on where `saved` left off. Fails if it stems from another mechanism or version.
+    /// Restores the state `saved`. Fails if it comes from another mechanism or version.
     fn load(&mut self, saved: &Saved) -> Result<(), StateError>;
 }

@@ -20,9 +20,9 @@ pub enum HeaderError {
         what: &'static str,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: u32,
-        /// What would do.
+        /// A remedy.
         remedy: &'static str,
     },
 }

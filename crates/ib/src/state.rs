@@ -24,11 +24,11 @@ pub enum StateError {
         visible(found)
     )]
     Foreign {
-        /// Whose it is.
+        /// The part that it belongs to.
         found: String,
         /// Its version.
         found_version: u16,
-        /// Whose is needed.
+        /// The part that is needed.
         wanted: &'static str,
         /// The version that is needed.
         wanted_version: u16,

@@ -95,7 +95,7 @@ impl Control {
         })
     }
 
-    /// What their files have that is odd or not simulated, and what they cannot do in this subnet.
+    /// Oddities of their files, settings that are not simulated, and what this subnet prevents.
     pub(crate) fn remarks(&self, fabric: &Fabric, routed: &Routed, hosts: &Hosts) -> Vec<String> {
         let policies = self.spec.all().filter_map(|spec| spec.policy.as_ref());
         let mut all: Vec<String> = policies.flat_map(|policy| policy.remarks()).collect();
@@ -110,7 +110,7 @@ impl Control {
             Routed::Tables(subnet) if hosts.paths(subnet) > 1 => subnet,
             _ => {
                 return vec![format!(
-                    "{name} has nothing to choose: there is one path only between two hosts; raise \
+                    "{name} cannot choose: there is only one path between two hosts; raise \
                      subnet.lmc"
                 )];
             }
@@ -125,8 +125,8 @@ impl Control {
             return Vec::new();
         }
         vec![format!(
-            "{name} chooses among LIDs that mostly take the same links: {} different paths to the \
-             {} LIDs of a host, in the mean; engine multipath lays out different ones",
+            "{name} chooses among LIDs that mostly take the same links: on average {} different \
+             paths to the {} LIDs of a host; engine multipath makes different ones",
             significant(paths / pairs),
             found.offsets
         )]

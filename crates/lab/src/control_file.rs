@@ -51,7 +51,7 @@ impl ControlFile {
         }
     }
 
-    /// Who reads it.
+    /// The program that reads the file.
     pub fn reader(&self) -> &'static str {
         match self {
             ControlFile::Conf(_) => "OpenSM",

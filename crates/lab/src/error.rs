@@ -45,7 +45,7 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
-    /// A run under way that cannot be gone on with.
+    /// A saved run that cannot be resumed.
     #[error("{}: {problem}", named(path))]
     Checkpoint {
         /// The file.

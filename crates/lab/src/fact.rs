@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// A labelled fact about a variant.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is about.
+    /// Name of the property, such as "routing".
     pub label: String,
-    /// What is the case.
+    /// Its value, in words.
     pub value: String,
 }

@@ -29,14 +29,14 @@ pub struct OpensmConf {
 
 /// What holds whatever is written.
 const ALWAYS: &[&str] = &[
-    "Append these lines to opensm.conf, or name this file with `opensm -F`; of a key that stands \
-     twice the last counts. cc_key and cc_max_outstanding_mads are left as they are.",
+    "Append these lines to opensm.conf, or name this file with `opensm -F`; if a key occurs \
+     twice, the last one counts. cc_key and cc_max_outstanding_mads are left as they are.",
     "All switches, ports and service levels get the same settings. Packet_Size is in units of 64 \
      bytes, the timer in units of 1.024 us. CCTI_Limit has no key: it is the number of entries of \
      cc_cct less one. Credit starvation is not simulated, and switched off here.",
-    "For switches and adapters to decide, whatever the experiment says: what the steps of \
-     Threshold mean, how BECN returns (becn), how far CNPs are apart (cnp_interval), what starts \
-     the timer (timer).",
+    "Switches and adapters decide these, not the experiment: what the steps of Threshold mean, \
+     how BECN returns (becn), how far CNPs are apart (cnp_interval), what starts the timer \
+     (timer).",
     "OpenSM 3.3.23 has been seen to load such lines over ibsim, which knows no congestion control: \
      that proves that they are read, not that a switch or an adapter obeys.",
 ];
@@ -79,7 +79,7 @@ impl OpensmConf {
         unsaid.extend(wider);
         if let Some(which) = &variant.control.which {
             let name = which.entry.name;
-            unsaid.push(format!("{name}, which decides on paths, is not for OpenSM to set"));
+            unsaid.push(format!("{name} chooses paths, and OpenSM cannot set it"));
         }
         let preset = spec.preset.map_or(String::new(), |of| format!(", preset {}", of.name));
         let title = format!(

@@ -21,13 +21,13 @@ pub struct PolicyConf {
 
 /// What holds whatever is written.
 const ALWAYS: &[&str] = &[
-    "Only NVIDIA's OpenSM reads such a file (MLNX_OFED, UFM). It is told by two lines of its \
-     opensm.conf: `mlnx_congestion_control 2` and `congestion_control_policy_file PATH`, PATH \
-     being where this file lies.",
+    "Only NVIDIA's OpenSM reads such a file (MLNX_OFED, UFM). Two lines of its opensm.conf select \
+     the file: `mlnx_congestion_control 2` and `congestion_control_policy_file PATH`, where PATH \
+     is the path of this file.",
     "min and max of a profile are written in bytes and rpg_byte_reset in units of 64 bytes: \
      neither unit is published beyond doubt. What else keys mean: `clearlane control --policy` of \
      this file.",
-    "No OpenSM has been seen to load a file from here: NVIDIA's was not at hand.",
+    "No OpenSM has been tested with this file: NVIDIA's OpenSM was not available.",
 ];
 
 impl PolicyConf {
@@ -53,7 +53,7 @@ impl PolicyConf {
             drafted.map_err(|error| fault(format!("control.{ours}: {error}")))?;
         if let Some(which) = &variant.control.which {
             let name = which.entry.name;
-            unsaid.push(format!("{name}, which decides on paths, is not for OpenSM to set"));
+            unsaid.push(format!("{name} chooses paths, and OpenSM cannot set it"));
         }
         let from = match (&spec.preset, &spec.policy) {
             (Some(preset), _) => format!(", preset {}", preset.name),

@@ -44,7 +44,7 @@ pub(crate) struct Prepared {
     /// Hosts that stand in for missing ones: what was simulated is not what the file asks for.
     pub(crate) stand_ins: Vec<String>,
     pub(crate) oddities: Vec<String>,
-    /// Whether some pairs of hosts cannot talk, and traffic leaves them out.
+    /// True if some pairs of hosts have no path and traffic leaves them out.
     pub(crate) has_dead_pairs: bool,
 }
 
@@ -191,7 +191,10 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
         let map = NodeNameMap::read(&text, &path.display().to_string());
         if map.map_err(|error| fault(&error))?.apply(&mut fabric) == 0 {
             let path = path.display();
-            return Err(fault(&format!("{path} names no node of the fabric; give its own map")));
+            return Err(fault(&format!(
+                "{path} names no node of the fabric; give the map of this \
+                                       fabric"
+            )));
         }
     }
     let names: Vec<&str> = cut.iter().map(String::as_str).collect();
@@ -257,7 +260,7 @@ fn structure_of(fabric: &Fabric) -> String {
                 (0..tree.height()).map(|level| tree.switches(level).len().to_string()).collect();
             format!("tree, switches per level from the leaves up: {}", sizes.join(", "))
         }
-        Err(_) => "neither a tree nor a grid".into(),
+        Err(_) => "irregular topology".into(),
     }
 }
 
@@ -270,7 +273,7 @@ fn lids_suffice(variant: &Variant, fabric: &Fabric) -> Result<(), LabError> {
     };
     enough.map_err(|error| match error {
         LidError::TooMany { .. } => {
-            let rule = "or forward by rule where it is a grid: forwarding = \"dimension-order\"";
+            let rule = "or, if it is a grid, forward by rule: forwarding = \"dimension-order\"";
             LabError::variant(&variant.name, format!("{error}, {rule}"))
         }
         other => LabError::variant(&variant.name, other),
@@ -375,10 +378,13 @@ fn dead_pairs(variant: &Variant, reached: &check::ReachabilityReport) -> Result<
     let (dead, all) = (grouped(reached.pairs - reached.reached), grouped(reached.pairs));
     let said = format!("{dead} of {all} paths do not arrive; the first: {example}");
     if reached.reached == 0 || variant.subnet.adaptive {
-        let remedy = "`check` lists them, another engine or mended tables help";
+        let remedy = "`check` lists them; use another engine or repair the tables";
         return Err(LabError::variant(&variant.name, format!("routing: {said}; {remedy}")));
     }
-    Ok(format!("{said}; traffic between hosts that cannot talk is left out, `check` lists them"))
+    Ok(format!(
+        "{said}; traffic between hosts without a path is left out; `check` lists these \
+                paths"
+    ))
 }
 
 /// Whether buffers can wait in a circle, on the service levels that groups set by hand as well.
@@ -472,14 +478,14 @@ fn ends_some_time(plan: &Plan, groups: &[FlowGroup]) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Ports that are asked for and that no adapter has.
+/// A remark if more adapter ports are requested than any host has.
 fn missing_ports(parameters: &Parameters, hosts: &Hosts) -> Option<String> {
     let asked = parameters.adapter_ports.filter(|ports| *ports > 1)?;
     let most = (0..hosts.count()).map(|rank| hosts.ports(Rank(rank as u32)).len()).max()?;
     (most < asked as usize).then(|| {
         format!(
-            "adapter_ports = {asked}, and no host has more than {most} cabled to switches: built \
-             fabrics have more with links = {asked}"
+            "adapter_ports = {asked}, but hosts have at most {most} cabled; for a built \
+             fabric write links = {asked}"
         )
     })
 }

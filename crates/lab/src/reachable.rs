@@ -42,8 +42,9 @@ impl Reachable {
                 if let Some((source, destination)) = dead {
                     let ranks = self.hosts.ranks();
                     return Err(format!(
-                        "program {} of traffic {} needs a path from {} to {}, and packets do not \
-                         arrive both ways; mend the tables, or leave one of them out of senders",
+                        "program {} of traffic {} needs a path from {} to {}, but packets do not \
+                         arrive in both directions; repair the tables, or leave one of the two \
+                         hosts out of senders",
                         program.name(),
                         group.name,
                         ranks.name(source),

@@ -11,7 +11,7 @@ impl RunResult {
     /// Everything a careful reader should know about these runs.
     pub fn oddities(&self) -> Vec<String> {
         // What was changed about the question comes first, then what the runs showed: both bear on
-        // how to read the results. What is odd in shared files comes last; either is said once.
+        // how to read the results. Oddities of shared files come last. Each is listed once.
         let (mut first, mut given) = (Vec::new(), Vec::new());
         let (mut vain, mut all) = (Vec::new(), Vec::new());
         for variant in &self.variants {
@@ -60,7 +60,7 @@ fn once(all: &mut Vec<String>, remarks: &[String]) {
     }
 }
 
-/// What is odd in single runs; what several seeds have in common is said once.
+/// Oddities of single runs; one that several seeds have is listed once, with the seeds.
 fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
     let mut all: Vec<(String, Vec<u64>)> = Vec::new();
     for run in &variant.runs {
@@ -82,13 +82,13 @@ fn by_seed(variant: &VariantResult, plan: &Plan) -> Vec<String> {
 /// How many ranks that wait are named where all do not fit.
 const WAITING_NAMED: usize = 3;
 
-/// How a run of programs ended, if not well.
+/// Remarks on a run whose programs did not end.
 fn of_programs(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String> {
     let waiting = variant.waiting(run);
     let mut all = Vec::new();
     if let Ending::RanksWait(stuck) = &run.ending {
         let ranks = if stuck.len() == 1 { "rank waits" } else { "ranks wait" };
-        all.push(format!("deadlock: {} {ranks} for what will never happen", stuck.len()));
+        all.push(format!("deadlock: {} {ranks} for operations that never complete", stuck.len()));
     }
     all.extend(waiting.iter().take(WAITING_NAMED).map(ToString::to_string));
     if waiting.len() > WAITING_NAMED {
@@ -149,17 +149,17 @@ fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String
             all.push("the victims alone were not run to the end; no slowdown".into());
         }
         (_, Some(slowdown)) if slowdown.is_infinite() => {
-            all.push("victims starved: beside the hot flows they are delivered nothing".into());
+            all.push("victims starved: with the hot flows no victim traffic arrives".into());
         }
         _ => {}
     }
     if run.figures.flows_dropped {
-        all.push("more flows than are recorded one by one; no flow table and no Jain index".into());
+        all.push("too many flows to record one by one: no flow table and no Jain index".into());
     }
     if run.history.as_ref().is_some_and(|history| history.control.dropped) {
         all.push(
-            "congestion control acted on more flows than are recorded one by one; no table and no \
-             charts of what it did to each"
+            "congestion control acted on too many flows to record one by one: no table and no \
+             charts of its actions"
                 .into(),
         );
     }
@@ -168,10 +168,10 @@ fn remarks(variant: &VariantResult, run: &SeedResult, plan: &Plan) -> Vec<String
 
 /// A host whose link is busy for this share of the time is the bottleneck itself.
 const FULL: f64 = 0.95;
-/// So many hosts are named.
+/// How many hosts a remark names.
 const NAMED: usize = 3;
 
-/// Paths to a host whose own link is full: none of them leads around it.
+/// Hosts to which paths were opened in vain, because the host's own link is full.
 fn opened_in_vain(variant: &VariantResult) -> Option<String> {
     let hosts = &variant.prepared.hosts;
     let full = |run: &SeedResult, rank: Rank| {
@@ -201,25 +201,24 @@ fn opened_in_vain(variant: &VariantResult) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "further paths to {}{others} gain nothing: the host's own link is the bottleneck, no path \
-         leads around it, and who waits for it stands on all of them; {} switch outputs are held \
-         back for a tenth of the time or more",
+        "more paths to {}{others} do not help: the host's own link is full; {} switch outputs are \
+         held back for a tenth of the time or more",
         names.join(", "),
         significant(held_back.mean)
     ))
 }
 
-/// Less than this share of what is offered may be missing without being said.
+/// A smaller share of the offered load may be missing without a remark.
 const SURPLUS_MIN: f64 = 0.05;
 
-/// Whether it is there to fill links: nobody is surprised if not all of it is delivered.
+/// True if a group is meant to fill links, so that undelivered load is no oddity.
 fn is_to_saturate(group: &FlowGroup) -> bool {
     // A load of 1 counts headers and leaves no link any time to spare.
     let fills = group.offered().is_some_and(|offered| offered.load >= 1.0);
     group.class == Class::Hot || group.class == Class::Background && fills
 }
 
-/// Groups that offer more than is delivered: their latencies say nothing but how long the run was.
+/// Groups that offer more than is delivered: their latency grows with the length of the run.
 fn saturated(variant: &VariantResult) -> Vec<String> {
     let groups = &variant.prepared.groups;
     let mut all = Vec::new();
@@ -259,7 +258,7 @@ fn saturated(variant: &VariantResult) -> Vec<String> {
         } else if variant.runs.iter().any(grows) {
             let some = variant.runs.iter().filter(|run| grows(run)).count();
             all.push(format!(
-                "{}: with {some} of {} seeds not all of it is delivered; its latency has no \
+                "{}: with {some} of {} seeds less arrives than is offered; its latency has no \
                  steady value",
                 group.name,
                 variant.runs.len()
@@ -288,14 +287,13 @@ fn senders(variant: &VariantResult) -> Vec<String> {
         let starve = if starved == 1 { "senders starves" } else { "senders starve" };
         if starved > 0 {
             all.push(format!(
-                "{}: {starved} of {senders} {starve}; each is delivered a tenth or less of what \
-                 all are in the mean",
+                "{}: {starved} of {senders} {starve}; each gets a tenth or less of the average",
                 group.name
             ));
         }
         if changing > 0 {
             all.push(format!(
-                "{}: what {changing} of {senders} senders are delivered was still changing when \
+                "{}: the throughput of {changing} of {senders} senders was still changing when \
                  the run ended; raise duration",
                 group.name
             ));
@@ -311,9 +309,9 @@ pub const NOT_MODELLED: &[&str] = &[
     "Bit errors, retransmissions and link flaps: a cable works or is cut.",
     "Management, multicast and congestion of port 0: only the traffic of the experiment flows.",
     "Packets are switched whole: a head waits for credits for all of it (virtual cut-through).",
-    "Flits of several packets do not take turns at one input or output of a crossbar; what else \
-     limits it is as [sim] says.",
+    "Flits of different packets are not interleaved at one input or output of a crossbar; [sim] \
+     sets the other limits of a crossbar.",
     "Host memory, caches and interrupts beyond the overheads and rates among the parameters.",
-    "Of an adapter's cabled ports so many send and receive as adapter_ports says; a message goes \
-     by one of them.",
+    "adapter_ports sets how many cabled ports of an adapter send and receive; a message uses one \
+     of them.",
 ];

@@ -275,7 +275,7 @@ mod tests {
         let site = site("torus:8x8", "dor");
         let (pairs, note) = built(&site, 4, None).unwrap();
         assert_eq!(shared(&site, &pairs).len(), 1, "{note}");
-        assert!(note.ends_with("is on those of 3 at most"), "{note}");
+        assert!(note.ends_with("is on the routes of at most 3"), "{note}");
         let error = built(&site, 5, None).unwrap_err();
         assert!(error.contains("pairs = 5: no link") && error.contains("more than 4"), "{error}");
         // From (1, 0) to (2, 0): what a file asks for is taken.
@@ -306,7 +306,7 @@ mod tests {
         let site = site("leaf-spine:leaves=5,spines=3,hosts=4", "min-hop");
         let (pairs, note) = built(&site, 4, None).unwrap();
         assert_eq!(pairs.iter().map(|(from, _)| *from).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert!(note.ends_with("is on those of 1 at most"), "{note}");
+        assert!(note.ends_with("is on the routes of at most 1"), "{note}");
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl RunOptions {
 /// How a run that begins is divided, and what its fabric has to divide.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Begun {
-    /// As it is.
+    /// Partitions and threads of the run.
     pub division: Division,
     /// Switches, none of which is divided.
     pub switches: usize,
@@ -596,7 +596,7 @@ mod tests {
         let result = crossed();
         // The exit code follows from it (crates/cli/src/commands/experiment.rs, `verdict`).
         assert_eq!(result.status(), Status::Deadlock);
-        let said = "seed 1: deadlock: 5 ranks wait for what will never happen";
+        let said = "seed 1: deadlock: 5 ranks wait for operations that never complete";
         let rank = |rank: u32, host: u32, peer: u32, at: u32| {
             format!(
                 "seed 1: rank {rank} of solver on host000{host} waits for a receive from rank \

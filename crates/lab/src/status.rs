@@ -14,17 +14,17 @@ pub enum Status {
     /// All runs reached their end and settled.
     #[serde(rename = "complete")]
     Complete,
-    /// Interrupted: what was finished is there.
+    /// Interrupted; the finished runs are in the result.
     #[serde(rename = "partial")]
     Partial,
     /// A run ended in a deadlock: of the simulated network, or of ranks that wait for each other.
     #[serde(rename = "deadlock")]
     Deadlock,
-    /// A run that was to end with its programs came to its limit, `run.duration`, before; or a
-    /// program had ended with some seeds only.
+    /// A run that should end with its programs reached its limit, `run.duration`, first; or a
+    /// program ended with some seeds only.
     #[serde(rename = "not ended")]
     NotEnded,
-    /// A figure of the headline was still changing when a run ended, or a run was over before its
+    /// A figure of the headline was still changing when a run ended, or a run ended before its
     /// warm-up.
     #[serde(rename = "not converged")]
     NotConverged,
@@ -34,7 +34,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The one that says most of a whole: partial, deadlock, not ended, not converged, starved.
+    /// The worst status: partial, deadlock, not ended, not converged, starved, complete.
     pub(crate) fn worst(all: impl IntoIterator<Item = Status>) -> Status {
         const ORDER: [Status; 5] = [
             Status::Partial,
@@ -62,7 +62,7 @@ impl fmt::Display for Status {
 }
 
 impl RunResult {
-    /// How the experiment ended; the worst of its variants counts.
+    /// How the experiment ended: the worst status of its variants.
     pub fn status(&self) -> Status {
         let all = headline(self).rows.into_iter().zip(&self.variants);
         let all = all.map(|((_, figures), variant)| self.status_with(variant, &figures));
@@ -97,7 +97,7 @@ impl RunResult {
         }
     }
 
-    /// The columns of the headline that had not settled in some variant.
+    /// The columns of the headline that did not converge in at least one variant.
     pub fn not_converged(&self) -> Vec<&'static str> {
         let table = headline(self);
         let moving = |index: &usize| {
@@ -109,14 +109,14 @@ impl RunResult {
 }
 
 impl SeedResult {
-    /// Whether it was to end with its programs and came to its limit before.
+    /// True if the run should end with its programs and reached its limit first.
     fn is_at_limit(&self, ends: Ends) -> bool {
         ends == Ends::Programs && !self.interrupted && self.ending == Ending::TimeReached
     }
 }
 
 impl VariantResult {
-    /// Whether a program had ended with some seeds and with others not.
+    /// True if a program ended with some seeds and not with others.
     fn ends_with_some_seeds(&self) -> bool {
         let has_ended = |group: usize| {
             self.runs.iter().map(move |run| run.completions.get(group).copied().flatten().is_some())

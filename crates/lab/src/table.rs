@@ -68,7 +68,7 @@ impl Table {
             || self.rows.iter().flatten().any(acts)
     }
 
-    /// The same with such characters spelt out.
+    /// The table with such characters spelt out.
     fn visible(&self) -> Table {
         let shown = |text: &String| visible(text).into_owned();
         let column = |column: &Column| Column {

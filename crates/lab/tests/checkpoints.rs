@@ -88,7 +88,10 @@ fn a_run_of_another_experiment_is_refused_or_let_go() {
     let options = RunOptions { checkpoints, ..RunOptions::new(1, "") };
     let watch = Watch::default();
     let refused = run(&experiment, &options, &watch, &watch.cancel).unwrap_err().to_string();
-    assert!(refused.ends_with("undo that, or run from the beginning with --force"), "{refused}");
+    assert!(
+        refused.ends_with("undo the change, or run from the beginning with --force"),
+        "{refused}"
+    );
     assert!(state.is_file() && !refused.contains('\n'));
     // Called again, it begins anew.
     let watch = Watch::default();
@@ -146,7 +149,10 @@ fn only_what_was_kept_is_cleared() {
     fs::write(kept.folder(), "theirs").unwrap();
     let refused = kept.check_owner().unwrap_err().to_string();
     kept.clear().unwrap();
-    assert!(kept.folder().is_file() && refused.contains("holds other files"), "{refused}");
+    assert!(
+        kept.folder().is_file() && refused.contains("holds files that are not saved runs"),
+        "{refused}"
+    );
 }
 
 #[test]

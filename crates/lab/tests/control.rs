@@ -209,7 +209,7 @@ fn more_flows_than_are_recorded_are_said() {
     let text = LOT.replace("\"40 ms\"", "\"1 ms\"").replace("20 ms", "500 us");
     let mut result = result(&text);
     let said = |result: &RunResult| {
-        result.oddities().iter().any(|oddity| oddity.contains("acted on more flows than"))
+        result.oddities().iter().any(|oddity| oddity.contains("acted on too many flows"))
     };
     assert!(!said(&result));
     result.variants[0].runs[0].history.as_mut().unwrap().control.dropped = true;
@@ -223,15 +223,14 @@ fn one_path_leaves_nothing_to_choose() {
         "name = \"drb\"\ncontrol.which = \"drb\"",
     );
     let text = text.replace("\"40 ms\"", "\"100 us\"").replace("20 ms", "50 us");
-    let remark = "drb has nothing to choose: there is one path only between two hosts; raise \
-                  subnet.lmc";
+    let remark = "drb cannot choose: there is only one path between two hosts; raise subnet.lmc";
     assert!(result(&text).oddities().iter().any(|oddity| oddity == remark));
     let paths = text.replace("engine = \"min-hop\"", "engine = \"min-hop\", lmc = 1");
     let oddities = result(&paths).oddities();
     assert!(!oddities.iter().any(|oddity| oddity == remark));
     // There is one cable, whatever the LID.
-    let same = "drb chooses among LIDs that mostly take the same links: 1.00 different paths to \
-                the 2 LIDs of a host, in the mean; engine multipath lays out different ones";
+    let same = "drb chooses among LIDs that mostly take the same links: on average 1.00 \
+                different paths to the 2 LIDs of a host; engine multipath makes different ones";
     assert!(oddities.iter().any(|oddity| oddity == same), "{oddities:?}");
 }
 

@@ -1,5 +1,5 @@
 //! Sites whose tables do not reach every host, and whose hosts have one name: what can run runs,
-//! pairs that cannot talk are left out and said, and every host has a name of its own.
+//! pairs without a path are left out and reported, and every host has a name of its own.
 
 use clearlane_fabric::{NodeId, formats};
 use clearlane_lab::{
@@ -73,7 +73,7 @@ fn pairs_without_a_path_are_left_out_and_said() {
     let said = result.oddities().iter().find(|oddity| oddity.contains("do not arrive")).cloned();
     let said = said.expect("dead pairs are said");
     assert!(said.contains(" of 77,562 paths do not arrive; the first: no entry"), "{said}");
-    assert!(said.contains("traffic between hosts that cannot talk is left out"), "{said}");
+    assert!(said.contains("traffic between hosts without a path is left out"), "{said}");
     let whole = run(&demo(), &RunOptions::new(1, "test"), &Quiet, &AtomicBool::new(false)).unwrap();
     let sent = |result: &RunResult| {
         let of_class = result.victims_gbps("as-is").unwrap();

@@ -194,16 +194,16 @@ fn lanes_are_shared_only_with_groups_that_are_on_them() {
     );
 }
 
-/// What an engine says of its work is a fact and nothing odd; roots are heeded by name and GUID.
+/// Notes of an engine are facts, not oddities. Roots are taken by name and by GUID.
 #[test]
-fn notes_of_an_engine_are_facts_and_roots_are_heeded() {
+fn notes_of_an_engine_are_facts_and_roots_are_taken() {
     let run = |subnet: &str| {
         let text = text("build = \"torus:4x4\"", subnet, UNIFORM);
         result(&text, Path::new("."))
     };
     let layered = run("engine = \"layered\"");
     assert_eq!(layered.oddities(), [] as [&str; 0]);
-    assert!(fact(&layered, "engine").contains("of 8 lanes used, all paths as short as"));
+    assert!(fact(&layered, "engine").contains("of 8 lanes used, all paths are shortest paths"));
     let busiest = |roots: &str| {
         let result = run(&format!("engine = \"up-down\"\n{roots}"));
         let channels = &result.variants[0].runs[0].figures.channels;
@@ -230,7 +230,8 @@ fn wrong_roots_are_told() {
         Experiment::parse(&text, Path::new("x.toml"))
     };
     let told = read("engine = \"min-hop\"\nroots = [\"sw-2-1\"]").unwrap_err().to_string();
-    assert_eq!(told, "x.toml:8: subnet.roots = a list is heeded by engine up-down alone; drop it");
+    let says = "x.toml:8: subnet.roots = a list is only used by engine up-down; remove this key";
+    assert_eq!(told, says);
     let unknown = read("engine = \"up-down\"\nroots = [\"sw-2-9\"]").unwrap();
     let options = RunOptions::new(1, "");
     let told = run(&unknown, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string();

@@ -123,7 +123,7 @@ fn what_cannot_be_is_told_where_it_stands() {
     for (text, says) in [
         (
             all.clone() + &row("\"three lanes\""),
-            "x.toml:32: published.each = \"three lanes\" is like the name of no variant",
+            "x.toml:32: published.each = \"three lanes\" matches the name of no variant",
         ),
         (all.clone() + &row("7"), "published.each = 7 is not a list"),
         (

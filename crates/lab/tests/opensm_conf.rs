@@ -118,7 +118,7 @@ fn what_the_options_cannot_say_is_said_in_the_file() {
         [
             "no port can have settings of its own, left out are leaf00[1]: threshold 3, \
              marking_rate 7",
-            "drb, which decides on paths, is not for OpenSM to set",
+            "drb chooses paths, and OpenSM cannot set it",
         ]
     );
     let unwrapped = conf.text().replace("\n# ", " ");

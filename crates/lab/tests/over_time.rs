@@ -200,7 +200,7 @@ fn what_rows_ask_for_is_checked() {
         (peak(", from = \"9 lightyears\""), "9 lightyears"),
         (peak(", group = \"all\""), "group"),
         (row("x", load, "take = \"last\""), "measure = { kind = \"largest\", of = { kind = … } }"),
-        (row("x", load, "provided = 1"), "write it into the measure that goes through points"),
+        (row("x", load, "provided = 1"), "write it into the measure over the points"),
         (row("x", load, "value = 2\nmoved_by = \"y\""), "no published row is named y"),
         (row("x", load, "moved_by = \"x\""), "lacks the value it is moved towards"),
         (row("x", load, "value = [3, 2]"), "begins with 3, which is above 2; swap them"),

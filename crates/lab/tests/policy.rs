@@ -175,7 +175,7 @@ fn a_policy_that_is_none_is_an_error_with_both_places() {
         (
             "preset = \"zhu-2015\"\npolicy = \"fine.conf\"",
             "policy.toml:11: control.dcqcn.policy = \"fine.conf\" stands beside preset = \
-             \"zhu-2015\", and either sets every parameter; write only one of them",
+             \"zhu-2015\", and each of the two sets every parameter; write only one of them",
         ),
     ];
     for (keys, said) in cases {

@@ -20,7 +20,7 @@ pub struct Process {
     /// The program it is a rank of; nothing for a source of open-loop traffic, for which nobody
     /// waits.
     pub job: Option<u16>,
-    /// What it does.
+    /// The program that it runs.
     pub program: Box<dyn RankProgram>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Due {
 /// What a process waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Waiting {
-    /// Its time.
+    /// A point in time.
     Time(Due),
     /// An operation.
     One(Handle),

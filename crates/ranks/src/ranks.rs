@@ -83,7 +83,7 @@ impl Ranks {
         self.records.get(at as usize)
     }
 
-    /// Its program, likewise.
+    /// The program of the process at `at`.
     #[inline(always)]
     pub fn program(&self, at: u32) -> &dyn RankProgram {
         &*self.records[at as usize].program

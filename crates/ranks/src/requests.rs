@@ -16,16 +16,16 @@ pub enum Doing {
         /// In which context.
         context: u16,
     },
-    /// Receives one.
+    /// Receives a message.
     Receive(Filter),
     /// Writes to another rank's memory.
     Put {
-        /// Whose.
+        /// The rank that owns the memory.
         to: Rank,
     },
-    /// Reads from it.
+    /// Reads from another rank's memory.
     Get {
-        /// Whose.
+        /// The rank that owns the memory.
         from: Rank,
     },
     /// Works on a CPU stream.

@@ -53,26 +53,26 @@ pub enum Kind {
     },
 }
 
-/// What is to be carried.
+/// Kind of a message to be carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// RDMA WRITE. A `token` asks for [`Ranks::sent`](crate::Ranks::sent).
     Write {
-        /// By which the sender knows it.
+        /// The sender's number for this operation.
         token: Option<u32>,
     },
     /// RDMA READ: the payload comes from the other process, without a CPU there;
     /// [`Ranks::read`](crate::Ranks::read) tells when it is here.
     Read {
-        /// By which the reader knows it.
+        /// The reader's number for this operation.
         token: u32,
     },
     /// A two-sided message: [`Ranks::arrived`](crate::Ranks::arrived) tells its receiver, and, if
     /// its head is there before its tail, [`Ranks::head`](crate::Ranks::head) before that.
     Message {
-        /// What its receiver is told.
+        /// Source, tag and context for its receiver.
         envelope: Envelope,
-        /// As of a write.
+        /// The sender's number for this operation, if it asks for `sent`.
         token: Option<u32>,
     },
 }
@@ -96,7 +96,7 @@ pub struct Outgoing {
     pub group: u16,
     /// How it travels.
     pub hints: Hints,
-    /// What it is.
+    /// Kind of the message.
     pub what: What,
 }
 

@@ -18,7 +18,7 @@ pub(crate) trait Model: Sized + Send + 'static {
     type Ports: PortSet;
     /// How switches forward.
     type Forwarder: Forwarder;
-    /// Who watches.
+    /// The observer of the run.
     type Observer: Observer;
     /// Congestion control at switch outputs.
     type Markers: Markers;
@@ -38,8 +38,8 @@ pub(crate) trait Forwarder: Send + Sync + 'static {
     /// Whether a switch may choose among several outputs.
     const ADAPTIVE: bool = false;
 
-    /// The output (port number − 1) and lane of `packet`, which came in by port `input` (likewise)
-    /// on `lane` of the switch with this index.
+    /// The output (port number − 1) and lane of `packet`, which came in by port `input` (port
+    /// number − 1) on `lane` of the switch with this index.
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> Route;
 
     /// What packets to `dlid` carry so that `route` need not look it up at every switch.

@@ -497,7 +497,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     }
 
     /// Nothing can go: a port of the home being served is looked at again at `earliest`; `stalled`
-    /// if for want of credits.
+    /// if credits are missing.
     pub(crate) fn hold(&mut self, port: PortIndex, stalled: bool, earliest: u64) {
         if O::ON && stalled {
             self.observer.on_credit_stalled(self.now, port);

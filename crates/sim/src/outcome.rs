@@ -211,13 +211,13 @@ pub struct ChannelRecord {
     pub port_xmit_data: u64,
     /// Packets sent.
     pub port_xmit_pkts: u64,
-    /// Octets received divided by 4, counted likewise: by a switch of packets it may forward, by an
-    /// adapter of those that its switch has begun to send.
+    /// Octets received divided by 4, without the VCRC. A switch counts packets that it may forward,
+    /// an adapter counts packets that its switch has begun to send.
     pub port_rcv_data: u64,
     /// Packets received.
     pub port_rcv_pkts: u64,
-    /// What PortXmitWait counts in ticks: time in ps with data to send and nothing sent for want
-    /// of credits.
+    /// What PortXmitWait counts in ticks: time in ps with data to send and nothing sent because
+    /// credits were missing.
     pub port_xmit_wait_ps: u64,
     /// Time the link was busy, by slice, in ps.
     pub busy_ps: Vec<u64>,
@@ -338,7 +338,7 @@ pub struct Tapped {
     pub granted: bool,
     /// Source LID; where forwarding is by rule, the rank.
     pub slid: u32,
-    /// Destination LID, likewise.
+    /// Destination LID; where forwarding is by rule, the rank.
     pub dlid: u32,
     /// Service level.
     pub sl: u8,

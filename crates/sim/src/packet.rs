@@ -75,7 +75,7 @@ pub(crate) struct Packet {
     pub(crate) next: PacketIndex,
     /// Destination LID; the number of the destination's port where forwarding is by rule.
     pub(crate) dlid: u32,
-    /// Source LID, likewise.
+    /// Source LID; the number of the source's port where forwarding is by rule.
     pub(crate) slid: u32,
     /// Rank that sent it.
     pub(crate) source: u32,

@@ -39,9 +39,9 @@ pub enum InputQueueing {
 /// handed on at their destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageOrder {
-    /// As they were posted: one that is complete waits for those before it.
+    /// In the order of posting: a complete message waits for those before it.
     Posted,
-    /// As they are complete.
+    /// In the order in which they are complete.
     Relaxed,
 }
 
@@ -81,7 +81,8 @@ pub struct Parameters {
     /// Part of `switch_delay`: virtual-channel allocation, which a head that lacked credits pays
     /// again.
     pub va_delay: Picoseconds,
-    /// Part of `switch_delay`: switch allocation, likewise, unless the head has crossed before.
+    /// Part of `switch_delay`: switch allocation, which a head that lacked credits pays again
+    /// unless it has crossed already.
     pub sa_delay: Picoseconds,
     /// One-way delay of every cable.
     pub cable_delay: Picoseconds,
@@ -90,15 +91,15 @@ pub struct Parameters {
     /// Receive buffer of every port, per lane or divided among its lanes; each lane has at least
     /// 1 MTU with headers.
     pub buffer: Bytes,
-    /// What `buffer` is the size of.
+    /// Whether `buffer` is the size of a lane's buffer or of a port's.
     pub buffer_per: BufferPer,
-    /// From posting a message to its first packet being ready to leave: a CPU is busy so long.
+    /// Time from the post of a message until its first packet is ready; a CPU is busy meanwhile.
     pub send_overhead: Picoseconds,
-    /// From a message's arrival to its rank having it: its CPU is busy so long.
+    /// Time from a message's arrival until its rank has it; its CPU is busy for this time.
     pub receive_overhead: Picoseconds,
-    /// The same for each stripe of a message after the first.
+    /// CPU time for each stripe of a message after the first.
     pub stripe_overhead: Picoseconds,
-    /// The same for each test and probe of a program.
+    /// CPU time for each test and probe of a program.
     pub poll_overhead: Picoseconds,
     /// Payload up to which a two-sided message is sent at once; a longer one is announced and read.
     pub eager_max: Bytes,
@@ -280,13 +281,14 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "va_delay",
-        summary: "part of switch_delay: virtual-channel allocation, again after want of credits",
+        summary: "part of switch_delay: virtual-channel allocation, again after a wait for \
+                  credits",
         source: "assumed: allocation is hidden",
         access: Access::Time(ranges::DELAY, at!(va_delay)),
     },
     Key {
         name: "sa_delay",
-        summary: "part of switch_delay: switch allocation, again after want of credits",
+        summary: "part of switch_delay: switch allocation, again after a wait for credits",
         source: "assumed: allocation is hidden",
         access: Access::Time(ranges::DELAY, at!(sa_delay)),
     },
@@ -316,25 +318,27 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "send_overhead",
-        summary: "post of a message to its first packet: the CPU is busy so long",
+        summary: "time from the post of a message to its first packet; the CPU is busy for this \
+                  time",
         source: "",
         access: Access::Time(ranges::DELAY, at!(send_overhead)),
     },
     Key {
         name: "receive_overhead",
-        summary: "a message's arrival to its rank having it: the CPU is busy so long",
+        summary: "time from a message's arrival until its rank has it; the CPU is busy for this \
+                  time",
         source: "",
         access: Access::Time(ranges::DELAY, at!(receive_overhead)),
     },
     Key {
         name: "stripe_overhead",
-        summary: "what the CPU is busy with each stripe of a message after the first",
+        summary: "CPU time for each stripe of a message after the first",
         source: "assumed: as a message of its own",
         access: Access::Time(ranges::DELAY, at!(stripe_overhead)),
     },
     Key {
         name: "poll_overhead",
-        summary: "what the CPU is busy with each test or probe of a program",
+        summary: "CPU time for each test or probe of a program",
         source: "assumed: 50 ns, a look at a completion queue",
         access: Access::Time(ranges::DELAY, at!(poll_overhead)),
     },
@@ -352,8 +356,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "progress",
-        summary: "who goes on with a long message while its rank computes: its next call, or an \
-                  agent of its own",
+        summary: "what continues a long message while its rank computes: the rank's next call, or \
+                  an agent of its own",
         source: "assumed: the rank's next call, as of a library without a thread of its own",
         access: Access::Word(&["call", "async"], at!(progress in PROGRESS)),
     },

@@ -26,8 +26,8 @@ pub struct Recording {
     /// Whether slices double in length, two becoming one, as often as the run outlasts them: for
     /// runs of unknown length. Without it, what happens after the last slice is not recorded.
     pub grows: bool,
-    /// Flows are recorded one by one as long as their slices take no more than this; what
-    /// mechanisms did, flow by flow, likewise.
+    /// Flows are recorded one by one as long as their slices take no more than this. The same limit
+    /// holds for the records of mechanisms, flow by flow.
     pub flow_bytes_max: u64,
 }
 
@@ -118,11 +118,11 @@ pub(crate) struct Recorder {
     /// The slice looked at last: its number, when it begins and when it ends.
     slice: (usize, u64, u64),
     has_taps: bool,
-    /// What taps have seen since somebody asked.
+    /// Packets seen by taps since the last request.
     tapped: Vec<(PortIndex, Tapped)>,
     /// Time a link was busy, by port, then slice.
     busy_ps: Vec<u64>,
-    /// Time it waited for credits, likewise.
+    /// Time a link waited for credits, by port, then slice.
     wait_ps: Vec<u64>,
 }
 

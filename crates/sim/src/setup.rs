@@ -93,7 +93,7 @@ pub struct Job {
 pub struct Placed {
     /// The host, by its number in [`Hosts::of`]. Ranks of one program are at different hosts.
     pub host: u32,
-    /// What it does.
+    /// The program that it runs.
     pub program: Box<dyn RankProgram>,
 }
 

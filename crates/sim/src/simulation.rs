@@ -363,7 +363,7 @@ struct Builder<'a, F> {
     partition_of: Arc<Vec<u32>>,
     /// By host, until its partition is built.
     programs: Vec<Option<Box<dyn RankProgram>>>,
-    /// Ranks of programs, likewise, and at which host each is.
+    /// Ranks of programs, until their partition is built.
     ranks: Vec<Option<Process>>,
     placement: Arc<Placement>,
     /// How many programs there are.

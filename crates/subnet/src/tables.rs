@@ -311,7 +311,7 @@ pub struct Subnet {
     pub engine: String,
     /// What the engine says of its work where nothing is amiss, a line each: lanes used, lengths.
     pub notes: Vec<String>,
-    /// What a person should know of how the tables came about, a line each: hosts out of reach,
+    /// Warnings from building the tables, one line each: hosts that cannot be reached,
     /// entries of a file that were passed over, a tree that is not whole.
     pub remarks: Vec<String>,
     /// Switches that files have tables of and the fabric does not have.

@@ -52,7 +52,7 @@ fn a_torus_of_2048_hosts_fits_eight_lanes_with_shortest_paths() {
     let fabric = topologies::build("torus:8x8x8,hosts=4").unwrap();
     let subnet = routed(&fabric, "layered", 8);
     assert_eq!(sane(&fabric, &subnet, 8), torus_hops(&[8, 8, 8], 4));
-    assert!(subnet.notes[0].contains("of 8 lanes used, all paths as short as"));
+    assert!(subnet.notes[0].contains("of 8 lanes used, all paths are shortest paths"));
     // It is the lanes that break the loops.
     let one_lane = Subnet { sl_to_vl: SlToVl::modulo(&fabric, 1), ..subnet };
     assert!(!credit_loop(&fabric, &one_lane).is_sane());
@@ -70,7 +70,7 @@ fn fewer_lanes_than_datelines_cost_a_few_longer_paths() {
         let sizes: Vec<usize> = spec[6..].split('x').map(|size| size.parse().unwrap()).collect();
         let (is, least) = (sum(&hops) as f64, sum(&torus_hops(&sizes, 1)) as f64);
         assert!(is <= least * (1.0 + share_max), "{spec} {lanes}: {is} of {least}");
-        assert!(subnet.notes[0].contains("longer than need be"), "{:?}", subnet.notes);
+        assert!(subnet.notes[0].contains("longer than necessary"), "{:?}", subnet.notes);
     }
 }
 
@@ -80,7 +80,7 @@ fn a_damaged_torus_keeps_to_its_lanes() {
     cut(&mut fabric, 20, 3);
     let subnet = routed(&fabric, "layered", 8);
     sane(&fabric, &subnet, 8);
-    assert!(subnet.notes[0].contains("all paths as short as"), "{:?}", subnet.notes);
+    assert!(subnet.notes[0].contains("all paths are shortest paths"), "{:?}", subnet.notes);
     // No grid is left to recover in a fabric whose first switches are gone.
     let gone: Vec<NodeId> = fabric.ids(NodeKind::Switch).take(3).collect();
     let fabric = damage::without(&fabric, &gone).unwrap();

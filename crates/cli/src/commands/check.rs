@@ -32,14 +32,14 @@ pub struct Arguments {
     fabric: String,
     #[command(flatten)]
     routing: Routing,
-    /// Look at so many random permutations, and so many random halvings for the bisection
+    /// Check this many random permutations, and this many random halvings for the bisection
     #[arg(long, value_name = "N", default_value_t = 50,
         value_parser = between(0u32, 1_000_000))]
     random_permutations: u32,
-    /// Look at a random sample of so many shift permutations instead of all
+    /// Check a random sample of this many shift permutations instead of all
     #[arg(long, value_name = "N", value_parser = between(1u32, 1_000_000))]
     shifts: Option<u32>,
-    /// Which random permutations, halvings and sample
+    /// Seed of the random permutations, halvings and sample
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = between(0u64, u64::MAX))]
     seed: u64,
     #[command(flatten)]
@@ -198,10 +198,7 @@ impl Findings {
         let lost = shifts.lost + random.lost;
         if lost > 0 {
             let flows = if lost == 1 { "flow is" } else { "flows are" };
-            text.push_str(&format!(
-                "lost         {} {flows} not among them, for want of a path that arrives\n",
-                grouped(lost)
-            ));
+            text.push_str(&format!("lost         {} {flows} excluded: no path\n", grouped(lost)));
         }
         if bisection.matchings > 0 {
             let percent =
@@ -227,7 +224,7 @@ impl Findings {
             faults.push(format!("{hosts} no LID"));
         }
         if found.hosts < found.without_lid + 2 {
-            faults.push("there are no two hosts with LIDs to tell anything by".into());
+            faults.push("fewer than two hosts have LIDs; there is nothing to check".into());
         }
         if loops > 0 {
             faults.push(format!("{} go round in a loop", paths(loops)));

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(
     after_help = "iba-cc becomes options of opensm.conf, dcqcn a congestion control policy file, \
-    which only NVIDIA's OpenSM reads; either says what it cannot.\n\n\
+    which only NVIDIA's OpenSM reads. Each file lists what it cannot set.\n\n\
     Examples:\n  \
     clearlane control experiments/parking-lot.toml --variant 'cc on' -o congestion.conf\n  \
     clearlane control site.toml -o - >> opensm.conf\n  \
@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Experiment file
     #[arg(value_name = "EXPERIMENT", required_unless_present = "policy")]
     experiment: Option<PathBuf>,
-    /// The variant; need not be named where only one has congestion control
+    /// The variant; needed only if several variants have congestion control
     #[arg(long, value_name = "NAME", conflicts_with = "policy")]
     variant: Option<String>,
     /// File to write; - is stdout

@@ -42,7 +42,8 @@ pub struct Shared {
     /// Names of nodes by GUID, as `ibnetdiscover --node-name-map` takes them
     #[arg(long, value_name = "FILE")]
     pub node_name_map: Option<PathBuf>,
-    /// Where the experiment names a host that the fabric of --fabric lacks, take its first hosts
+    /// If the fabric of --fabric lacks a host that the experiment names, use its first hosts
+    /// instead
     #[arg(long, requires = "fabric")]
     pub stand_in: bool,
     /// First seed
@@ -51,18 +52,18 @@ pub struct Shared {
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", value_parser = between(1u32, 1000))]
     pub seeds: Option<u32>,
-    /// Runs at a time, without influence on results [default: the machine's cores over the threads
-    /// of a run]
+    /// Runs at a time; does not change results [default: the machine's cores ÷ the threads of a
+    /// run]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     pub jobs: Option<u32>,
-    /// Threads each run is simulated on, 1 to 1024, without influence on results: for large fabrics
-    /// on idle cores. Beside other work a run on several threads is slower than on one. Fewer are
-    /// taken where there are fewer cores, or the fabric has no work for them
+    /// Threads for each run, 1 to 1024; they do not change results. Use them for large fabrics on
+    /// idle cores: beside other work, several threads are slower than one. A run takes fewer if the
+    /// machine has fewer cores or the fabric has no work for them
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = between(1u32, 1024))]
     pub threads: u32,
-    /// Parts the fabric is cut into, 1 to 1024, even where it is too small to gain; without
-    /// influence on results [default: one for each thread the fabric has work for]
+    /// Parts the fabric is divided into, 1 to 1024, even if it is too small to gain; does not
+    /// change results [default: one for each thread the fabric has work for]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     pub partitions: Option<u32>,
     /// Replace the run that is in the folder
@@ -252,8 +253,8 @@ impl Shared {
         }
         let (kept, out) = (checkpoints.folder().display(), quoted(&out.to_string_lossy()));
         Err(Failure::Input(format!(
-            "{kept}: holds an interrupted command; go on with `clearlane resume {out}`, or add \
-             --force to drop it"
+            "{kept}: holds an interrupted command; continue it with `clearlane resume {out}`, or \
+             add --force to delete it"
         )))
     }
 

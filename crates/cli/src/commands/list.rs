@@ -11,7 +11,7 @@ use serde_json::json;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  clearlane list\n  clearlane list engines --json")]
 pub struct Arguments {
-    /// Which names; without it, what there are names of
+    /// Kind of names; without it, the list of kinds
     kind: Option<Kind>,
 }
 

@@ -33,9 +33,9 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Run an experiment at every point of a grid of values, such as loads
     Sweep(sweep::Arguments),
-    /// Go on with a run, comparison or sweep that was interrupted or killed
+    /// Continue a run, comparison or sweep that was interrupted or killed
     Resume(resume::Arguments),
-    /// Prove forwarding tables sane, or show the loop or dead end; measure their balance
+    /// Check forwarding tables for lost paths, loops and credit loops, and measure their balance
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
     Route(route::Arguments),

@@ -14,12 +14,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What to go on with.
+/// What to continue.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The results are the same to the last byte as those of a command that was never \
-    stopped. What\nis kept stands beside the folder of the results, in DIR.checkpoint, until they \
-    are complete.\n\n\
+    after_help = "The results have the same bytes as those of a command that was never stopped. \
+    Saved runs are\nbeside the folder of the results, in DIR.checkpoint, until the results are \
+    complete.\n\n\
     Examples:\n  clearlane run FILE --out runs/long --checkpoint-every 5m\n  \
     clearlane resume runs/long --threads 2"
 )]
@@ -30,10 +30,10 @@ pub struct Arguments {
     /// Runs at a time [default: as the command was called]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     jobs: Option<u32>,
-    /// Threads each run is simulated on, 1 to 1024 [default: as the command was called]
+    /// Threads for each run, 1 to 1024 [default: as the command was called]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     threads: Option<u32>,
-    /// Parts the fabric is cut into, 1 to 1024 [default: as the command was called]
+    /// Parts the fabric is divided into, 1 to 1024 [default: as the command was called]
     #[arg(long, value_name = "N", value_parser = between(1u32, 1024))]
     partitions: Option<u32>,
     /// Save runs under way at this interval, 1 s to 24 h [default: as the command was called]
@@ -118,14 +118,14 @@ impl Call {
 /// The runs have ended. What was kept is let go of, or it is said how to go on.
 pub fn end(kept: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failure> {
     if let Some(problem) = kept.failed() {
-        terminal::remark(&format!("clearlane: runs under way were not kept: {problem}"));
+        terminal::remark(&format!("clearlane: runs under way were not saved: {problem}"));
     }
     if !is_partial {
         return kept.clear().map_err(Failure::lab);
     }
     if kept.is_there() {
         let out = super::experiment::quoted(&out.to_string_lossy());
-        terminal::remark(&format!("clearlane: to go on: clearlane resume {out}"));
+        terminal::remark(&format!("clearlane: to continue: clearlane resume {out}"));
     }
     Ok(())
 }
@@ -141,13 +141,12 @@ fn nothing_kept(folder: &Path) -> Failure {
     let problem = if !folder.is_dir() {
         "no such folder; give the folder of the results, as in runs/NAME"
     } else if ["summary.json", "sweep.json"].into_iter().any(has_ended) {
-        "its runs have all ended: there is nothing to go on with"
+        "all its runs have ended: there is nothing to resume"
     } else if folder.join("points.jsonl").exists() {
-        "no run under way is kept beside it; call the sweep again, it goes on with the points that \
-         are missing"
+        "no unfinished run is saved for it; call the sweep again, it runs the missing points"
     } else {
-        "nothing is kept beside it; run from the beginning, with --checkpoint-every 5m to be able \
-         to go on after a crash"
+        "nothing is saved for it; run from the beginning, with --checkpoint-every 5m to be able \
+         to resume after a crash"
     };
     Failure::Input(format!("{}: {problem}", folder.display()))
 }
@@ -158,7 +157,7 @@ pub fn command(arguments: &Arguments, json: bool) -> Result<(Command, bool), Fai
     let checkpoints = Checkpoints::of(folder, None, String::new());
     let place = checkpoints.command_file().display().to_string();
     let wrong = |problem: &str| Failure::Input(format!("{place}: {problem}"));
-    let torn = || wrong("is torn or damaged; run from the beginning with --force");
+    let torn = || wrong("is damaged; run from the beginning with --force");
     let Some(text) = checkpoints.command().map_err(Failure::lab)? else {
         return Err(nothing_kept(folder));
     };

@@ -11,7 +11,8 @@ use clearlane_lab::RunResult;
 /// What to run.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Ctrl-C stops in good order: what is finished is written and marked partial.\n\n\
+    after_help = "Ctrl-C stops the command safely: finished runs are written and the result is \
+    marked partial.\n\n\
     Examples:\n  clearlane run experiments/demo-hot-spot.toml --out runs/demo\n  \
     clearlane run experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft\n  \
     clearlane run experiments/incast-16.toml --dry-run"

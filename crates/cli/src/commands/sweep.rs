@@ -25,8 +25,8 @@ use std::sync::atomic::AtomicBool;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Keys are those of experiment files: see `clearlane list keys`. traffic.load \
-    means every\ngroup, traffic.NAME.load one. A sweep that was stopped goes on where it was when \
-    it is called\nagain with the same folder.\n\n\
+    means every\ngroup, traffic.NAME.load one. To continue a sweep that was stopped, call it again \
+    with the\nsame folder.\n\n\
     Examples:\n  clearlane sweep experiments/latency-load-torus8.toml --out runs/latency-load\n  \
     clearlane sweep FILE --over traffic.load=0.05..0.6:12 --seeds 5\n  \
     clearlane sweep FILE --over sim.buffer=\"4 KiB,64 KiB\" --over subnet.engine=min-hop,fat-tree"
@@ -34,10 +34,10 @@ use std::sync::atomic::AtomicBool;
 pub struct Arguments {
     #[command(flatten)]
     pub shared: Shared,
-    /// A key and its values, or COUNT values FROM..TO; several make a grid. A value with a comma
-    /// stands in quotes of its own within those of the shell, as in --over
-    /// 'fabric.build="leaf-spine:leaves=4,hosts=6,spines=2","fat-tree:648"'. Without it, what the
-    /// experiment's [sweep] says
+    /// A key and its values, or COUNT values FROM..TO; several make a grid. Put a value with a
+    /// comma in quotes of its own, inside the quotes of the shell, as in --over
+    /// 'fabric.build="leaf-spine:leaves=4,hosts=6,spines=2","fat-tree:648"'. Without it, the keys
+    /// of the experiment's [sweep]
     #[arg(long, value_name = "KEY=V1,V2|FROM..TO:COUNT")]
     over: Vec<String>,
     /// These variants, in this order; without it, all of the experiment

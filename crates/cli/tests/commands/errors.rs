@@ -74,11 +74,11 @@ fn flags_that_mean_nothing_are_refused() {
     let failure = |line: &str| scratch.call(line).failure(2).to_owned();
     assert_eq!(
         failure("fabric show star:4 --jobs 2"),
-        "--jobs means nothing to `clearlane fabric show`, which runs on one core; leave it out"
+        "--jobs has no effect on `clearlane fabric show`, which runs on one core; leave it out"
     );
     assert_eq!(
         failure("list --seed 2"),
-        "--seed means nothing to `clearlane list`, which draws nothing at random; leave it out"
+        "--seed has no effect on `clearlane list`, which uses no random numbers; leave it out"
     );
     assert!(failure("explain qdr --dry-run").contains("which writes nothing"));
     assert!(failure("fabric build star:4 --wide -o t").contains("'--wide'"));

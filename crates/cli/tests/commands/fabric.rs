@@ -32,7 +32,7 @@ fn a_grid_is_recognised_and_what_is_neither_says_why() {
     assert!(shown("mesh:2x2x2").contains("structure  mesh of 2 × 2 × 2\n"));
     for spec in ["dragonfly:a=4,p=2,h=2", "hyperx:4x4,hosts=2"] {
         let told = shown(spec);
-        assert!(told.contains("structure  neither a tree nor a grid\n"), "{told}");
+        assert!(told.contains("structure  irregular topology\n"), "{told}");
         assert!(told.contains("not a tree: ") && told.contains("not a grid: "), "{told}");
     }
 }

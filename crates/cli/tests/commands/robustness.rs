@@ -112,7 +112,8 @@ fn a_link_to_a_folder_is_followed_and_stays() {
     assert!(scratch.path("elsewhere/real/summary.json").is_file());
     for command in ["run", "sweep"] {
         let lost = scratch.call(&format!("{command} star.toml --out lost"));
-        let said = "lost: is a link to nowhere; mend it or choose another folder";
+        let said = "lost: is a link to a folder that does not exist; repair it or choose another \
+                    folder";
         assert_eq!(lost.failure(2), said);
     }
     scratch.write("file", "x");
@@ -169,7 +170,7 @@ fn a_fabric_no_subnet_can_address_is_refused_at_once_with_what_helps() {
     scratch.write("large.toml", &large);
     let needs = "this fabric needs 51200 LIDs at lmc 0, and a subnet has 49151; take one of fewer \
         hosts and switches";
-    let rule = "or forward by rule where it is a grid: forwarding = \"dimension-order\"";
+    let rule = "or, if it is a grid, forward by rule: forwarding = \"dimension-order\"";
     for command in ["run", "compare", "sweep"] {
         let called = scratch.call(&format!("{command} large.toml --out out"));
         assert_eq!(called.failure(2), format!("variant as-is: {needs}, {rule}"));

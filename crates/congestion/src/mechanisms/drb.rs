@@ -72,25 +72,24 @@ pub static CCTI_TIMER: Parameter = Parameter {
 /// `drb`.
 pub static ENTRY: Entry = Entry {
     name: "drb",
-    summary: "distributed routing balancing: BECN opens further paths to the destination, quiet \
-              closes them",
+    summary: "distributed routing balancing: a BECN opens more paths to the destination, a time \
+              without BECN closes them",
     reference: "Franco, Garcés, Luque, Distributed routing balancing, ICS 1999; on InfiniBand: \
                 VIII Workshop de Procesamiento Distribuido y Paralelo, CACIC 2007",
-    notes: "\
-The InfiniBand paper names the parts and no formulas. Here a BECN on path k adds 1 to n[k]; if \
-t_open has passed since the last opening, it also opens the closed path with the lowest LID \
-offset, with the least n of the open ones. A message takes open path k with a chance in \
+    notes: "The InfiniBand paper names the parts and no formulas. Here a BECN on path k adds 1 to \
+n[k]; if t_open has passed since the last opening, it also opens the closed path with the lowest \
+LID offset, with the least n of the open ones. A message takes open path k with a chance in \
 proportion to 1/(1 + n[k]); path lengths do not enter, the subnet manager orders paths by them. \
 The timer runs while more than path 0 is open, from the last BECN or opening on: when it expires, \
 all n are halved and the most notified path other than 0 closes, the highest offset of equals. \
-BECNs for a path that is closed are late news and ignored. Messages under way stay on the path \
-they took. The CCTI_Timer is one per flow here, not per port. By default it is 1.5 ms, ten times \
-that of Gran et al. for iba-cc: the shortest of the times tried from which on a longer one \
-changes little (the sweep of drb-path-hotspot.toml). That paths should outlive the gaps between \
-bursts is a hypothesis. The threshold is half a buffer by \
-default: a path should be left when it fills, not at the first packet that waits; every eligible \
-packet is marked then, because the notifications of paths are compared. Nothing is throttled: \
-compose it with iba-cc for that. Congestion at the destination itself is spread, not relieved.",
+BECNs for a closed path are ignored. Messages under way stay on the path they took. The CCTI_Timer \
+is one per flow here, not per port. By default it is 1.5 ms, ten times that of Gran et al. for \
+iba-cc: the shortest of the times tried from which on a longer one changes little (the sweep of \
+drb-path-hotspot.toml). That paths should outlive the gaps between bursts is a hypothesis. The \
+threshold is half a buffer by default: a path should be left when it fills, not at the first \
+packet that waits; every eligible packet is marked then, because the notifications of paths are \
+compared. Nothing is throttled: compose it with iba-cc for that. Congestion at the destination \
+itself is spread, not relieved.",
     decides: Decides::Which,
     parameters: &[
         &MAX_PATHS,

@@ -1,5 +1,5 @@
 //! What it is: the congestion control policy of NVIDIA's OpenSM, the file that
-//! `congestion_control_policy_file` in opensm.conf names and that is heeded with
+//! `congestion_control_policy_file` in opensm.conf names and that takes effect with
 //! `mlnx_congestion_control 2`. It sets what InfiniBand switches and adapters from HDR on run,
 //! DCQCN in firmware, in place of the tables of IBA annex A10.
 //!

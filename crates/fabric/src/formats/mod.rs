@@ -26,9 +26,9 @@ pub const PORTS_MAX: usize = 1 << 22;
 pub struct Entry {
     /// What the format is called.
     pub name: &'static str,
-    /// Who writes or reads it.
+    /// The program that writes or reads it.
     pub summary: &'static str,
-    /// How names of files that are written so end, without the dot; none for what is only read.
+    /// File name endings for writing, without the dot; none for a format that is only read.
     pub endings: &'static [&'static str],
     /// Reads it; nothing for what is only written.
     pub reader: Option<Reader>,

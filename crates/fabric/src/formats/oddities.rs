@@ -1,5 +1,6 @@
-//! What is odd in a file, in bounded memory: of each kind the first few by line, the rest counted.
-//! A file of messages and blank lines by turns would else take many times its size.
+//! Oddities of a file, in bounded memory: the first few of each kind by line, the rest as a count.
+//! Without this bound, a file of alternating messages and blank lines would take many times its
+//! size.
 
 use super::{Oddity, OddityKind};
 use std::collections::BTreeMap;

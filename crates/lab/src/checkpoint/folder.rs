@@ -20,7 +20,7 @@ const SUFFIX: &str = ".checkpoint";
 /// How the folder of a point of a sweep is called, before its number.
 const POINT: &str = "point-";
 
-/// Which of the runs that are kept already are gone on with.
+/// Which of the saved runs are continued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TakesUp {
     /// None: they are let go.
@@ -93,7 +93,7 @@ impl Checkpoints {
         self.failed.get().map(String::as_str)
     }
 
-    /// The same, to be said.
+    /// Stores the first failure for [`Self::failed`].
     pub(super) fn note_failure(&self, problem: String) {
         // The first failure is the one to report.
         let _ = self.failed.set(problem);
@@ -192,7 +192,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The state of a run, if it was kept and is gone on with.
+    /// The state of a run, if it was saved and is continued.
     pub(super) fn load(&self, question: &str, job: &str) -> Result<Option<Saved>, LabError> {
         if self.takes_up == TakesUp::Nothing {
             return Ok(None);
@@ -221,8 +221,8 @@ impl Checkpoints {
         let path = self.folder.clone();
         match self.held() {
             Ok(held) if held.foreign => {
-                let problem = "holds other files than runs under way; choose another folder for \
-                               the results";
+                let problem = "holds files that are not saved runs; choose another folder for the \
+                               results";
                 Err(LabError::Taken { path, problem })
             }
             Ok(_) => Ok(()),

@@ -36,12 +36,12 @@ impl Refusal {
                  the beginning with --force"
             }
             Refusal::Torn => {
-                "is torn or damaged; delete it to have that run begin anew, or run all of them \
-                 from the beginning with --force"
+                "is damaged; delete it to start that run again, or start all runs again with \
+                 --force"
             }
             Refusal::Question => {
-                "is of another run: the experiment, or a file that it names, has changed since; \
-                 undo that, or run from the beginning with --force"
+                "belongs to another run: the experiment, or a file that it names, has changed; \
+                 undo the change, or run from the beginning with --force"
             }
         }
     }

@@ -337,8 +337,8 @@ fn policy_file(
 ) -> Result<Arc<PolicyFile>, LabError> {
     if let Some(preset) = preset {
         let problem = format!(
-            "stands beside {PRESET} = \"{}\", and either sets every parameter; write only one of \
-             them",
+            "stands beside {PRESET} = \"{}\", and each of the two sets every parameter; write \
+             only one of them",
             preset.name
         );
         return Err(field.error(&problem));

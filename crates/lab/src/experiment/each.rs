@@ -61,10 +61,9 @@ fn expanded(row: &Field<'_>, each: &Field<'_>, variants: &[&str]) -> Result<Vec<
         rows.push(node);
     }
     if rows.is_empty() {
-        return Err(each.error(
-            "is like the name of no variant; {word} stands for a part without \
-                               a comma",
-        ));
+        return Err(
+            each.error("matches the name of no variant; {word} stands for a part without a comma")
+        );
     }
     Ok(rows)
 }

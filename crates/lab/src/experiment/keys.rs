@@ -34,7 +34,7 @@ pub(crate) fn quote(word: &str) -> String {
     format!("`{}`", short(word))
 }
 
-/// The same without quotes.
+/// A word of a file, cut to 60 characters, without quotes.
 pub(crate) fn short(word: &str) -> String {
     let short: String = word.chars().take(60).collect();
     let dots = if short.len() < word.len() { "…" } else { "" };

@@ -146,7 +146,7 @@ impl Experiment {
         let field = keys.required("name", "\"my-experiment\"")?;
         let name = field.name()?;
         if name.contains('/') || name.starts_with('.') {
-            return Err(field.error("names a folder too; leave out each / and a . at the front"));
+            return Err(field.error("also names a folder; remove every / and a . at the front"));
         }
         let summary = keys.optional("summary").map(|field| field.text()).transpose()?;
         let plan = keys.required("run", "{ duration = \"2 ms\" }")?;

@@ -17,9 +17,9 @@ const ODDITIES_SHOWN: usize = 8;
 pub struct PolicyFile {
     /// Where it lies, seen from where the program was called.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub policy: CongestionControlPolicy,
-    /// What is odd in it.
+    /// Its oddities.
     pub oddities: Vec<Oddity>,
     /// What that means to DCQCN.
     pub meaning: Meaning,

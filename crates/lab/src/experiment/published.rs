@@ -40,7 +40,7 @@ pub(crate) const KEYS: &[&str] =
 /// Keys that rows had once, and what says the same now.
 const GONE: [(&str, &str); 2] = [
     ("take", "write measure = { kind = \"largest\", of = { kind = … } }, or smallest, first, last"),
-    ("provided", "write it into the measure that goes through points, such as largest"),
+    ("provided", "write it into the measure over the points, such as largest"),
 ];
 
 impl Published {

@@ -59,7 +59,7 @@ pub fn keys() -> Vec<Key> {
     keys
 }
 
-/// What is said of a parameter of devices.
+/// The experiment key of a device parameter.
 fn of_devices(of: &clearlane_sim::parameters::Key) -> Key {
     let (kind, range) = devices::in_words(&of.access);
     Key {
@@ -113,16 +113,29 @@ const KEYS: &[Key] = &[
         "",
         "include",
         ["path or list", "", "none"],
-        "experiment files whose tables stand under those of this one; their lists come before its",
+        "experiment files to take over; keys of this file win over theirs, and their lists come \
+         first",
     ),
-    key("", "run", ["table", "", REQUIRED], "how long, from when on it counts, how often"),
-    key("", "fabric", ["table", "", REQUIRED], "the cables: a file or a builder, and what is cut"),
-    key("", "subnet", ["table", "", REQUIRED], "who fills the tables; LMC, lanes, VL arbitration"),
+    key(
+        "",
+        "run",
+        ["table", "", REQUIRED],
+        "duration of a run, start of the measurement, number \
+                                             of seeds",
+    ),
+    key(
+        "",
+        "fabric",
+        ["table", "", REQUIRED],
+        "the cables: a file or a topology to build, and \
+                                                the cables to cut",
+    ),
+    key("", "subnet", ["table", "", REQUIRED], "the routing engine, LMC, lanes, VL arbitration"),
     key(
         "",
         "sim",
         ["table", "", REQUIRED],
-        "switches and adapters: a preset and what differs from it",
+        "switches and adapters: a preset, and parameters that differ from it",
     ),
     key(
         "",
@@ -135,7 +148,7 @@ const KEYS: &[Key] = &[
         "",
         "axis",
         ["list of tables", "", "none"],
-        "kinds of alternatives, every combination of which is a variant",
+        "one kind of alternatives; every combination of the axes is a variant",
     ),
     key(
         "",
@@ -147,21 +160,21 @@ const KEYS: &[Key] = &[
         "",
         "published",
         ["list of tables", "", "none"],
-        "published numbers and what to measure beside each",
+        "published numbers, each with the measure to compare",
     ),
     key("", "sweep", ["table", "", "none"], "keys and the values `clearlane sweep` gives them"),
     key(
         "run",
         "duration",
         ["time", "1 us to 281.475 s", REQUIRED],
-        "simulated time of a run, or its limit where it ends with its programs",
+        "simulated time of a run; only the limit if the run ends with its programs",
     ),
     key(
         "run",
         "warm_up",
         ["time or \"auto\"", "0 ps to 281.475 s", "auto"],
-        "when measuring begins; auto finds it by MSER-5, and is the beginning where runs end with \
-         their programs",
+        "when the measurement begins; auto finds it by MSER-5, and is 0 if runs end with their \
+         programs",
     ),
     key(
         "run",
@@ -179,7 +192,7 @@ const KEYS: &[Key] = &[
         "run",
         "slices",
         ["whole number", "20 to 2000", "100"],
-        "slices of the time series; at most so many where runs end with their programs",
+        "slices of the time series; the maximum if runs end with their programs",
     ),
     key(
         "run",
@@ -209,13 +222,13 @@ const KEYS: &[Key] = &[
         "fabric",
         "cut",
         ["list of texts", "", "none"],
-        "cables taken out, by the name of a port or of both",
+        "cables to remove, named by one port or by both",
     ),
     key(
         "fabric",
         "cut_random",
         ["table", "", "none"],
-        "cables between switches taken out at random",
+        "number of cables between switches to remove at random",
     ),
     key(
         "fabric.cut_random",
@@ -227,7 +240,7 @@ const KEYS: &[Key] = &[
         "fabric.cut_random",
         "seed",
         ["whole number", "0 to 9223372036854775807", "1"],
-        "which ones, apart from the run's seed",
+        "seed of that choice, independent of the run's seed",
     ),
     key(
         "fabric.cut_random",
@@ -239,7 +252,7 @@ const KEYS: &[Key] = &[
         "subnet",
         "engine",
         ["text", "a routing engine", "or forwarding"],
-        "who fills the tables; file reads those of lft",
+        "routing engine that fills the tables; file reads the tables of lft",
     ),
     key(
         "subnet",
@@ -251,7 +264,7 @@ const KEYS: &[Key] = &[
         "subnet",
         "forwarding",
         ["text", "dimension-order", "or engine"],
-        "forwarding by rule, for fabrics no subnet can address",
+        "forwarding by rule, for fabrics that are too large for a subnet",
     ),
     key(
         "subnet",
@@ -263,7 +276,7 @@ const KEYS: &[Key] = &[
         "subnet",
         "lanes",
         ["whole number", "1 to 15", "1; layered 8"],
-        "data lanes of engines that leave the choice",
+        "number of data lanes, for engines that let you choose",
     ),
     key(
         "subnet",
@@ -275,7 +288,7 @@ const KEYS: &[Key] = &[
         "subnet",
         "roots",
         ["list of texts", "engine up-down", "the engine's"],
-        "switches that are up for all others, by name or GUID",
+        "root switches of engine up-down, by name or GUID",
     ),
     key(
         "subnet",
@@ -317,7 +330,7 @@ const KEYS: &[Key] = &[
         "traffic",
         "class",
         ["text", "hot, victim, background", REQUIRED],
-        "its part in the question",
+        "role of the group: hot spot, victims of it, or neither",
     ),
     key(
         "traffic",
@@ -350,14 +363,14 @@ const KEYS: &[Key] = &[
         "traffic",
         "arrivals",
         ["text", "poisson, periodic, ramp", "poisson"],
-        "when messages are posted: at random, evenly, or evenly once the load has grown from \
-         nothing",
+        "when messages are posted: at random, evenly, or evenly after the load has grown from \
+         zero",
     ),
     key(
         "traffic",
         "ramp",
         ["time", "1 ns to 281.475 s", "required with ramp"],
-        "how long the load grows from the start of the group, where arrivals are a ramp",
+        "how long the load grows from the start of the group, with arrivals = \"ramp\"",
     ),
     key(
         "traffic",
@@ -400,7 +413,7 @@ const KEYS: &[Key] = &[
         "traffic.senders",
         "every",
         ["whole number", "1 to 1048576", "one of four"],
-        "one host in so many sends",
+        "one host in this many sends",
     ),
     key("traffic.senders", "offset", ["whole number", "0 to 1048576", "0"], "first rank of every"),
     key(
@@ -413,7 +426,7 @@ const KEYS: &[Key] = &[
         "traffic.senders",
         "seed",
         ["whole number", "0 to 9223372036854775807", "1"],
-        "which ones share draws, apart from the run's seed",
+        "seed of that draw, independent of the run's seed",
     ),
     key(
         "traffic.size",
@@ -437,8 +450,8 @@ const KEYS: &[Key] = &[
         "axis",
         "settings",
         ["list of tables", "1 or more", REQUIRED],
-        "alternatives of one kind, each beside each of the other axes: a variant for every \
-         combination, named after its settings",
+        "alternatives of one kind; every combination with the other axes is a variant, named \
+         after its settings",
     ),
     key(
         "axis.settings",
@@ -463,7 +476,7 @@ const KEYS: &[Key] = &[
         "variant",
         "like",
         ["text", "a variant before it", "none"],
-        "the variant whose settings it has but for its own",
+        "an earlier variant; its settings are taken over",
     ),
     key("variant", "fabric", ["table", "", "as above"], "keys of [fabric] that differ"),
     key("variant", "subnet", ["table", "", "as above"], "keys of [subnet] that differ"),
@@ -485,28 +498,29 @@ const KEYS: &[Key] = &[
         "published",
         "measure",
         ["table", "kind = a measure", REQUIRED],
-        "what is measured beside it; clearlane explain tells what a measure takes",
+        "the measure to compare; clearlane explain shows the keys of a measure",
     ),
     key("published", "variant", ["text", "a variant", "the first"], "where it is measured"),
     key(
         "published",
         "each",
         ["text or list", "patterns of names", "none"],
-        "the row once for every variant with such a name; {word} stands for a part without a comma \
-         and for the same in the row's texts, {variant} for the whole name",
+        "repeats the row for every variant whose name matches; {word} stands for a part without a \
+         comma, also in the row's texts, and {variant} for the whole name",
     ),
     key("published", "published", ["text", "", "none"], "the number as its source prints it"),
     key(
         "published",
         "value",
         ["number or [least, most]", "", "that of published"],
-        "the published number where its text is none by itself",
+        "the published number, if `published` is not a number",
     ),
     key(
         "published",
         "moved_by",
         ["text", "a published row", "none"],
-        "the row whose changed parameter moves this one towards the published value",
+        "row of a variant in which one parameter differs; it shows how far that moves this row \
+         towards the published value",
     ),
     key("published", "unit", ["text", "", "the measure's"], "unit of both numbers"),
     key("published", "note", ["text", "", "none"], "where it is published and why the two differ"),

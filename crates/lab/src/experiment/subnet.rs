@@ -27,13 +27,13 @@ pub struct SubnetSpec {
     pub routing: Routing,
     /// A port has 2^LMC LIDs.
     pub lmc: Lmc,
-    /// Data lanes of engines that leave the choice, 1 to 15.
+    /// Number of data lanes, 1 to 15, for engines that let the user choose.
     pub lanes: u8,
     /// Whether switches choose among the ports the engine allows.
     pub adaptive: bool,
-    /// Switches that are up for all others, by name or GUID; none where the engine finds its own.
+    /// Root switches, by name or GUID; empty if the engine finds its own.
     pub roots: Vec<String>,
-    /// VL arbitration where it is not the engine's.
+    /// VL arbitration, if it differs from the engine's.
     pub vl_arbitration: Option<VlArbitration>,
 }
 
@@ -67,7 +67,7 @@ impl SubnetSpec {
             // The command line may still name the tables.
             (routing, None) => routing,
             (_, Some(lft)) => {
-                return Err(lft.error("is read by engine = \"file\" alone; drop it"));
+                return Err(lft.error("is only read by engine = \"file\"; remove this key"));
             }
         };
         let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
@@ -144,13 +144,13 @@ fn engine(field: &Field<'_>) -> Result<Routing, LabError> {
 
 /// Names of switches, for an engine that has roots.
 fn roots(field: &Field<'_>, routing: &Routing) -> Result<Vec<String>, LabError> {
-    let heeds = |name: &str| engines::engine(name).is_ok_and(|entry| entry.roots);
-    if matches!(routing, Routing::Engine(name) if heeds(name)) {
+    let takes_roots = |name: &str| engines::engine(name).is_ok_and(|entry| entry.roots);
+    if matches!(routing, Routing::Engine(name) if takes_roots(name)) {
         return field.texts();
     }
     let able = engines::ALL.iter().filter(|entry| entry.roots).map(|entry| entry.name);
     let able = able.collect::<Vec<_>>().join(", ");
-    Err(field.error(&format!("is heeded by engine {able} alone; drop it")))
+    Err(field.error(&format!("is only used by engine {able}; remove this key")))
 }
 
 /// `"site.lft"` or `["lfts.txt", "sl2vl.dump", "psl.txt"]`.

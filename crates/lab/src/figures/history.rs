@@ -26,7 +26,7 @@ pub(crate) fn trim(outcome: &mut Outcome) {
 pub struct History {
     /// By channel of `RunFigures::channels`, then slice: time the link was busy, ps.
     pub busy_ps: Vec<Vec<u64>>,
-    /// Likewise: time it had data and no credits, ps.
+    /// Time the channel had data and no credits, ps, in the same order.
     pub wait_ps: Vec<Vec<u64>>,
     /// By flow of `RunFigures::flows`, then slice: payload delivered, bytes.
     pub flow_bytes: Vec<Vec<u64>>,

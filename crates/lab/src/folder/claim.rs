@@ -25,7 +25,10 @@ impl Claim {
             (Ok(there), _) if !there.is_dir() => return taken("is a file; choose another folder"),
             (Ok(_), _) => false,
             (Err(_), Ok(_)) => {
-                return taken("is a link to nowhere; mend it or choose another folder");
+                return taken(
+                    "is a link to a folder that does not exist; repair it or choose \
+                              another folder",
+                );
             }
             (Err(_), Err(_)) => true,
         };

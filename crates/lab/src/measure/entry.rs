@@ -105,10 +105,10 @@ impl Parameter {
             Parameter::Over => "over = \"the other variant\"",
             Parameter::Variants => "variants = [\"…\"], default all",
             Parameter::Points => {
-                "along = [\"traffic.load\"], the keys of the sweep that are gone through, default \
-                 all; within = { \"traffic.load\" = [0.1, 0.3] }, bounds of numbers in the unit of \
-                 the key; settled = \"yes\" for settled points alone; provided = { measure = { \
-                 kind = … }, variant = \"…\", least = number }"
+                "along = [\"traffic.load\"], the keys of the sweep to go through, default all; \
+                 within = { \"traffic.load\" = [0.1, 0.3] }, bounds of numbers in the unit of the \
+                 key; settled = \"yes\" for settled points alone; provided = { measure = { kind = \
+                 … }, variant = \"…\", least = number }"
             }
         }
     }

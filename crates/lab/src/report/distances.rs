@@ -129,8 +129,8 @@ fn turn(points: &mut [Point]) {
     }
 }
 
-/// Spreads the points over 0..1 in both directions, rounded so that no machine draws another map.
-/// A direction in which they differ little is stretched no more than a few times: a chain stays one.
+/// Spreads the points over 0..1 in both directions, rounded so that every machine draws the same
+/// map. A direction with little difference is stretched a few times at most: a chain stays a chain.
 fn fill(points: &mut [Point]) {
     const STRETCH: f64 = 3.0;
     let range = |of: fn(&Point) -> f64| {

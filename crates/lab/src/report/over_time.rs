@@ -54,9 +54,9 @@ pub(super) struct OverTime {
 /// The state of a run's channels.
 pub(super) struct Channels {
     pub(super) onward: Onward,
-    /// By channel, then frame.
+    /// Busy share, by channel, then frame.
     pub(super) busy: Vec<Vec<f64>>,
-    /// Likewise.
+    /// Share of time held back, by channel, then frame.
     pub(super) wait: Vec<Vec<f64>>,
     /// By frame, then channel.
     pub(super) causes: Vec<Vec<Cause>>,

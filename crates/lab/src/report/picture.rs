@@ -18,7 +18,7 @@ use clearlane_workload::Class;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// What the picture stands on.
+/// The page that the picture is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Theme {
     /// A light page.
@@ -190,7 +190,7 @@ fn legend(panels: &[Panel<'_>], at: Picoseconds, colours: &Colours) -> Vec<Vec<E
             c = colours.tree
         );
         let text =
-            format!("held back for want of credits, {when} into the run; brightest at the root");
+            format!("held back for lack of credits, {when} into the run; brightest at the root");
         entries.push((sign, 36.0, text));
     }
     if panels.iter().any(|panel| panel.deadlock.is_some()) {

@@ -47,14 +47,14 @@ pub const POINTS_COLUMNS: &[Described] = &[
         name: "MEASURE_converged",
         kind: "yes or no",
         unit: "",
-        summary: "whether it was that of a steady state; null if it was not measured",
+        summary: "whether it converged; null if it was not measured",
     },
     Described {
         name: "MEASURE_steady",
         kind: "yes or no",
         unit: "",
-        summary: "no if it has no steady value, so that mean and half-width are null: the latency \
-                  of traffic that is not all served; null if it was not measured",
+        summary: "no if it has no steady value (latency when less traffic arrives than is \
+                  offered), and mean and half-width are null; null if it was not measured",
     },
 ];
 

@@ -42,11 +42,11 @@ pub struct SweepResult {
     pub experiment: Experiment,
     /// The command line that makes the same results again.
     pub command: String,
-    /// What was varied.
+    /// The keys that were varied, with their values.
     pub axes: Vec<SweepAxis>,
-    /// What was measured.
+    /// The measures taken at each point.
     pub figures: Vec<SweepFigure>,
-    /// What is finished, in the order of the grid.
+    /// The finished points, in the order of the grid.
     pub points: Vec<VariantPoint>,
     /// How many points the grid has.
     pub asked: usize,
@@ -465,7 +465,7 @@ fn not_varied(sweep: &Sweep) -> Vec<String> {
     rows.collect()
 }
 
-/// What is odd at single points, said once with the points it is odd at.
+/// Oddities of single points, each once with the points that have it.
 fn oddities(sweep: &Sweep, records: &[Option<Record>]) -> Vec<String> {
     let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
     for (index, record) in records.iter().enumerate() {

@@ -162,8 +162,8 @@ impl AdapterReactors {
         }
     }
 
-    /// A reactor that is about to be told something at `now`. What it shows cannot have changed
-    /// since it was told something last: that is what it showed at the end of the slices since.
+    /// Records this reactor's probes for all slices that have ended since its last event, then
+    /// returns it. Its probes cannot change between events.
     fn about_to_tell(&mut self, now: u64, reactor: ReactorIndex) -> &mut Governor {
         if self.reactors[reactor].recorded_until <= now {
             let ended = self.record.ended(now);

@@ -35,7 +35,7 @@ pub struct PathClass {
     pub distinct: f64,
     /// Paths of which no two share a link, mean.
     pub disjoint: f64,
-    /// The same of the pair that has the fewest.
+    /// Paths without a common link of the pair that has the fewest.
     pub disjoint_least: u32,
 }
 

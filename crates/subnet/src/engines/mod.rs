@@ -30,15 +30,15 @@ pub struct Entry {
     pub summary: &'static str,
     /// Who described it.
     pub reference: &'static str,
-    /// Which of the [`RouteOptions`] it heeds, with ranges.
+    /// Which of the [`RouteOptions`] it uses, with ranges.
     pub parameters: &'static str,
     /// Data VLs to route with where nobody says how many.
     pub lanes: u8,
-    /// Whether it heeds [`RouteOptions::adaptive`].
+    /// True if it uses [`RouteOptions::adaptive`].
     pub adaptive: bool,
-    /// Whether it heeds [`RouteOptions::roots`].
+    /// True if it uses [`RouteOptions::roots`].
     pub roots: bool,
-    /// What its tables are always like; the tests hold it to that.
+    /// What holds for all its tables; tests check it.
     pub claims: Claims,
     /// Fills the tables.
     pub route: fn(&Fabric, &RouteOptions) -> Result<Subnet, RoutingError>,
@@ -118,11 +118,11 @@ pub const ALL: &[Entry] = &[
 pub struct TableFile {
     /// Its name, for errors.
     pub name: String,
-    /// What it holds.
+    /// Its text.
     pub text: String,
 }
 
-/// What engines are told.
+/// Options for an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteOptions {
     /// Paths per adapter port: 2^LMC LIDs.
@@ -134,10 +134,10 @@ pub struct RouteOptions {
     pub lids: Option<LidMap>,
     /// Dumps of tables, SL2VL and SLs of paths, for the engine `file`.
     pub files: Vec<TableFile>,
-    /// Switches that are up for all others, for engines that heed them ([`Entry::roots`]); without
-    /// any they find their own. What is no switch of the fabric is passed over.
+    /// Root switches, for engines that use them ([`Entry::roots`]). If empty, the engine finds its
+    /// own. Nodes that are not switches of the fabric are ignored.
     pub roots: Vec<NodeId>,
-    /// Whether switches may choose among ports: engines that can, fill [`Subnet::adaptive`].
+    /// True if switches may choose among ports; engines that support it fill [`Subnet::adaptive`].
     pub adaptive: bool,
 }
 
@@ -382,7 +382,7 @@ fn remark_on_parts(fabric: &Fabric, graph: &SwitchGraph) -> Option<String> {
         .collect();
     let count = parts.len();
     Some(format!(
-        "the cables fall into {count} parts with hosts ({}), routed apart",
+        "the fabric has {count} separate parts with hosts ({}); each part is routed by itself",
         sizes.join(", ")
     ))
 }

@@ -33,7 +33,7 @@ pub(super) const ENTRY: Entry = Entry {
     claims: Claims {
         minimal: false,
         deadlock_free: true,
-        balanced_on: "trees, as far as flows over all pairs tell",
+        balanced_on: "trees, judged by flows over all pairs",
         accepts: "every fabric",
     },
     route,

@@ -100,9 +100,9 @@ pub struct DumpEntry {
     pub lid: Lid,
     /// The output port; nothing for "unreachable".
     pub port: Option<PortNumber>,
-    /// Whose LID it is, if the file says so.
+    /// GUID of the port that has the LID, if the file says so.
     pub port_guid: Option<Guid>,
-    /// Where it stands, from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
@@ -111,7 +111,7 @@ pub struct DumpEntry {
 pub struct Section {
     /// Node GUID of the switch.
     pub guid: Guid,
-    /// Where the section begins, from 1.
+    /// First line of the section, from 1.
     pub line: usize,
     /// In the order of the file.
     pub entries: Vec<DumpEntry>,
@@ -122,7 +122,7 @@ pub struct Section {
 pub struct Dump {
     /// Switch by switch in the order of the file.
     pub sections: Vec<Section>,
-    /// What was odd about the text itself.
+    /// Oddities of the text itself.
     pub oddities: Vec<Oddity>,
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 /// The destinations of a flow group's senders.
 pub trait Destinations: fmt::Debug + Send + Sync {
-    /// Whom `source` sends its next message to; nothing if this draw falls on itself. It takes at
-    /// most 32 draws from the stream.
+    /// Destination of the next message of `source`; nothing if the draw is `source` itself. It
+    /// takes at most 32 draws from the stream.
     fn draw(&self, source: Rank, stream: &mut Stream) -> Option<Rank>;
 
-    /// The share of the group's load this source offers: 0 for one that never sends, 1 as a rule.
+    /// Share of the group's load that this source offers: usually 1, and 0 if it never sends.
     fn weight(&self, source: Rank) -> f64;
 
-    /// What was found out to build it and the experiment's file does not say, in one line.
+    /// Choices made while building the pattern, for example the selected link; one line.
     fn note(&self) -> Option<&str> {
         None
     }
@@ -27,7 +27,7 @@ pub trait Destinations: fmt::Debug + Send + Sync {
 pub struct PatternError {
     /// Name of the pattern.
     pub pattern: &'static str,
-    /// What is wrong and what would do.
+    /// What is wrong, and a remedy.
     pub problem: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Entry {
     pub reference: &'static str,
 }
 
-/// A pattern's parameters: what a file writes behind `kind`, and what it is built from.
+/// A pattern's parameters, as an experiment file writes them after `kind`.
 trait Pattern {
     /// Resolves host names and checks that the pattern fits the number of ranks. `routes` is for
     /// patterns that are made for the tables of a run.
@@ -69,19 +69,19 @@ trait Pattern {
         None
     }
 
-    /// Whether it says itself who sends.
+    /// True if the pattern chooses the senders.
     fn chooses_senders(&self) -> bool {
         false
     }
 }
 
-/// A file that a pattern needs, read by whoever reads files.
+/// A file that a pattern needs; the caller reads it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct TableFile {
     /// Its path as the experiment names it.
     pub path: String,
-    /// What is in it, once it was read.
+    /// Its content, after it was read.
     #[serde(skip)]
     pub text: Option<String>,
 }
@@ -132,7 +132,7 @@ patterns! {
 }
 
 impl PatternSpec {
-    /// Everybody to anybody else with equal chances.
+    /// Uniform traffic: every host sends to every other host with the same probability.
     pub fn to_anybody() -> Self {
         PatternSpec::uniform(uniform::Params::default())
     }
@@ -169,7 +169,7 @@ impl PatternSpec {
         self.pattern().0.file()
     }
 
-    /// Whether it says itself who sends, so that nobody else may.
+    /// True if the pattern chooses the senders; `senders` is then an error.
     pub fn chooses_senders(&self) -> bool {
         self.pattern().0.chooses_senders()
     }

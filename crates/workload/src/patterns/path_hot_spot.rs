@@ -12,15 +12,16 @@ use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "path-hot-spot",
-    summary: "pairs of hosts, no host in two, whose default routes share one link between two \
-              switches, that have as many other paths and share as little else as is found; all \
-              other hosts are silent",
-    parameters: "pairs: at least 2; link: the transmitting port, as in leaf03[19], by default of \
-                 the first 64 ports that can have so many pairs, in the order of switches and \
-                 ports, the one whose pairs have most paths without a common link, and of equals \
-                 the one whose pairs share least else. It chooses the senders and needs tables",
-    reference: "ours: the hot spot that choosing paths can relieve, as Franco, Garcés, Luque, \
-                Distributed routing balancing, ICS 1999, does",
+    summary: "disjoint host pairs whose default routes share one link between two switches, so \
+              the link is overloaded but no host is; pairs with many other paths and few other \
+              shared links are preferred; all other hosts are silent",
+    parameters: "pairs: at least 2; link: the transmitting port, as in leaf03[19], by default \
+                 chosen among the first 64 ports that can have this many pairs, in the order of \
+                 switches and ports: the port whose pairs have most paths without a common link, \
+                 then the port whose pairs share fewest other links. The pattern chooses the \
+                 senders and needs tables",
+    reference: "ours: a hot spot that a choice of paths can relieve, as in Franco, Garcés, Luque, \
+                Distributed routing balancing, ICS 1999",
 };
 
 /// Of so many channels that can have the pairs the best is taken: those of a regular fabric are
@@ -54,12 +55,12 @@ impl Pattern for Params {
         routes: Option<&dyn Routes>,
     ) -> Result<Arc<dyn Destinations>, String> {
         let routes = routes.ok_or(
-            "needs the routes of tables, and switches forward by rule; write engine = \"dor\" in \
-             [subnet] instead of forwarding",
+            "needs the routes of tables, but the switches forward by rule; write engine = \"dor\" \
+             in [subnet] instead of forwarding",
         )?;
         let wanted = self.pairs as usize;
         if wanted < 2 {
-            return Err(format!("pairs = {wanted} is no hot spot; 2 at least share a link"));
+            return Err(format!("pairs = {wanted} is too few; at least 2 pairs share a link"));
         }
         let search = Search::new(ranks, routes, wanted);
         let found = match &self.link {
@@ -151,8 +152,8 @@ impl Found {
             _ => String::new(),
         };
         format!(
-            "{} is on the routes of {} pairs: {}{more}; any other link between switches is on \
-             those of {} at most{different}",
+            "{} is on the routes of {} pairs: {}{more}; every other link between switches is on \
+             the routes of at most {}{different}",
             routes.name(self.channel),
             self.pairs.len(),
             named.join(", "),
@@ -484,8 +485,8 @@ mod tests {
         assert_eq!(
             built.note(),
             Some(
-                "c0 is on the routes of 2 pairs: host000 to host002, host001 to host003; any other \
-                 link between switches is on those of 0 at most"
+                "c0 is on the routes of 2 pairs: host000 to host002, host001 to host003; every \
+                 other link between switches is on the routes of at most 0"
             )
         );
         let built = build(&row, 2, Some("c3")).unwrap();
@@ -502,7 +503,7 @@ mod tests {
         assert_eq!(from, [0, 1, 2, 3]);
         assert!(to.iter().all(|to| *to >= 4), "{found:?}");
         let note = built.note().unwrap();
-        assert!(note.starts_with("c2 is on") && note.ends_with("those of 2 at most"), "{note}");
+        assert!(note.starts_with("c2 is on") && note.ends_with("routes of at most 2"), "{note}");
     }
 
     #[test]
@@ -520,7 +521,7 @@ mod tests {
              pairs or name another link"
         );
         assert_eq!(error(2, Some("x\n")), "link = `x\\n`: is no port");
-        assert_eq!(error(1, None), "pairs = 1 is no hot spot; 2 at least share a link");
+        assert_eq!(error(1, None), "pairs = 1 is too few; at least 2 pairs share a link");
         let star = Line { switches: 1, hosts: 9, ring: false };
         assert!(build(&star, 2, None).unwrap_err().contains("more than 0 pairs"));
     }

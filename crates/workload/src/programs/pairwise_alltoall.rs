@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pairwise-alltoall",
-    summary: "each rank sends to each other, a partner at a time: rank r XOR k where the ranks are \
-              a power of two, else to r + k and from r − k",
+    summary: "each rank sends to every other rank, one partner a step: rank r XOR k if the number \
+              of ranks is a power of two, else to r + k and from r − k",
     parameters: "size: to each rank, 0 B to 1 GiB; rounds: 1 to 1000000, 1 by default",
     example: "program = { kind = \"pairwise-alltoall\", size = \"64 KiB\", rounds = 2 }",
     reference: "Thakur et al., Optimization of collective communication operations in MPICH, \

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-allreduce",
-    summary: "ranks add up a vector around a ring: 2 (N − 1) steps of a share of it each",
+    summary: "ranks add up a vector around a ring in 2 (N − 1) steps; each step sends 1/N of the \
+              vector",
     parameters: "size: of the vector, 0 B to 1 GiB; rounds: 1 to 1000000, 1 by default",
     example: "program = { kind = \"ring-allreduce\", size = \"16 MiB\", rounds = 2 }",
     reference: "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009",

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// Fabric file
     fabric: PathBuf,
-    /// Forwarding tables of the same site, to be renamed alike
+    /// Forwarding tables of the same site; they get the same new names
     #[arg(long, value_name = "FILE", requires = "lft_out")]
     lft: Option<PathBuf>,
     /// Fabric file to write
@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Forwarding table file to write
     #[arg(long, value_name = "FILE", requires = "lft")]
     lft_out: Option<PathBuf>,
-    /// Derive the names from this secret instead of the order, so that files of different days
-    /// agree
+    /// Derive the names from this secret instead of the order, so that files of different days get
+    /// the same names
     #[arg(long, value_name = "TEXT")]
     salt: Option<String>,
     #[command(flatten)]

@@ -25,16 +25,16 @@ pub struct Arguments {
     /// Cable by one end or both, leaf00[19] or leaf00[19]-spine03[1], or a whole node, spine03
     #[arg(value_name = "NAME", required_unless_present = "random", conflicts_with = "random")]
     names: Vec<String>,
-    /// Choose so many cables between switches at random
+    /// Choose this many cables between switches at random
     #[arg(long, value_name = "N")]
     random: Option<usize>,
-    /// Which random choice; more cables of one seed contain fewer
+    /// Seed of the random choice; with one seed, a larger choice contains every smaller one
     #[arg(long, value_name = "S", default_value_t = 1, conflicts_with = "names")]
     seed: u64,
-    /// Leave each leaf switch so many cables to other switches
+    /// Leave each leaf switch at least this many cables to other switches
     #[arg(long, value_name = "K", default_value_t = 0, conflicts_with = "names")]
     keep_uplinks: u32,
-    /// Let the cables run at this width and speed instead of cutting them
+    /// Set the cables to this width and speed instead of cutting them
     #[arg(long, value_name = "RATE", value_parser = rate)]
     degrade: Option<(LinkWidth, LinkSpeed)>,
     /// File to write; - is stdout

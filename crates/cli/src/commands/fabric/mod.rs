@@ -14,7 +14,7 @@ use clap::Subcommand;
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Say what a fabric is made of and what is odd about it
+    /// Show what a fabric consists of, and list the oddities of its file
     Show(show::Arguments),
     /// Build a topology and write it as a netlist that ibsim and OpenSM read, or as a drawing
     Build(build::Arguments),
@@ -22,7 +22,7 @@ pub enum Command {
     Convert(convert::Arguments),
     /// Give a site's files made-up names and GUIDs
     Anonymize(anonymize::Arguments),
-    /// Take cables or nodes out, or let cables run slower
+    /// Remove cables or nodes, or make cables slower
     Cut(cut::Arguments),
 }
 

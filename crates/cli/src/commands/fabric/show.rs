@@ -181,7 +181,7 @@ impl Structure {
                 format!("{word} of {}", sizes.join(" × "))
             }
             Structure::Neither(tree, grid) => {
-                format!("neither a tree nor a grid\n             {tree}\n             {grid}")
+                format!("irregular topology\n             {tree}\n             {grid}")
             }
         }
     }

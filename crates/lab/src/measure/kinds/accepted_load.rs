@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "accepted-load",
-    summary: "delivered payload over the rate of the senders' links",
+    summary: "delivered payload ÷ the rate of the senders' links",
     unit: "",
     takes: &[Parameter::Scope],
     settles: Settles::Throughput,

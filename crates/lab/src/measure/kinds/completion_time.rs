@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "completion-time",
-    summary: "from the beginning of the run until the last rank of the programs has ended",
+    summary: "time from the start of the run until the last rank of the programs ends",
     unit: "us",
     takes: &[Parameter::Scope],
     settles: Settles::AtEnd,

@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "delivered-load",
-    summary: "delivered bytes, headers included, over the rate of the senders' links",
+    summary: "delivered bytes, headers included, ÷ the rate of the senders' links",
     unit: "",
     takes: &[Parameter::Scope],
     settles: Settles::Throughput,

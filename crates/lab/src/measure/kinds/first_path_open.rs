@@ -6,8 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "first-path-open",
-    summary: "end of the first slice of a span in which any pair of hosts has a second path \
-              open, counted from the span's begin; nothing if none has",
+    summary: "when a pair of hosts first has a second path open: the end of that slice, counted \
+              from the start of the span; no value if no pair has",
     unit: "us",
     takes: &[Parameter::Span],
     settles: Settles::Always,

@@ -8,8 +8,8 @@ use crate::measure::{
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "largest",
-    summary: "the largest that a measure comes to at the points of a sweep, or with the \
-              variants named",
+    summary: "the largest value of a measure over the points of a sweep, or over the named \
+              variants",
     unit: AS_WITHIN,
     takes: &[Parameter::Of, Parameter::Variants, Parameter::Points],
     settles: Settles::Always,

@@ -8,7 +8,7 @@ use crate::measure::{
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "last",
-    summary: "a measure at the last point of a sweep that has it, in the order of the grid",
+    summary: "a measure at the last point of a sweep that has a value, in grid order",
     unit: AS_WITHIN,
     takes: &[Parameter::Of, Parameter::Variants, Parameter::Points],
     settles: Settles::Always,

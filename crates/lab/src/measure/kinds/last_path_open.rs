@@ -6,9 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "last-path-open",
-    summary: "end of the last slice of a span in which a pair of hosts first has the most \
-              paths open it has in the span, counted from the span's begin; nothing if none \
-              opens any",
+    summary: "when the last pair of hosts reaches its largest number of open paths: the end of \
+              that slice, counted from the start of the span; no value if no pair opens a path",
     unit: "us",
     takes: &[Parameter::Span],
     settles: Settles::Always,

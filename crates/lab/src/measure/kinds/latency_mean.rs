@@ -5,8 +5,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "latency-mean",
-    summary: "post of a message to its last byte, mean of those that arrived: who is starved \
-              counts little",
+    summary: "time from the post of a message to its last byte, mean; arrived messages only; \
+              starved flows barely count",
     unit: "us",
     takes: &[Parameter::Scope],
     settles: Settles::Latency,

@@ -5,8 +5,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "latency-p50",
-    summary: "post of a message to its last byte, median of those that arrived: who is \
-              starved counts little",
+    summary: "time from the post of a message to its last byte, median; arrived messages only; \
+              starved flows barely count",
     unit: "us",
     takes: &[Parameter::Scope],
     settles: Settles::Latency,

@@ -6,7 +6,7 @@ use clearlane_ib::wire;
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "notification-overhead",
-    summary: "bytes of CNPs over all bytes that switches sent in the run",
+    summary: "bytes of CNPs ÷ all bytes that switches sent in the run",
     unit: "",
     takes: &[],
     settles: Settles::Always,

@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "offered-load",
-    summary: "posted bytes, headers included, over the rate of the senders' links",
+    summary: "posted bytes, headers included, ÷ the rate of the senders' links",
     unit: "",
     takes: &[Parameter::Scope],
     settles: Settles::Always,

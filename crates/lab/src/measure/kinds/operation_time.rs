@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "operation-time",
-    summary: "completion time of a program over its operations one after another: half a \
+    summary: "completion time of a program ÷ its number of operations one after another: half a \
               round of a ping-pong, one of several allreduces; MPI benchmarks report it",
     unit: "us",
     takes: &[Parameter::Scope],

@@ -6,8 +6,9 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "oscillation-amplitude",
-    summary: "amplitude of the sine that has the variance of a flow's throughput over the \
-              measured part, over the mean; slices decide what is still seen",
+    summary: "how strongly a flow's throughput oscillates in the measured part: amplitude of a \
+              sine with the same variance ÷ mean throughput; oscillations shorter than a slice are \
+              not seen",
     unit: "",
     takes: &[Parameter::Flow],
     settles: Settles::Always,

@@ -6,8 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "oscillation-period",
-    summary: "mean time between two upward crossings of its mean by a flow's throughput, \
-              over the measured part; two slices is the least that is seen",
+    summary: "mean time between two upward crossings of its mean by a flow's throughput, in the \
+              measured part; at least two slices",
     unit: "us",
     takes: &[Parameter::Flow],
     settles: Settles::Always,

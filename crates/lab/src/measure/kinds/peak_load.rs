@@ -6,8 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "peak-load",
-    summary: "busiest switch output in its busiest slice of a span, or the one that is \
-              named, share of time",
+    summary: "busy share of time of the busiest switch output (or the named one) in its busiest \
+              slice of a span",
     unit: "",
     takes: &[Parameter::Link, Parameter::Span],
     settles: Settles::Always,

@@ -5,7 +5,7 @@ use crate::measure::{Answer, Answers, Arguments, At, Entry, Parameter, Series, S
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "ratio",
-    summary: "a measure of the row's variant over the same of another variant, seed by seed",
+    summary: "a measure of the row's variant ÷ the same measure of another variant, seed by seed",
     unit: "",
     takes: &[Parameter::Of, Parameter::Over],
     settles: Settles::Always,

@@ -6,9 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "relieved",
-    summary: "share of the seeds with which no switch output, or not the one that is named, \
-              is busy for more than 95 % of the last slice of a span: the others have no \
-              time-to-relief",
+    summary: "share of the seeds in which no switch output (or not the named one) is busy for \
+              more than 95 % of the last slice of a span; the other seeds have no time-to-relief",
     unit: "",
     takes: &[Parameter::Link, Parameter::Span],
     settles: Settles::Always,

@@ -9,8 +9,8 @@ use crate::measure::{
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "saturation",
-    summary: "largest delivered load over the variants, which offer more and more; of a \
-              sweep, over the loads too",
+    summary: "largest delivered load over variants with growing offered load; in a sweep also \
+              over the loads",
     unit: "",
     takes: &[Parameter::Scope, Parameter::Variants],
     settles: Settles::Always,

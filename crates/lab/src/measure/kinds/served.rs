@@ -5,7 +5,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "served",
-    summary: "delivered over posted bytes",
+    summary: "delivered bytes ÷ posted bytes",
     unit: "",
     takes: &[Parameter::Scope],
     settles: Settles::Throughput,

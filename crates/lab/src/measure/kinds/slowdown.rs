@@ -5,9 +5,8 @@ use crate::measure::{Answer, Arguments, Entry, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "slowdown",
-    summary: "victims' payload without the hot flows over their payload with them; if all \
-              victims are programs, their completion time with the hot flows over that \
-              without",
+    summary: "victim throughput without hot flows ÷ with them; if all victims are programs, their \
+              completion time with hot flows ÷ without",
     unit: "",
     takes: &[],
     settles: Settles::Victims,

@@ -6,8 +6,8 @@ use crate::measure::{Answer, Arguments, Entry, RunView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "slowdown-uncontrolled",
-    summary: "victims' payload without the hot flows and without congestion mechanisms over their \
-              payload with both; of victims that are all programs, completion times",
+    summary: "victim throughput without hot flows and without congestion mechanisms ÷ with both; \
+              if all victims are programs, their completion time with both ÷ without both",
     unit: "",
     takes: &[],
     settles: Settles::Victims,

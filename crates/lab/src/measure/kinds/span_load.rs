@@ -6,7 +6,7 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "span-load",
-    summary: "busiest switch output over a span, or the one that is named, share of time",
+    summary: "busy share of time of the busiest switch output (or the named one) over a span",
     unit: "",
     takes: &[Parameter::Link, Parameter::Span],
     settles: Settles::Always,

@@ -6,8 +6,7 @@ use crate::measure::{Answer, Answers, Arguments, At, Entry, Parameter, Series, S
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "spread",
-    summary: "how far variants are apart in a measure, seed by seed: the largest over the \
-              smallest, less 1",
+    summary: "how much variants differ in a measure, seed by seed: largest ÷ smallest − 1",
     unit: "",
     takes: &[Parameter::Of, Parameter::Variants],
     settles: Settles::Always,

@@ -6,9 +6,9 @@ use crate::measure::{Answer, Arguments, Entry, Parameter, RecordView, Settles};
 /// Its entry.
 pub const ENTRY: Entry = Entry {
     name: "time-to-relief",
-    summary: "end of the last slice of a span in which a switch output, or the one that is \
-              named, is busy for more than 95 % of the time, counted from the span's begin; \
-              nothing if that is the last slice",
+    summary: "when the last busy slice of a span ends, counted from the start of the span: a \
+              slice is busy if a switch output (or the named one) sends for more than 95 % of it; \
+              no value if the last slice is busy",
     unit: "us",
     takes: &[Parameter::Link, Parameter::Span],
     settles: Settles::Always,

@@ -33,7 +33,8 @@ use std::collections::BTreeMap;
 /// `fat-tree`.
 pub(super) const ENTRY: Entry = Entry {
     name: "fat-tree",
-    summary: "up and down paths; no contention for shifts on whole trees, repairs damaged ones",
+    summary: "up and down paths; no contention for shift permutations on full trees, routes \
+              around damage",
     reference: "Zahavi, JPDC 72(11), 2012 (D-mod-K)",
     parameters: "lmc 0 to 7; lanes 1 to 15; adaptive",
     lanes: 1,
@@ -42,7 +43,8 @@ pub(super) const ENTRY: Entry = Entry {
     claims: Claims {
         minimal: false,
         deadlock_free: true,
-        balanced_on: "fat trees: every shift of the rank order has worst link 1 on whole ones",
+        balanced_on: "full fat trees: with every shift of the rank order, a link carries at most \
+                      one flow",
         accepts: "every fabric; meant for trees",
     },
     route,
@@ -97,7 +99,8 @@ fn remarks(fabric: &Fabric, graph: &SwitchGraph, order: &Order, slots: &Slots) -
     let mut remarks: Vec<String> = super::remark_on_parts(fabric, graph).into_iter().collect();
     if slots.missing > 0 {
         let missing = slots.missing;
-        remarks.push(format!("{missing} up cables of a whole tree are missing; paths avoid them"));
+        remarks
+            .push(format!("{missing} uplinks fewer than a full tree; routing works around them"));
     }
     if slots.irregular > 0 {
         let irregular = slots.irregular;

@@ -2,7 +2,7 @@
 //!
 //! In an extended generalised fat tree every switch of level l has copy digits b1..bl, and its
 //! parents differ in b(l+1) alone. Digits are recovered from the cables: the first leaf's parents
-//! are numbered in port order, theirs likewise, and what is below a numbered switch shares its
+//! are numbered in port order, and so are theirs, and what is below a numbered switch shares its
 //! digits; a switch not yet reached takes a digit its siblings leave free. The positions of a
 //! missing cable go to other cables of the switch, an equal number to each. Any numbering that
 //! holds for all cables will do, so names, GUIDs and port conventions do not matter.

@@ -48,7 +48,7 @@ pub(super) const ENTRY: Entry = Entry {
     claims: Claims {
         minimal: false,
         deadlock_free: true,
-        balanced_on: "trees and whole tori, as far as flows over all pairs tell",
+        balanced_on: "trees and full tori, judged by flows over all pairs",
         accepts: "every fabric",
     },
     route,
@@ -189,7 +189,7 @@ fn note(graph: &SwitchGraph, laid: &Laid, budget: u8) -> String {
         }
     }
     if detours == 0 {
-        return format!("{used} of {budget} lanes used, all paths as short as the cables allow");
+        return format!("{used} of {budget} lanes used, all paths are shortest paths");
     }
     let share = 100.0 * detours as f64 / paths.max(1) as f64;
     let destinations = hosts.iter().filter(|hosts| **hosts > 0).count();
@@ -200,7 +200,7 @@ fn note(graph: &SwitchGraph, laid: &Laid, budget: u8) -> String {
         }
     };
     format!(
-        "{used} of {budget} lanes used; {share:.2} % of the paths between switches are longer than \
-         need be: {why}; more lanes shorten them"
+        "{used} of {budget} lanes used; {share:.2} % of the paths between switches are longer \
+         than necessary: {why}; more lanes shorten them"
     )
 }

@@ -64,7 +64,7 @@ pub(super) const ENTRY: Entry = Entry {
     claims: Claims {
         minimal: false,
         deadlock_free: true,
-        balanced_on: "whole fat trees: every shift of the rank order, at each LID offset",
+        balanced_on: "full fat trees: every shift of the rank order, at each LID offset",
         accepts: "every fabric",
     },
     route,
