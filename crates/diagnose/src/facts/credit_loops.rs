@@ -28,7 +28,8 @@ fn find(site: &Site) -> Vec<Finding> {
         ),
         more: cycle.lines.clone(),
         remedy: format!(
-            "clearlane route {} --engine up-down -o tables: up-down has no credit loop on any fabric",
+            "clearlane route {} --engine up-down -o tables; up-down has no credit loop on any \
+             fabric",
             site.name
         ),
     }]

@@ -26,7 +26,8 @@ fn find(site: &Site) -> Vec<Finding> {
             format!("; {} sends them away from it", site.node(switch))
         });
         let hosts = to_hosts(site, place);
-        format!("packets to {hosts} go round in a loop, {}{wrong}; {paths} never arrive", circle(place))
+        let circle = circle(place);
+        format!("packets to {hosts} go round in a loop, {circle}{wrong}; {paths} never arrive")
     });
     let remedy =
         "load tables without the loop, or restart the subnet manager so that it routes anew";

@@ -21,12 +21,12 @@ fn find(site: &Site) -> Vec<Finding> {
         let switch = site.node(place.switch);
         match place.kind {
             FaultKind::NoCable => format!(
-                "the tables do not fit the cables: {switch} sends what is for {hosts} to port {port}, \
-                 which has no cable; {paths} end there"
+                "the tables do not fit the cables: {switch} sends what is for {hosts} to port \
+                 {port}, which has no cable; {paths} end there"
             ),
             _ => format!(
-                "the tables do not fit the cables: {switch} sends what is for {hosts} to port {port}, \
-                 where another node is; {paths} end there"
+                "the tables do not fit the cables: {switch} sends what is for {hosts} to port \
+                 {port}, where another node is; {paths} end there"
             ),
         }
     });

@@ -1,4 +1,5 @@
-//! What it is: what is odd in the files of tables: entries for nobody, sections twice, lanes unknown.
+//! What it is: what is odd in the files of tables: entries for nobody, repeated sections, unknown
+//! lanes.
 
 use super::Entry;
 use crate::words::count;

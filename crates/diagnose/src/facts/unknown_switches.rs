@@ -26,6 +26,7 @@ fn find(site: &Site) -> Vec<Finding> {
         share: unknown.len() as f64 / all as f64,
         text: format!("{switches}: {first}"),
         more: others.iter().map(ToString::to_string).collect(),
-        remedy: "look whether the switch is up; else take fabric and tables at the same time".into(),
+        remedy: "look whether the switch is up; if so, take fabric and tables at the same time"
+            .into(),
     }]
 }

@@ -153,8 +153,8 @@ impl Question<'_> {
         table([("engine", text(engine)), lanes])
     }
 
-    /// Whether the site's own tables can be simulated: some path arrives. Pairs of hosts without one
-    /// are left out.
+    /// Whether the site's own tables can be simulated: some path arrives. Pairs of hosts without
+    /// one are left out.
     pub fn has_own(&self) -> bool {
         let usage = self.site.tables.as_ref().map(|tables| &tables.usage);
         !self.tables.is_empty() && usage.is_some_and(|usage| usage.lost < usage.paths)

@@ -1,5 +1,5 @@
-//! `alone-gbps`: of a second run, of the victims without the hot flows. Where it is little, capacity
-//! is missing, and the hot flows are not to blame.
+//! `alone-gbps`: of a second run, of the victims without the hot flows. Where it is little,
+//! capacity is missing, and the hot flows are not to blame.
 
 use crate::measure::{Answer, Arguments, Entry, RunView, Settles};
 
