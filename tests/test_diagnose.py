@@ -173,5 +173,34 @@ def test_a_report_can_be_given_away(clearlane: Clearlane, tmp_path: Path) -> Non
     # The report says how it is made again, from the renamed files.
     first = json.loads((tmp_path / "away" / "summary.json").read_text())
     command = shlex.split(first["command"])[1:]
-    again = clearlane(*command, "--control", "no", "-o", "again", "--json", code=1).stdout
+    again = clearlane(*command, "-o", "again", "--json", code=1).stdout
     assert json.loads(again)["what_if"]["headline"] == first["headline"]
+
+
+def test_traffic_of_a_file_is_simulated_and_nobody_supposed(
+    clearlane: Clearlane, tmp_path: Path
+) -> None:
+    demo = (ROOT / "experiments/demo-hot-spot.toml").read_text()
+    groups = "[[traffic]]" + demo.split("[[traffic]]", 1)[1].split("[run]")[0]
+    (tmp_path / "groups.toml").write_text("schema = 1\n" + groups)
+    words = ["diagnose", *SITE, "--seeds", "1", "--control", "no", "--json"]
+    said = clearlane(*words, "--traffic", "groups.toml", "-o", "a", code=1).stdout
+    lines = {line["label"]: line["text"] for line in json.loads(said)["verdict"]["lines"]}
+    assert lines["bottleneck"] == "the busiest link is leaf00[4] → storage01[1]"
+    whole = str(ROOT / "experiments/demo-hot-spot.toml")
+    problem = clearlane(*words, "--traffic", whole, "-o", "b", code=2).stderr
+    assert "give a file that has [[traffic]] alone" in problem
+
+
+def test_half_a_table_is_not_taken_for_another(clearlane: Clearlane, tmp_path: Path) -> None:
+    tables = (ROOT / "fixtures/site/site.dump_fts").read_text()
+    (tmp_path / "half.fts").write_text(tables[:100_000])
+    words = ["--lft", "half.fts", "--hot", "storage01", "--seeds", "1", "--control", "no", "--json"]
+    said = json.loads(clearlane("diagnose", FABRIC, *words, "-o", "half", code=1).stdout)
+    labels = [line["label"] for line in said["verdict"]["lines"]]
+    assert labels[0] == "fault" and "helps" not in labels and "what if" in labels, labels
+
+
+def test_swapped_files_are_told(clearlane: Clearlane) -> None:
+    problem = clearlane("diagnose", SITE[2], "--lft", FABRIC, code=2).stderr
+    assert "has forwarding tables and no cables; name the fabric file first" in problem

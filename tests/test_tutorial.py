@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import gzip
+import os
 import re
 import shlex
-import shutil
-from pathlib import Path
 
 import pytest
 from conftest import ROOT, Clearlane
+from peers import run_bounded
 
 # What is wrong with the shipped site is found, and is no success.
 CODES = {"diagnose": 1}
 
 
-def prepared(folder: Path) -> None:
-    """The shipped site, and what the recipes take for somebody's own files."""
-    site = folder / "site"
-    shutil.copytree(ROOT / "fixtures/site", site)
-    fabric = (site / "site.ibnetdiscover").read_bytes()
-    (site / "site.ibnetdiscover.gz").write_bytes(gzip.compress(fabric))
-    (site / "names").write_text('0x02c1ea517e0106b0 "gpu node 100"\n')
-    demo = (ROOT / "experiments/demo-hot-spot.toml").read_text().replace("../fixtures/site/", "")
-    (site / "demo-hot-spot.toml").write_text(demo)
-    one = demo.split("[[variant]]")[0].replace("seeds = 3", "seeds = 1")
-    (site / "one.toml").write_text(one)
+def prepared(clearlane: Clearlane) -> None:
+    """The shipped site, and what the recipes prepare, by their own commands."""
+    folder = clearlane.folder
+    for name in ["fixtures", "experiments"]:
+        (folder / name).symlink_to(ROOT / name)
+    text = (ROOT / "docs/recipes.md").read_text()
+    script = re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)[0]
+    path = f"{clearlane.binary.parent}:{os.environ['PATH']}"
+    done = run_bounded(
+        ["bash", "-euo", "pipefail", "-c", script],
+        limit_s=60,
+        env=os.environ | {"PATH": path},
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["tutorial", "recipes"])
 def test_every_command_prints_what_stands_there(clearlane: Clearlane, name: str) -> None:
-    prepared(clearlane.folder)
-    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=4,spines=2", "-o", "site/other.topo")
+    prepared(clearlane)
     text = (ROOT / f"docs/{name}.md").read_text()
     blocks = re.findall(r"```console\n\$ clearlane (.*)\n((?:.*\n)*?)```", text)
     assert len(blocks) >= 5

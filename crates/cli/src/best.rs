@@ -63,11 +63,19 @@ impl Best {
     pub fn engine(&self) -> Result<&'static str, Failure> {
         match self.tried.first() {
             Some((name, Outcome::Safe(_))) => Ok(name),
-            _ => Err(Failure::Input(
-                "no engine reaches every host without a credit loop here; `clearlane diagnose` \
-                 tells what is wrong, and more --lanes may help"
-                    .into(),
-            )),
+            _ => {
+                let why = |(name, outcome): &(&str, Outcome)| match outcome {
+                    Outcome::Safe(_) => String::new(),
+                    Outcome::Unsafe(why) => format!("{name}: {why}"),
+                    Outcome::Refused(why) => format!("{name}: {}", first_clause(name, why)),
+                };
+                let each: Vec<String> = self.tried.iter().map(why).collect();
+                Err(Failure::Input(format!(
+                    "no engine reaches every host without a credit loop here ({}); `clearlane \
+                     diagnose` says what is wrong",
+                    each.join("; ")
+                )))
+            }
         }
     }
 

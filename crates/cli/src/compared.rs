@@ -121,7 +121,8 @@ impl Compared {
             [label.to_owned(), of(&self.now), of(&self.then)]
         };
         table.row(["", "now", "these"]);
-        table.row(row("flows on the worst link, mean over shifts", &|f| format!("{:.2}", f.mean)));
+        table
+            .row(row("flows on the worst link, mean of 200 shifts", &|f| format!("{:.2}", f.mean)));
         table.row(row("the same, most", &|f| f.most.to_string()));
         table.row(row("bisection bandwidth, %", &|f| format!("{:.1}", 100.0 * f.bisection)));
         table.row(row("lanes", &|f| f.lanes.to_string()));

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
-use clearlane_fabric::formats::{self, Oddity};
+use clearlane_fabric::formats::{self, Oddity, Problem};
 use clearlane_fabric::{Fabric, NodeNameMap, topologies};
 use clearlane_lab::FABRIC_BYTES_MAX;
 use std::path::{Path, PathBuf};
@@ -72,8 +72,17 @@ impl Names {
 /// Reads a fabric file.
 pub fn read(path: &Path) -> Result<Site, Failure> {
     let name = path.display().to_string();
-    let reading =
-        formats::read(&files::read(path, FABRIC_BYTES_MAX)?, &name).map_err(Failure::input)?;
+    let text = files::read(path, FABRIC_BYTES_MAX)?;
+    let reading = formats::read(&text, &name).map_err(|error| {
+        let is_table = clearlane_subnet::formats::read(&text, &name).is_ok();
+        match (is_table, &error.problem) {
+            (true, Problem::UnknownFormat { .. }) => Failure::Input(format!(
+                "{name} has forwarding tables and no cables; name the fabric file first, and this \
+                 one behind --lft"
+            )),
+            _ => Failure::input(error),
+        }
+    })?;
     Ok(Site { fabric: reading.fabric, oddities: reading.oddities, name })
 }
 

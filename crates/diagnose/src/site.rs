@@ -123,17 +123,21 @@ impl Cables {
         let mut slow = Vec::new();
         for (number, link) in fabric.links().iter().enumerate() {
             let trunk = is_trunk(link);
-            let around = |end: Endpoint| at.get(&(end.node, trunk)).and_then(most_common);
-            let kind = || most_common(&all[usize::from(trunk)]);
+            let rate = (link.width, link.speed);
+            let around =
+                |end: Endpoint| at.get(&(end.node, trunk)).and_then(|all| faster(all, rate));
+            let kind = || faster(&all[usize::from(trunk)], rate);
             let switches = [link.a, link.b].into_iter();
             let switches = switches.filter(|end| fabric.node(end.node).is_switch());
-            // The least of what both ends have: it has to be slower than either.
+            // It has to be slower than most at both ends; where these have too few to tell, than
+            // most of its kind.
+            let has_few = |end: &Endpoint| {
+                at.get(&(end.node, trunk)).is_none_or(|all| all.values().sum::<usize>() < TO_TELL)
+            };
             let known: Option<Vec<Rate>> = switches.clone().map(around).collect();
             let known = known.filter(|rates| !rates.is_empty());
-            let least = known.iter().flatten().copied().min_by_key(|rate| bits(*rate));
-            let rate = (link.width, link.speed);
-            let is_slow = least.or_else(kind).is_some_and(|least| bits(rate) < bits(least));
-            if !is_slow || link.a.node == link.b.node {
+            let by_kind = if switches.clone().any(|end| has_few(&end)) { kind() } else { None };
+            if known.is_none() && by_kind.is_none() || link.a.node == link.b.node {
                 continue;
             }
             // It should be as fast as most at the faster end, as far as the other end goes.
@@ -144,7 +148,7 @@ impl Cables {
             let limit = switches.filter_map(fastest).min_by_key(|rate| bits(*rate));
             let most = known.iter().flatten().copied().max_by_key(|rate| bits(*rate));
             let expected = most.into_iter().chain(limit).min_by_key(|rate| bits(*rate));
-            if let Some(expected) = known.as_ref().and(expected).or_else(kind) {
+            if let Some(expected) = known.as_ref().and(expected).or(by_kind) {
                 let link = LinkId(number as u32);
                 slow.push(Cable { link, is_trunk: trunk, expected });
             }
@@ -165,9 +169,14 @@ fn bits((width, speed): Rate) -> u64 {
     LinkRate::of(width, speed).bits_per_second().0
 }
 
-/// The rate that more than half of three cables or more have.
-fn most_common(counts: &Counts) -> Option<Rate> {
+/// How many cables of a kind it takes to tell how fast one should be.
+const TO_TELL: usize = 3;
+
+/// What most of those have that are faster, if more than half of three cables or more are.
+fn faster(counts: &Counts, than: Rate) -> Option<Rate> {
     let all: usize = counts.values().sum();
-    let most = counts.iter().max_by_key(|(_, count)| **count)?;
-    (all >= 3 && 2 * most.1 > all).then_some(*most.0)
+    let faster = || counts.iter().filter(|(rate, _)| bits(**rate) > bits(than));
+    let number: usize = faster().map(|(_, count)| *count).sum();
+    let most = faster().max_by_key(|(rate, count)| (**count, std::cmp::Reverse(bits(**rate))))?;
+    (all >= TO_TELL && 2 * number > all).then_some(*most.0)
 }

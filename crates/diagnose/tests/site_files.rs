@@ -118,7 +118,8 @@ fn needs_shared_hosts_of_one_name_are_told_apart() {
     let slow = found.iter().find(|finding| finding.fact == "slow-host-links").unwrap();
     let hosts: Vec<NodeId> = fabric.ids(NodeKind::ChannelAdapter).collect();
     let host = hosts.iter().find(|host| slow.text.starts_with(&fabric.node(**host).name)).unwrap();
-    let guid = fabric.node(*host).guid.to_string();
+    let of_port = fabric.node(*host).ports.iter().map(|port| port.guid).find(|guid| guid.0 != 0);
+    let guid = of_port.unwrap().to_string();
     for host in hosts {
         fabric.node_mut(host).name = "MT25408 ConnectX Mellanox Technologies".into();
     }

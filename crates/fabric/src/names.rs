@@ -43,9 +43,15 @@ impl NodeNameMap {
     /// Gives nodes their names; returns how many have got one. GUIDs the fabric does not have are
     /// passed over: a map is of more than one fabric as a rule.
     pub fn apply(&self, fabric: &mut Fabric) -> usize {
+        let mut ports: BTreeMap<Guid, NodeId> = BTreeMap::new();
+        for (number, node) in fabric.nodes().iter().enumerate().filter(|(_, n)| !n.is_switch()) {
+            let guids = node.ports.iter().map(|port| port.guid).filter(|guid| guid.0 != 0);
+            ports.extend(guids.map(|guid| (guid, NodeId(number as u32))));
+        }
         let mut named = 0;
         for (guid, name) in &self.names {
-            if let Some(node) = fabric.by_guid(*guid) {
+            // Lists of ports have no GUIDs of adapters: who makes a map of them takes the ports'.
+            if let Some(node) = fabric.by_guid(*guid).or_else(|| ports.get(guid).copied()) {
                 fabric.node_mut(node).name.clone_from(name);
                 named += 1;
             }
@@ -64,7 +70,8 @@ fn entry(line: &str) -> Option<(Guid, &str)> {
 }
 
 impl Fabric {
-    /// Puts the node GUID behind names that several nodes have, so that every name is of one node.
+    /// Puts a GUID behind names that several nodes have, so that every name is of one node: of a
+    /// switch its own, of an adapter that of its first port, which every list of cables has.
     /// Returns how many nodes have got another name.
     pub fn tell_apart(&mut self) -> usize {
         let mut seen = BTreeSet::new();
@@ -74,7 +81,9 @@ impl Fabric {
         for id in (0..self.nodes().len() as u32).map(NodeId) {
             if repeated.contains(&self.node(id).name) {
                 let node = self.node_mut(id);
-                node.name = format!("{} {}", node.name, node.guid).trim_start().to_owned();
+                let of_port = node.ports.iter().map(|port| port.guid).find(|guid| guid.0 != 0);
+                let guid = of_port.unwrap_or(node.guid);
+                node.name = format!("{} {guid}", node.name).trim_start().to_owned();
                 renamed += 1;
             }
         }
@@ -106,7 +115,7 @@ mod tests {
         assert_eq!(fabric.tell_apart(), 2);
         for (node, before) in fabric.nodes().iter().zip(&before) {
             let wanted = match before.as_str() {
-                "MT25408" => format!("MT25408 {}", node.guid),
+                "MT25408" => format!("MT25408 {}", node.ports[1].guid),
                 other => other.to_owned(),
             };
             assert_eq!(node.name, wanted);
@@ -123,6 +132,10 @@ mod tests {
         let map = NodeNameMap::read(&text, "map").unwrap();
         assert_eq!((map.count(), map.apply(&mut fabric)), (2, 1));
         assert_eq!(fabric.node(NodeId(1)).name, "storage 1");
+        let port = fabric.node(NodeId(2)).ports[1].guid;
+        let map = NodeNameMap::read(&format!("{port} \"by port\"\n"), "map").unwrap();
+        assert_eq!(map.apply(&mut fabric), 1);
+        assert_eq!(fabric.node(NodeId(2)).name, "by port");
         let error = NodeNameMap::read("0x1 \"a\"\n0x2 a\n", "map").unwrap_err().to_string();
         assert!(error.starts_with("map:2: expected a node GUID and a name"), "{error}");
     }

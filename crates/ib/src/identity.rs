@@ -5,7 +5,7 @@ use crate::{Guid, Lid, nearest, visible};
 /// What a host is known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity<'a> {
-    /// NodeDescription; where several hosts have one, followed by a space and the node GUID.
+    /// NodeDescription; where several hosts have one, followed by a space and a GUID.
     pub name: &'a str,
     /// Node GUID and GUID of its first port; 0 where not known.
     pub guids: [Guid; 2],
@@ -72,7 +72,9 @@ pub fn identify<'a>(
 /// A name without the GUID that tells it from others.
 fn plain<'a>(host: &Identity<'a>) -> &'a str {
     match host.name.rsplit_once(" 0x") {
-        Some((name, digits)) if Guid::from_hex(digits) == Ok(host.guids[0]) => name,
+        Some((name, digits)) if Guid::from_hex(digits).is_ok_and(|g| host.guids.contains(&g)) => {
+            name
+        }
         _ => host.name,
     }
 }

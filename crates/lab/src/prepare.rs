@@ -197,6 +197,7 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
             )));
         }
     }
+    fabric.tell_apart();
     let names: Vec<&str> = cut.iter().map(String::as_str).collect();
     let mut dead = damage::cables(&fabric, &names).map_err(|error| fault(&error))?;
     if let Some(random) = cut_random {
@@ -216,7 +217,6 @@ pub(crate) fn fabric(variant: &Variant, oddities: &mut Vec<String>) -> Result<Fa
         oddities.push(format!("{} cables cut: {}{more}", dead.len(), cables.join(", ")));
         damage::cut(&mut fabric, &dead);
     }
-    fabric.tell_apart();
     Ok(fabric)
 }
 

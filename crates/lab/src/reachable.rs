@@ -32,7 +32,16 @@ impl Reachable {
             Demand::OpenLoop(offered) => {
                 let destinations = Arc::clone(&offered.destinations);
                 let mut limited = clearlane_workload::Offered::clone(offered);
-                limited.destinations = Arc::new(Limited { destinations, pairs: Arc::clone(self) });
+                let limit = Arc::new(Limited { destinations, pairs: Arc::clone(self) });
+                group.senders.retain(|sender| limit.reaches_any(*sender));
+                if group.senders.is_empty() {
+                    return Err(format!(
+                        "traffic {}: nothing of it arrives by these tables; mend them, or leave \
+                         the traffic out",
+                        group.name
+                    ));
+                }
+                limited.destinations = limit;
                 *offered = Arc::new(limited);
             }
             Demand::Program(program) => {
@@ -42,7 +51,7 @@ impl Reachable {
                 if let Some((source, destination)) = dead {
                     let ranks = self.hosts.ranks();
                     return Err(format!(
-                        "program {} of traffic {} needs a path from {} to {}, but packets do not \
+                        "program {} of traffic {} may need a path from {} to {}, but packets do not \
                          arrive in both directions; repair the tables, or leave one of the two \
                          hosts out of senders",
                         program.name(),
@@ -62,6 +71,17 @@ impl Reachable {
 struct Limited {
     destinations: Arc<dyn Destinations>,
     pairs: Arc<Reachable>,
+}
+
+/// How often a sender draws before it is taken to reach nobody.
+const DRAWS: usize = 64;
+
+impl Limited {
+    /// Whether a sender reaches any of its destinations: one that does not would starve.
+    fn reaches_any(&self, sender: Rank) -> bool {
+        let mut stream = Stream::new(0, "reachable", u64::from(sender.0));
+        (0..DRAWS).any(|_| self.draw(sender, &mut stream).is_some())
+    }
 }
 
 impl Destinations for Limited {

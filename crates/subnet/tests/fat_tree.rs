@@ -231,7 +231,11 @@ fn a_fabric_in_two_parts_is_routed_apart_and_says_so() {
     let subnet = route("fat-tree", &fabric, &RouteOptions::default()).unwrap();
     let reached = reachability(&fabric, &subnet);
     assert_eq!((reached.pairs, reached.reached), (12, 4));
-    assert!(subnet.remarks.iter().any(|remark| remark.contains("2 parts")), "{:?}", subnet.remarks);
+    assert!(
+        subnet.remarks.iter().any(|remark| remark.contains("2 separate parts")),
+        "{:?}",
+        subnet.remarks
+    );
 }
 
 /// By leaf uplink, how many LIDs of this offset a leaf sends over it.

@@ -1,7 +1,7 @@
 //! Hosts by number, name, GUID or LID, as experiment files refer to them.
 
 use crate::Rank;
-use clearlane_ib::{Guid, Identity, Lid, identify};
+use clearlane_ib::{Guid, Identity, IdentityError, Lid, identify};
 use serde::Deserialize;
 
 /// A host as a file names it.
@@ -17,7 +17,7 @@ pub enum HostRef {
 /// A host in rank order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
-    /// Its name; where several have one, followed by a space and the node GUID.
+    /// Its name; where several have one, followed by a space and a GUID.
     pub name: String,
     /// Node GUID and GUID of its first port; 0 where not known.
     pub guids: [Guid; 2],
@@ -61,6 +61,13 @@ impl Ranks {
     /// The name of a rank.
     pub fn name(&self, rank: Rank) -> &str {
         self.hosts.get(rank.0 as usize).map_or("?", |host| host.name.as_str())
+    }
+
+    /// Whether no host is meant, rather than one or several.
+    pub fn lacks(&self, host: &HostRef) -> bool {
+        let HostRef::Name(text) = host else { return false };
+        let found = identify(text, self.hosts.iter().map(Host::identity));
+        matches!(found, Err(IdentityError::Unknown { .. }))
     }
 
     /// The rank a file means. The error names the nearest host.

@@ -36,7 +36,7 @@ pub struct Arguments {
     #[command(flatten)]
     routing: Routing,
     /// Try every engine and take the one that loads links most evenly, of those without a credit
-    /// loop in the lanes there are
+    /// loop. Without --lanes each has the lanes it needs; the table says how many
     #[arg(long, conflicts_with_all = ["engine", "adaptive", "root"])]
     best: bool,
     /// Folder to write

@@ -277,6 +277,6 @@ fn what_threads_come_to_is_said_by_run_and_by_sweep() {
         let explained = scratch.call(&format!("explain {name}"));
         let text = explained.text();
         assert!(text.starts_with("--threads, flag of `clearlane run`\n"), "{text}");
-        assert!(text.contains("without influence on results"), "{text}");
+        assert!(text.contains("do not change results"), "{text}");
     }
 }

@@ -204,7 +204,7 @@ fn a_name_is_not_a_way_to_another_folder() {
         scratch.write("evil.toml", &uniform(name, "star:4", "min-hop", "1 us"));
         for command in ["run evil.toml", "sweep evil.toml --over traffic.load=0.1,0.2"] {
             let called = scratch.call(command);
-            assert!(called.failure(2).contains("names a folder too"), "{called:?}");
+            assert!(called.failure(2).contains("also names a folder"), "{called:?}");
         }
     }
     assert_eq!(scratch.names(), ["evil.toml"]);

@@ -18,7 +18,7 @@ fn find(site: &Site) -> Vec<Finding> {
             share: 0.0,
             text: format!(
                 "the file has {}; `clearlane fabric show` lists them",
-                count(listed.len() as u64, "other oddity", "other oddities")
+                count(listed.len() as u64, "further oddity", "further oddities")
             ),
             more: listed,
             remedy: String::new(),

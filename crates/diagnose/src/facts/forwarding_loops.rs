@@ -38,8 +38,9 @@ fn find(site: &Site) -> Vec<Finding> {
 fn astray(site: &Site, place: &LostAt) -> Option<NodeId> {
     let fabric = &site.fabric;
     let mut hops = vec![u32::MAX; fabric.nodes().len()];
-    let mut reached = VecDeque::from([place.host.node]);
-    hops[place.host.node.index()] = 0;
+    let leaf = fabric.peer(place.host)?.node;
+    let mut reached = VecDeque::from([leaf]);
+    hops[leaf.index()] = 0;
     while let Some(node) = reached.pop_front() {
         for (_, _, peer) in fabric.neighbours(node) {
             if fabric.node(peer.node).is_switch() && hops[peer.node.index()] == u32::MAX {
@@ -53,7 +54,7 @@ fn astray(site: &Site, place: &LostAt) -> Option<NodeId> {
         .circle
         .iter()
         .zip(next)
-        .filter(|(from, to)| hops[to.index()] >= hops[from.index()])
+        .filter(|(from, to)| hops[to.index()] > hops[from.index()])
         .map(|(from, _)| *from);
     let first = away.next()?;
     away.next().is_none().then_some(first)

@@ -21,7 +21,8 @@ fn find(site: &Site) -> Vec<Finding> {
     let apart: usize = others.iter().map(Vec::len).sum();
     let hosts = |count: usize| if count == 1 { "host" } else { "hosts" };
     let first = others.first().and_then(|part| part.first());
-    let first = first.map_or(String::new(), |host| format!(", among them {}", site.node(*host)));
+    let among = if apart == 1 { "" } else { ", among them" };
+    let first = first.map_or(String::new(), |host| format!("{among} {}", site.node(*host)));
     vec![Finding {
         fact: ENTRY.name,
         severity: Severity::Lost,

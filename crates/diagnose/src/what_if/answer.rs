@@ -1,6 +1,6 @@
 //! What the simulation of a hot host says, in lines.
 
-use super::{Hot, Question};
+use super::{Hot, Question, Traffic};
 use crate::words::{count, list};
 use clearlane_lab::measure::Estimate;
 use clearlane_lab::{Line, RunResult, VariantResult, lost};
@@ -26,26 +26,31 @@ struct Case<'a> {
 struct Gain {
     mean: f64,
     half: f64,
+    /// Less than this is no difference.
+    seen: f64,
 }
 
 impl Gain {
-    /// Less than this is no difference.
     const SEEN: f64 = 0.005;
+    /// The same where one seed says nothing of chance.
+    const SEEN_ONCE: f64 = 0.05;
 
     fn of(case: &Case<'_>, own: &Case<'_>) -> Self {
         let relative = |of: &Estimate| of.half_width.unwrap_or(0.0) / of.mean;
         let ratio = case.gbps.mean / own.gbps.mean;
         // Errors of a ratio add as squares, relative to it.
         let half = ratio * relative(&case.gbps).hypot(relative(&own.gbps));
-        Gain { mean: ratio - 1.0, half }
+        let has_interval = case.gbps.half_width.is_some() && own.gbps.half_width.is_some();
+        let seen = if has_interval { Gain::SEEN } else { Gain::SEEN_ONCE };
+        Gain { mean: ratio - 1.0, half, seen }
     }
 
     fn is_more(&self) -> bool {
-        self.mean - self.half > Gain::SEEN
+        self.mean - self.half > self.seen
     }
 
     fn is_less(&self) -> bool {
-        self.mean + self.half < -Gain::SEEN
+        self.mean + self.half < -self.seen
     }
 
     fn text(&self) -> String {
@@ -59,7 +64,7 @@ impl Gain {
             }
             (true, _) => format!("{share:.0} %{interval} more"),
             (_, true) => format!("{share:.0} %{interval} less"),
-            _ => "no more".into(),
+            _ => "about the same".into(),
         }
     }
 }
@@ -77,20 +82,28 @@ struct Other {
     name: String,
     gain: Gain,
     loses_nothing: bool,
+    /// Whether what victims get was still changing.
+    is_moving: bool,
 }
 
 /// The variant there is, or that stands for it, and the others beside it; nothing if victims get
 /// nothing in it.
 fn cases(result: &RunResult) -> Option<(Case<'_>, Vec<Other>)> {
-    let mut cases = result.variants.iter().filter_map(|variant| {
+    let case = |variant: &'_ VariantResult| {
         let slowdown = result.slowdown(&variant.name)?;
-        let gbps = result.victims_gbps(&variant.name).filter(|gbps| gbps.mean > 0.0)?;
+        Some((slowdown, result.victims_gbps(&variant.name)?))
+    };
+    let (first, others) = result.variants.split_first()?;
+    let (slowdown, gbps) = case(first).filter(|(_, gbps)| gbps.mean > 0.0)?;
+    let own = Case { variant: first, slowdown, gbps };
+    let cases = others.iter().filter_map(|variant| {
+        let (slowdown, gbps) = case(variant)?;
         Some(Case { variant, slowdown, gbps })
     });
-    let own = cases.next()?;
     let other = |case: Case<'_>| Other {
         name: case.variant.name.clone(),
         gain: Gain::of(&case, &own),
+        is_moving: !case.gbps.converged,
         loses_nothing: lost(&case.slowdown, false) == "nothing",
     };
     let others = cases.map(other).collect();
@@ -101,14 +114,19 @@ fn cases(result: &RunResult) -> Option<(Case<'_>, Vec<Other>)> {
 /// runs with congestion control.
 pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunResult>) -> Answer {
     let Some((own, mut others)) = cases(result) else {
-        return Answer::none("victims get nothing by these tables");
+        return Answer::none("by these tables nothing of the victims' traffic arrives");
     };
-    let mut lines = vec![bottleneck(question, &own.variant.name), victims(&own)];
+    let mut lines = vec![bottleneck(question, own.variant), victims(&own)];
+    // Who loses nothing needs no help.
+    if lost(&own.slowdown, false) == "nothing" {
+        return Answer { lines, best: None };
+    }
     others.extend(control.and_then(cases).map(|(_, others)| others).unwrap_or_default());
     others.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
     let (helps, not): (Vec<Other>, Vec<Other>) =
         others.into_iter().partition(|other| other.gain.is_more());
     let than = match question.has_own() {
+        true if question.lost() > 0 => ", also between hosts that cannot talk now".into(),
         true => String::new(),
         false => format!(" than with those of {}", own.variant.name),
     };
@@ -117,7 +135,8 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
         let lost = if other.loses_nothing { " and lose nothing" } else { "" };
         let is_engine = ![super::LANE, super::IBA_CC, super::FIRMWARE].contains(&&*other.name);
         let than = if is_engine { than.as_str() } else { "" };
-        format!("{}: victims get {gain}{than}{lost}", means(&other.name))
+        let moving = if other.is_moving { ", still changing" } else { "" };
+        format!("{}: victims get {gain}{than}{lost}{moving}", means(&other.name))
     };
     let mut say = |label, others: &[Other]| {
         if !others.is_empty() {
@@ -140,7 +159,7 @@ fn means(name: &str) -> String {
     }
 }
 
-fn bottleneck(question: &Question<'_>, own: &str) -> Line {
+fn bottleneck(question: &Question<'_>, own: &VariantResult) -> Line {
     let Hot { nodes, supposed, .. } = question.hot;
     let names: Vec<String> = nodes.iter().map(|node| question.site.node(*node)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -148,6 +167,12 @@ fn bottleneck(question: &Question<'_>, own: &str) -> Line {
         1 => ("is", "its link is"),
         _ => ("are", "their links are"),
     };
+    if let Traffic::File(_) = &question.traffic {
+        let link = own.worst_link().unwrap_or_default();
+        let text = format!("the busiest link is {link}");
+        return Line { label: "bottleneck", text };
+    }
+    let own = &own.name;
     let hot = match supposed {
         Some(why) => {
             format!("supposed that {} {is} hot ({why}): {its} then full", list(&names))
@@ -197,12 +222,14 @@ mod tests {
 
     #[test]
     fn a_gain_within_its_interval_is_none() {
-        let of = |mean, half| Gain { mean, half }.text();
+        let of = |mean, half| Gain { mean, half, seen: Gain::SEEN }.text();
         assert_eq!(of(0.25, 0.02), "25 % (± 2) more");
         assert_eq!(of(-0.5, 0.001), "50 % less");
         assert_eq!(of(15.95, 0.3), "16.9 (± 0.3) times as much");
         assert_eq!(of(1.0, 0.01), "2.0 times as much");
-        assert_eq!(of(0.03, 0.04), "no more");
-        assert_eq!(of(0.004, 0.0), "no more");
+        assert_eq!(of(0.03, 0.04), "about the same");
+        assert_eq!(of(0.004, 0.0), "about the same");
+        let once = Gain { mean: 0.04, half: 0.0, seen: Gain::SEEN_ONCE };
+        assert_eq!(once.text(), "about the same");
     }
 }

@@ -1,9 +1,11 @@
 //! The experiment that asks what happens if some hosts are hot.
 
+use super::screen::on_level_0;
 use super::{Hot, Screened};
-use crate::Site;
+use crate::{Site, Tables};
 use clearlane_fabric::NodeKind;
 use clearlane_ib::LinkSpeed;
+use clearlane_subnet::SlToVl;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -190,10 +192,7 @@ impl Question<'_> {
             table([
                 ("name", text(format!("to {}", self.name(*rank)))),
                 ("class", text("hot")),
-                (
-                    "pattern",
-                    table([("kind", text("incast")), ("to", Value::Integer((*rank).into()))]),
-                ),
+                ("pattern", table([("kind", text("incast")), ("to", text(self.guid(*rank)))])),
                 ("senders", third(1)),
                 ("load", Value::Float(1.0 / self.hot.ranks.len() as f64)),
                 ("size", text("64 KiB")),
@@ -212,6 +211,13 @@ impl Question<'_> {
         hot.chain([others]).collect()
     }
 
+    /// The GUID of a hot host: names may repeat, and numbers be taken for LIDs.
+    fn guid(&self, rank: u32) -> String {
+        let at = self.hot.ranks.iter().position(|hot| *hot == rank).unwrap_or(0);
+        let node = self.hot.nodes.get(at);
+        node.map_or(String::new(), |node| self.site.fabric.node(*node).guid.to_string())
+    }
+
     /// What a hot host is called, with its rank where names repeat.
     fn name(&self, rank: u32) -> String {
         let at = self.hot.ranks.iter().position(|hot| *hot == rank).unwrap_or(0);
@@ -223,14 +229,17 @@ impl Question<'_> {
         }
     }
 
-    /// Whether hot traffic can be taken to a lane of its own: there is one more, and the paths have
-    /// one service level.
+    /// Whether hot traffic can be taken to a lane of its own: there may be one more, and nothing
+    /// else is or comes on it. Of a site whose own SL2VL is given nobody can say so.
     fn has_lane(&self) -> bool {
-        let has_one_level = match (self.has_own(), &self.site.tables) {
-            (true, Some(tables)) => tables.subnet.path_sl.levels().len() == 1,
-            _ => self.engines.first().is_some_and(|first| first.has_one_level),
+        let leaves_a_lane = match (self.has_own(), &self.site.tables) {
+            (true, Some(Tables { subnet, .. })) => {
+                on_level_0(subnet)
+                    && subnet.sl_to_vl == SlToVl::modulo(&self.site.fabric, self.lanes)
+            }
+            _ => self.engines.first().is_some_and(|first| first.leaves_a_lane),
         };
-        self.traffic == Traffic::Supposed && self.lanes < 15 && has_one_level
+        self.traffic == Traffic::Supposed && self.lanes < 15 && leaves_a_lane
     }
 
     fn variants(&self) -> Vec<Value> {

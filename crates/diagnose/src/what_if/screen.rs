@@ -3,6 +3,7 @@
 
 use crate::Site;
 use clearlane_fabric::Endpoint;
+use clearlane_ib::ServiceLevel;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{Exposure, credit_loop, exposure, usage};
 use clearlane_subnet::engines::{RouteOptions, route};
@@ -17,9 +18,15 @@ pub struct Screened {
     pub engine: &'static str,
     /// How much of other traffic is exposed to the hot traffic.
     pub exposure: Exposure,
-    /// Whether all its paths have one service level: of others no traffic can be taken to a lane of
-    /// its own, because their levels keep them free of credit loops.
-    pub has_one_level: bool,
+    /// Whether traffic can be taken to a lane of its own beside its paths: these are all on service
+    /// level 0, and the tables stay as they are with one lane more. The levels of others keep them
+    /// free of credit loops.
+    pub leaves_a_lane: bool,
+}
+
+/// Whether all paths are on service level 0.
+pub(super) fn on_level_0(subnet: &Subnet) -> bool {
+    subnet.path_sl.levels() == [ServiceLevel::default()]
 }
 
 /// The engines that route every pair without a credit loop in so many lanes, the least exposed
@@ -33,7 +40,11 @@ pub fn screen(site: &Site, lanes: u8, hot: &[Endpoint]) -> Vec<Screened> {
     let one = |engine: &'static str| {
         let subnet = route(engine, &site.fabric, &options).ok().filter(is_safe)?;
         let exposure = exposure(&site.fabric, &subnet, hot);
-        Some(Screened { engine, exposure, has_one_level: subnet.path_sl.levels().len() == 1 })
+        let more = RouteOptions { lanes: lanes.saturating_add(1), ..options.clone() };
+        let leaves_a_lane = on_level_0(&subnet)
+            && route(engine, &site.fabric, &more)
+                .is_ok_and(|more| more.tables == subnet.tables && on_level_0(&more));
+        Some(Screened { engine, exposure, leaves_a_lane })
     };
     let mut all: Vec<Screened> = ENGINES.iter().filter_map(|engine| one(engine)).collect();
     all.sort_by(|a, b| a.exposure.share().total_cmp(&b.exposure.share()));

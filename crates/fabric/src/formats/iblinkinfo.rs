@@ -185,17 +185,18 @@ impl<'t> Links<'t> {
 
     /// A node that has a LID and nothing else.
     fn stranger(&mut self, line: usize, end: &End<'t>) -> Result<NodeId, FormatError> {
-        let known = end.lid.and_then(|lid| self.strangers.get(&lid));
-        if let Some(node) = known {
+        let Some(lid) = end.lid else {
+            let expected = "a LID at both ends; start the subnet manager, or use iblinkinfo -l";
+            return Err(self.assembly.syntax(line, expected, end.name));
+        };
+        if let Some(node) = self.strangers.get(&lid) {
             return Ok(*node);
         }
         let guid = Guid(self.assembly.made_up_guid());
         let text = format!("{} has no GUID here; {guid} is made up", quote(end.name));
         self.assembly.odd(line, OddityKind::NoGuid, text);
         let id = self.node(line, NodeKind::ChannelAdapter, guid, end)?;
-        if let Some(lid) = end.lid {
-            self.strangers.insert(lid, id);
-        }
+        self.strangers.insert(lid, id);
         Ok(id)
     }
 
@@ -369,6 +370,10 @@ Switch: 0x0002c90200000001 leaf01:
     fn a_damaged_line_is_named() {
         let error = read(&SPINE.replace("1    2[ 18]", "1    x[ 18]"), "links").unwrap_err();
         assert!(error.to_string().starts_with("links:5: expected a port line"), "{error}");
+        // Without LIDs nobody can say whom a cable leads to.
+        let error =
+            read(&SPINE.replace(">       9    2[", ">       0    2["), "links").unwrap_err();
+        assert!(error.to_string().contains("links:5: expected a LID at both ends"), "{error}");
         assert!(sniff(SPINE.lines().nth(1).unwrap()) && !sniff("CA: node:"));
     }
 }

@@ -7,7 +7,8 @@
 //! numbers and GUIDs as far apart as those numbers. The node's GUID is taken to be that of a port
 //! less the port's number, as most vendors number them and ibsim does; where another node has that,
 //! the GUID of the first port met.
-//! The number of ports is not in the file: it is the highest that is listed.
+//! The number of ports is not in the file: of an adapter it is the highest that is listed, of all
+//! switches the highest of any.
 
 use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Reader, Reading};
@@ -68,6 +69,7 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
         }
     }
     reader.number_adapters();
+    reader.size_switches()?;
     // What finds nodes is as large as what is found: it goes before the fabric is put together.
     drop((reader.by_guid, reader.adapters));
     reader.assembly.finish()
@@ -116,6 +118,20 @@ impl<'t> Report<'t> {
         }
         self.assembly.lid(line, place, end.lid);
         Ok(place)
+    }
+
+    /// Gives switches as many ports as the largest has: of one whose last ports are empty the file
+    /// does not say how many there are, and tables may name them.
+    fn size_switches(&mut self) -> Result<(), FormatError> {
+        let nodes = self.assembly.nodes.iter();
+        let most = nodes.filter(|node| node.is_switch()).map(Node::port_count).max();
+        let Some(port) = most.and_then(PortNumber::new) else { return Ok(()) };
+        for index in 0..self.assembly.nodes.len() {
+            if self.assembly.nodes[index].is_switch() {
+                self.assembly.grow(1, Endpoint { node: NodeId(index as u32), port })?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives adapters the GUIDs that go with those of their ports.

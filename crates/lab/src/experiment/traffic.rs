@@ -217,7 +217,7 @@ impl TrafficSpec {
     pub(crate) fn stand_in(&mut self, ranks: &Ranks) -> Vec<String> {
         let mut missing: Vec<String> = Vec::new();
         let mut replace = |host: &mut HostRef| {
-            if ranks.resolve(host).is_ok() {
+            if !ranks.lacks(host) {
                 return;
             }
             let HostRef::Name(name) = &*host else { return };

@@ -64,7 +64,7 @@ impl<'a> Paths<'a> {
         };
         let mut lane = self.subnet.sl_to_vl.adapter[usize::from(sl.value())];
         let mut path = Path::default();
-        // A way with a loop in it would not end; `check` has refused such tables.
+        // A way with a loop in it does not end: it is given up.
         while path.channels.len() <= fabric.nodes().len() {
             path.channels.push(self.channel(at)?);
             path.lanes.push(lane.value());

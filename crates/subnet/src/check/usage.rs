@@ -68,10 +68,9 @@ pub fn usage(fabric: &Fabric, subnet: &Subnet) -> Usage {
     let walker = Walker { graph: &graph, subnet };
     let mut count = Count { channels, lost: BTreeMap::new(), paths: 0 };
     for target in graph.targets(&subnet.lids).iter().filter(|target| target.exit != 0) {
-        let mut met = Vec::new();
         for row in &rows {
             let sources = hosts[*row].iter().filter(|host| host.end != target.owner.end);
-            count.take(&walker, *row, target, sources.count() as u64, &mut met);
+            count.take(&walker, *row, target, sources.count() as u64);
         }
     }
     count.usage(&graph)
@@ -195,6 +194,8 @@ struct Lost {
     paths: u64,
     lids: u64,
     first: (Lid, Endpoint),
+    /// The LID that was counted last.
+    last: Option<Lid>,
 }
 
 struct Count {
@@ -205,14 +206,7 @@ struct Count {
 }
 
 impl Count {
-    fn take(
-        &mut self,
-        walker: &Walker<'_>,
-        row: usize,
-        target: &Target,
-        sources: u64,
-        met: &mut Vec<Place>,
-    ) {
+    fn take(&mut self, walker: &Walker<'_>, row: usize, target: &Target, sources: u64) {
         if sources == 0 {
             return;
         }
@@ -225,14 +219,12 @@ impl Count {
                 }
             }
             End::Lost { kind, row, port, circle } => {
-                let place = (kind, row, port, circle);
                 let first = (target.lid, target.owner.end);
-                let new = || Lost { paths: 0, lids: 0, first };
-                let found = self.lost.entry(place.clone()).or_insert_with(new);
+                let new = || Lost { paths: 0, lids: 0, first, last: None };
+                let found = self.lost.entry((kind, row, port, circle)).or_insert_with(new);
                 found.paths += sources;
-                if !met.contains(&place) {
+                if found.last.replace(target.lid) != Some(target.lid) {
                     found.lids += 1;
-                    met.push(place);
                 }
             }
         }

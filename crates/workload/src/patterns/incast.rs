@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(super) const ENTRY: Entry = Entry {
     name: "incast",
     summary: "every sender sends to one host",
-    parameters: "to: host name or rank",
+    parameters: "to: name, GUID (0x…) or LID of a host in quotes, or its rank as a number",
     reference: "Phanishayee et al., Measurement and Analysis of TCP Throughput Collapse, FAST 2008",
 };
 

@@ -20,7 +20,7 @@ const FABRIC: &str = "site.ibnetdiscover";
 pub(super) fn arguments(named: &Arguments) -> Result<Arguments, Failure> {
     let opened = site::open(&named.fabric)?;
     let (fabric, aliases) = anonymize(&opened.fabric, &Naming::Order).map_err(Failure::input)?;
-    let hot = hot_guids(named, &opened.fabric, &fabric)?;
+    let (hot, supposed) = hot_guids(named, &opened.fabric, &fabric)?;
     let renamed =
         |path: &PathBuf| files::read(path, TABLE_BYTES_MAX).map(|text| aliases.rename_dump(&text));
     let tables: Vec<String> = named.lft.iter().map(renamed).collect::<Result<_, _>>()?;
@@ -44,25 +44,29 @@ pub(super) fn arguments(named: &Arguments) -> Result<Arguments, Failure> {
         fabric: folder.join(FABRIC).to_string_lossy().into_owned(),
         lft: names.iter().map(|name| folder.join(name)).collect(),
         hot,
+        supposed,
         names: site::Names::default(),
         ..named.clone()
     })
 }
 
-/// The hot hosts by their made-up GUIDs.
+/// The hot hosts by their made-up GUIDs, and why they are supposed to be hot if nobody named them:
+/// names tell who is likely to be, and go.
 fn hot_guids(
     named: &Arguments,
     known: &clearlane_fabric::Fabric,
     renamed: &clearlane_fabric::Fabric,
-) -> Result<Vec<String>, Failure> {
-    if named.hot.is_empty() {
-        return Ok(Vec::new());
-    }
+) -> Result<(Vec<String>, Option<String>), Failure> {
     let mut fabric = known.clone();
     named.names.apply(&mut fabric, &named.fabric)?;
     let site = Site::new(named.fabric.as_str(), fabric, Vec::new(), None);
-    let hot = what_if::hot(&site, &named.hot).map_err(Failure::input)?;
-    Ok(hot.nodes.iter().map(|node| renamed.node(*node).guid.to_string()).collect())
+    let hot = match what_if::hot(&site, &named.hot) {
+        Ok(hot) => hot,
+        Err(what_if::HotError::TooFew(_)) if named.hot.is_empty() => return Ok((vec![], None)),
+        Err(error) => return Err(Failure::input(error)),
+    };
+    let guids = hot.nodes.iter().map(|node| renamed.node(*node).guid.to_string());
+    Ok((guids.collect(), hot.supposed))
 }
 
 /// A folder beside another.

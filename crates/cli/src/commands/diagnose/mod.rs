@@ -19,6 +19,7 @@ use clap::{Args, ValueEnum};
 use clearlane_diagnose::what_if::{self, FabricFile, Question, Traffic};
 use clearlane_diagnose::{Finding, Site, facts, verdict};
 use clearlane_fabric::{Endpoint, NodeId};
+use clearlane_ib::visible;
 use clearlane_lab::{
     self as lab, Experiment, FABRIC_BYTES_MAX, Jobs, RunFolder, RunOptions, RunResult, Status,
     TABLE_BYTES_MAX, Verdict,
@@ -67,6 +68,9 @@ pub struct Arguments {
     /// files are written beside it
     #[arg(long, conflicts_with_all = ["traffic", "facts"])]
     anonymize: bool,
+    /// Why the hot host is taken to be hot, where nobody has named it
+    #[arg(skip)]
+    supposed: Option<String>,
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = between(1u32, 1000))]
     seeds: u32,
@@ -139,7 +143,11 @@ fn diagnose(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Resul
         }
         None => (None, verdict(&site, &findings, None, "")),
     };
-    let outcome = if verdict.healthy { Outcome::Done } else { Outcome::BadNews };
+    let outcome = match simulated.as_ref().is_some_and(|simulated| simulated.is_partial) {
+        true => Outcome::Interrupted,
+        false if verdict.healthy => Outcome::Done,
+        false => Outcome::BadNews,
+    };
     let answer = match json {
         true => as_json(&site, &findings, &verdict, simulated.as_deref())?,
         false => Answer::text(as_text(&findings, &verdict, simulated.as_deref())),
@@ -160,6 +168,8 @@ struct Simulated {
     /// Of the runs with congestion control, if there were any.
     control_report: Option<PathBuf>,
     verdict: Verdict,
+    /// Whether any of the runs was interrupted.
+    is_partial: bool,
 }
 
 fn tables(
@@ -200,12 +210,28 @@ fn ports(site: &Site, hot: &what_if::Hot) -> Vec<Endpoint> {
     hot.nodes.iter().flat_map(of).collect()
 }
 
+/// What is wrong with a file, in one line.
+fn one_line(path: &Path, error: &toml::de::Error) -> String {
+    let message = visible(error.message()).into_owned();
+    format!("{}: {message}; correct the file", path.display())
+}
+
 /// What runs: the flow groups of a file, or what is supposed.
 fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     let Some(path) = &arguments.traffic else { return Ok(Traffic::Supposed) };
-    // Read to be named as it was given if it cannot be.
-    files::read(path, FABRIC_BYTES_MAX)?;
-    Ok(Traffic::File(absolute(path)?))
+    let text = files::read(path, FABRIC_BYTES_MAX)?;
+    let table: toml::Table =
+        toml::from_str(&text).map_err(|error| Failure::Input(one_line(path, &error)))?;
+    let other = table.keys().find(|key| !["schema", "traffic"].contains(&key.as_str()));
+    match other {
+        None if table.contains_key("traffic") => Ok(Traffic::File(absolute(path)?)),
+        None => Err(Failure::Input(format!("{}: has no [[traffic]]; add one", path.display()))),
+        Some(key) => {
+            let (path, key) = (path.display(), visible(key));
+            let line = format!("{path}: has `{key}`; give a file that has [[traffic]] alone");
+            Err(Failure::Input(line))
+        }
+    }
 }
 
 /// Asks what happens under load.
@@ -216,13 +242,14 @@ fn simulated(
     fabric: FabricFile,
     interrupts: &Interrupts,
 ) -> Result<Outlook, Failure> {
-    let hot = match what_if::hot(site, &arguments.hot) {
+    let mut hot = match what_if::hot(site, &arguments.hot) {
         Ok(hot) => hot,
         Err(error @ what_if::HotError::TooFew(_)) if arguments.hot.is_empty() => {
             return Ok(Outlook::None(error.to_string()));
         }
         Err(error) => return Err(Failure::input(error)),
     };
+    hot.supposed = hot.supposed.or_else(|| arguments.supposed.clone());
     let progress = Progress::start("1 of 2: which engines are safe here");
     let engines = what_if::screen(site, arguments.lanes, &ports(site, &hot));
     drop(progress);
@@ -247,6 +274,17 @@ fn simulated(
         );
         return Ok(Outlook::None(why));
     }
+    ran(arguments, &question, findings, interrupts)
+}
+
+/// Runs the question, and that about congestion control, and writes both folders.
+fn ran(
+    arguments: &Arguments,
+    question: &Question<'_>,
+    findings: &[Finding],
+    interrupts: &Interrupts,
+) -> Result<Outlook, Failure> {
+    let site = question.site;
     let with_control = arguments.control.applies(site.hosts().len());
     let stages = if with_control { 3 } else { 2 };
     let folder = anonymous::beside(&arguments.output, CONTROL);
@@ -254,20 +292,30 @@ fn simulated(
     let stage = Stage::claim(&arguments.output, arguments.force)?;
     let asked = question.experiment();
     let label = format!("2 of {stages}: what if");
-    let mut result = stage.run(arguments, &asked, &label, interrupts)?;
+    let mut result = match stage.run(arguments, &asked, &label, interrupts) {
+        // Of tables that lose most paths nothing may be left to simulate.
+        Err(error @ Failure::Input(_)) if question.lost() > 0 && arguments.traffic.is_none() => {
+            return Ok(Outlook::None(error.to_string()));
+        }
+        other => other?,
+    };
     let is_whole = result.status() != Status::Partial;
+    // What is done is not lost to what comes after it.
     let controlled = match &control {
         Some(stage) if is_whole => {
-            let label = "3 of 3: congestion control";
-            Some(stage.run(arguments, &question.control_experiment(), label, interrupts)?)
+            let asked = question.control_experiment();
+            let ran = stage.run(arguments, &asked, "3 of 3: congestion control", interrupts);
+            ran.map_err(|error| terminal::remark(&format!("congestion control: {error}"))).ok()
         }
         _ => None,
     };
-    let said = what_if::answer(&question, &result, controlled.as_ref());
+    let whole = controlled.as_ref().filter(|result| result.status() != Status::Partial);
+    let is_partial = !is_whole || controlled.is_some() && whole.is_none();
+    let said = what_if::answer(question, &result, whole);
     // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
     let is_faulty = findings.iter().any(Finding::is_fault);
-    let next = match hot.supposed {
-        Some(_) if is_faulty => String::new(),
+    let next = match question.hot.supposed {
+        Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
         Some(_) => "name the host that is hot with --hot".into(),
         None => next(arguments, said.best.as_deref()),
     };
@@ -278,7 +326,8 @@ fn simulated(
         (Some(stage), Some(result)) => Some(stage.folder.fill(result).map_err(Failure::lab)?),
         _ => None,
     };
-    Ok(Outlook::Simulated(Box::new(Simulated { result, report, control_report, verdict })))
+    let simulated = Simulated { result, report, control_report, verdict, is_partial };
+    Ok(Outlook::Simulated(Box::new(simulated)))
 }
 
 /// How the folder of runs with congestion control ends, which lies beside the others'.
@@ -351,6 +400,11 @@ fn again(arguments: &Arguments) -> String {
     if let Some(map) = &arguments.names.node_name_map {
         line.push_str(&format!(" --node-name-map {}", path(map)));
     }
+    match arguments.control {
+        Control::Auto => {}
+        Control::Yes => line.push_str(" --control yes"),
+        Control::No => line.push_str(" --control no"),
+    }
     if arguments.lanes > 1 {
         line.push_str(&format!(" --lanes {}", arguments.lanes));
     }
@@ -369,8 +423,12 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
     }
     let mut text = table.to_string();
     if let Some(Simulated { result, report, control_report, .. }) = simulated {
-        text.push_str(&format!("\n{}", narrow::headline(&result.headline_table(), 1)));
-        text.push_str(&experiment::worst_links(result));
+        let table = narrow::headline(&result.headline_table(), 1);
+        let marks = experiment::marks(&table, &experiment::ended(result));
+        text.push_str(&format!("\n{table}{}{marks}", experiment::worst_links(result)));
+        if simulated.is_some_and(|simulated| simulated.is_partial) {
+            text.push_str("interrupted: what was not simulated is left out; run it again\n");
+        }
         text.push_str(&format!("\nreport: {}\n", report.display()));
         if let Some(report) = control_report {
             text.push_str(&format!("with congestion control: {}\n", report.display()));
@@ -423,7 +481,11 @@ fn as_json(
         "verdict": answer::value(verdict)?,
         "facts": answer::value(&findings)?,
         "what_if": simulated.map(summary).transpose()?,
-        "partial": simulated.is_some_and(|s| s.result.status() == Status::Partial),
+        "partial": simulated.is_some_and(|simulated| simulated.is_partial),
+        "report": simulated.map(|simulated| simulated.report.display().to_string()),
+        "control_report": simulated
+            .and_then(|simulated| simulated.control_report.as_ref())
+            .map(|report| report.display().to_string()),
     });
     Ok(Answer::json("clearlane-diagnosis/1", fields))
 }
