@@ -51,9 +51,9 @@ impl Reachable {
                 if let Some((source, destination)) = dead {
                     let ranks = self.hosts.ranks();
                     return Err(format!(
-                        "program {} of traffic {} may need a path from {} to {}, but packets do not \
-                         arrive in both directions; repair the tables, or leave one of the two \
-                         hosts out of senders",
+                        "program {} of traffic {} may need a path from {} to {}, but packets do \
+                         not arrive in both directions; repair the tables, or leave one of the \
+                         two hosts out of senders",
                         program.name(),
                         group.name,
                         ranks.name(source),
