@@ -119,7 +119,7 @@ fn keeps_to_its_lanes(fabric: &Fabric, lanes: u8) {
         let level = subnet.path_sl.level(a, b);
         assert!(level.value() < lanes && level == subnet.path_sl.level(b, a));
     }
-    let says_shortest = subnet.notes.iter().any(|remark| remark.contains("as short as"));
+    let says_shortest = subnet.notes.iter().any(|remark| remark.contains("all paths are shortest"));
     assert_eq!(says_shortest, reached.hops == least, "{:?}", subnet.notes);
 }
 
