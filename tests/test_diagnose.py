@@ -186,7 +186,7 @@ def test_traffic_of_a_file_is_simulated_and_nobody_supposed(
     words = ["diagnose", *SITE, "--seeds", "1", "--control", "no", "--json"]
     said = clearlane(*words, "--traffic", "groups.toml", "-o", "a", code=1).stdout
     lines = {line["label"]: line["text"] for line in json.loads(said)["verdict"]["lines"]}
-    assert lines["bottleneck"] == "the busiest link is leaf00[4] → storage01[1]"
+    assert lines["bottleneck"] == "most victims wait for leaf00[4] → storage01[1]"
     whole = str(ROOT / "experiments/demo-hot-spot.toml")
     problem = clearlane(*words, "--traffic", whole, "-o", "b", code=2).stderr
     assert "give a file that has [[traffic]] alone" in problem

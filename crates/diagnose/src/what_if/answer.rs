@@ -168,8 +168,11 @@ fn bottleneck(question: &Question<'_>, own: &VariantResult) -> Line {
         _ => ("are", "their links are"),
     };
     if let Traffic::File(_) = &question.traffic {
-        let link = own.worst_link().unwrap_or_default();
-        let text = format!("the busiest link is {link}");
+        let waited = own.suffering().and_then(|found| found.roots.into_iter().next());
+        let text = match waited {
+            Some((link, _)) => format!("most victims wait for {link}"),
+            None => format!("the busiest link is {}", own.worst_link().unwrap_or_default()),
+        };
         return Line { label: "bottleneck", text };
     }
     let own = &own.name;
