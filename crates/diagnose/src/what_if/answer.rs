@@ -22,6 +22,9 @@ struct Case<'a> {
     gbps: Estimate,
 }
 
+/// What is within the error.
+const SAME: &str = "about the same";
+
 /// How much more or less victims get, 0.1 being a tenth more, and half of its interval.
 struct Gain {
     mean: f64,
@@ -64,7 +67,7 @@ impl Gain {
             }
             (true, _) => format!("{share:.0} %{interval} more"),
             (_, true) => format!("{share:.0} %{interval} less"),
-            _ => "about the same".into(),
+            _ => SAME.into(),
         }
     }
 }
@@ -125,16 +128,19 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
     others.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
     let (helps, not): (Vec<Other>, Vec<Other>) =
         others.into_iter().partition(|other| other.gain.is_more());
-    let than = match question.has_own() {
+    let than = |gain: &str| match question.has_own() {
         true if question.lost() > 0 => ", also between hosts that cannot talk now".into(),
         true => String::new(),
+        false if gain == SAME || gain.ends_with("as much") => {
+            format!(" as with those of {}", own.variant.name)
+        }
         false => format!(" than with those of {}", own.variant.name),
     };
     let gets = |other: &Other| {
         let gain = other.gain.text();
         let lost = if other.loses_nothing { " and lose nothing" } else { "" };
         let is_engine = ![super::LANE, super::IBA_CC, super::FIRMWARE].contains(&&*other.name);
-        let than = if is_engine { than.as_str() } else { "" };
+        let than = if is_engine { than(&gain) } else { String::new() };
         let moving = if other.is_moving { ", still changing" } else { "" };
         format!("{}: victims get {gain}{than}{lost}{moving}", means(&other.name))
     };
