@@ -170,6 +170,11 @@ def test_a_report_can_be_given_away(clearlane: Clearlane, tmp_path: Path) -> Non
         assert str(tmp_path) not in text and str(ROOT) not in text
         found = [secret for secret in secrets if secret in text]
         assert not found, found[:3]
+    # Where the results may not be replaced, the files are not either.
+    before = (tmp_path / "away-files" / "tables-1").stat().st_mtime_ns
+    problem = clearlane("diagnose", *words, "-o", "away", code=2).stderr
+    assert "holds an earlier run" in problem
+    assert (tmp_path / "away-files" / "tables-1").stat().st_mtime_ns == before
     # The report says how it is made again, from the renamed files.
     first = json.loads((tmp_path / "away" / "summary.json").read_text())
     command = shlex.split(first["command"])[1:]
@@ -190,6 +195,10 @@ def test_traffic_of_a_file_is_simulated_and_nobody_supposed(
     whole = str(ROOT / "experiments/demo-hot-spot.toml")
     problem = clearlane(*words, "--traffic", whole, "-o", "b", code=2).stderr
     assert "give a file that has [[traffic]] alone" in problem
+    (tmp_path / "bad.toml").write_text('[[traffic]]\nname = "x"\n')
+    problem = clearlane("diagnose", *SITE, "--traffic", "bad.toml", code=2).stderr
+    assert "bad.toml:1: traffic.x lacks" in problem
+    assert not (tmp_path / "runs").exists(), "nothing is half-written"
 
 
 def test_half_a_table_is_not_taken_for_another(clearlane: Clearlane, tmp_path: Path) -> None:

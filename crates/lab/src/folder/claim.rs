@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 const WRITTEN_TO: &str = "another clearlane is writing there; wait for it or choose another folder";
 
-/// The folder is there and nobody else's. Dropped, it is free again, and gone if it was made for
-/// the claim and nothing was put into it.
+/// The folder is there and nobody else's. Dropped, it is free again; what was made for the claim and
+/// is still empty is gone, folders above it included.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    path: PathBuf,
-    made: bool,
+    /// Folders that were not there, the deepest first.
+    made: Vec<PathBuf>,
     /// Holds the lock; the system gives it back however the process ends.
     _lock: File,
 }
@@ -21,32 +21,33 @@ impl Claim {
     /// Makes the folder if need be and locks it. Fails if another process holds it.
     pub(crate) fn of(out: &Path) -> Result<Self, LabError> {
         let taken = |problem| Err(LabError::Taken { path: out.to_owned(), problem });
-        let made = match (fs::metadata(out), fs::symlink_metadata(out)) {
+        match (fs::metadata(out), fs::symlink_metadata(out)) {
             (Ok(there), _) if !there.is_dir() => return taken("is a file; choose another folder"),
-            (Ok(_), _) => false,
+            (Ok(_), _) => {}
             (Err(_), Ok(_)) => {
                 return taken(
                     "is a link to a folder that does not exist; repair it or choose \
                               another folder",
                 );
             }
-            (Err(_), Err(_)) => true,
-        };
+            (Err(_), Err(_)) => {}
+        }
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let made = out.ancestors().take_while(missing).map(Path::to_owned).collect();
         fs::create_dir_all(out).map_err(|source| refused(out, source))?;
         // Where folders cannot be locked (some network disks), nothing is lost but the warning.
         let lock = File::open(out).map_err(|source| refused(out, source))?;
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return taken(WRITTEN_TO);
         }
-        Ok(Claim { path: out.to_owned(), made, _lock: lock })
+        Ok(Claim { made, _lock: lock })
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.made {
-            // Fails, as it should, once results are in it.
-            let _ = fs::remove_dir(&self.path);
-        }
+        // Fails, as it should, once results are in one.
+        let is_gone = |folder: &PathBuf| fs::remove_dir(folder).is_ok();
+        let _ = self.made.iter().all(is_gone);
     }
 }

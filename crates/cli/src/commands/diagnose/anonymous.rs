@@ -9,7 +9,7 @@ use crate::writing::Writing;
 use clearlane_diagnose::{Site, what_if};
 use clearlane_fabric::anonymize::{Naming, anonymize};
 use clearlane_fabric::formats;
-use clearlane_lab::TABLE_BYTES_MAX;
+use clearlane_lab::{RunFolder, TABLE_BYTES_MAX};
 use std::path::{Path, PathBuf};
 
 /// The fabric's file among those written.
@@ -18,6 +18,8 @@ const FABRIC: &str = "site.ibnetdiscover";
 /// The same question about renamed files, which are written beside the results: `runs/away-files`
 /// for `runs/away`.
 pub(super) fn arguments(named: &Arguments) -> Result<Arguments, Failure> {
+    // Nothing is written beside results that may not be.
+    drop(RunFolder::claim(&named.output, named.force).map_err(Failure::lab)?);
     let opened = site::open(&named.fabric)?;
     let (fabric, aliases) = anonymize(&opened.fabric, &Naming::Order).map_err(Failure::input)?;
     let (hot, supposed) = hot_guids(named, &opened.fabric, &fabric)?;
