@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 const WRITTEN_TO: &str = "another clearlane is writing there; wait for it or choose another folder";
 
-/// The folder is there and nobody else's. Dropped, it is free again; what was made for the claim and
-/// is still empty is gone, folders above it included.
+/// The folder is there and nobody else's. Dropped, it is free again; what was made for the claim
+/// and is still empty is gone, folders above it included.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// Folders that were not there, the deepest first.
