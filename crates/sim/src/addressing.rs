@@ -7,7 +7,7 @@ use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_ib::{ServiceLevel, VirtualLane};
 use clearlane_subnet::PathSl;
 
-/// Pairs of switches up to which the service level of every pair is looked up once, before the run.
+/// Pairs of ends up to which the service level of every pair is looked up once, before the run.
 const TABLE_MAX: usize = 1 << 20;
 
 /// LIDs and service levels of all ports of adapters, read by all partitions. A port is known by its
@@ -26,8 +26,9 @@ pub(crate) struct Addressing {
 enum Levels {
     /// The same for all.
     Uniform(u8),
-    /// By the switches of source and destination; of LID offset 0 from a table, if there is one.
-    BySwitch { rows: Vec<u32>, stride: usize, table: Vec<u8>, path_sl: PathSl },
+    /// By the ends of source and destination, as `PathSl` has them; of LID offset 0 from a table, if
+    /// there is one.
+    ByEnds { ends: Vec<u32>, stride: usize, table: Vec<u8>, path_sl: PathSl },
 }
 
 impl Addressing {
@@ -56,13 +57,16 @@ impl Addressing {
         let levels = match &subnet.path_sl {
             PathSl::Uniform(sl) => Levels::Uniform(sl.value()),
             path_sl => {
-                let rows: Vec<u32> =
-                    ports.iter().map(|port| row(port).unwrap_or(0) as u32).collect();
-                let stride = subnet.tables.switches().len();
+                let end = |port: &Endpoint| {
+                    let (lid, _) = subnet.lids.base(*port)?;
+                    Some(path_sl.end(row(port)?, lid) as u32)
+                };
+                let ends: Vec<u32> = ports.iter().map(|port| end(port).unwrap_or(0)).collect();
+                let stride = path_sl.ends(subnet.tables.switches().len());
                 let pairs = Some(stride * stride).filter(|pairs| *pairs <= TABLE_MAX);
                 let level = |pair: usize| path_sl.level(pair / stride, pair % stride).value();
                 let table = (0..pairs.unwrap_or(0)).map(level).collect();
-                Levels::BySwitch { rows, stride, table, path_sl: path_sl.clone() }
+                Levels::ByEnds { ends, stride, table, path_sl: path_sl.clone() }
             }
         };
         let lids = ports.iter().map(lid).collect();
@@ -120,9 +124,9 @@ impl Addressing {
     pub(crate) fn sl(&self, source: u32, destination: u32, path: u8) -> u8 {
         match &self.levels {
             Levels::Uniform(sl) => *sl,
-            Levels::BySwitch { rows, stride, table, path_sl } => {
+            Levels::ByEnds { ends, stride, table, path_sl } => {
                 let (from, to) =
-                    (rows[source as usize] as usize, rows[destination as usize] as usize);
+                    (ends[source as usize] as usize, ends[destination as usize] as usize);
                 match table.get(from * stride + to) {
                     Some(sl) if path == 0 => *sl,
                     _ => path_sl.level_at(from, to, path.into()).value(),

@@ -8,10 +8,13 @@ pub mod check;
 pub mod engines;
 pub mod formats;
 mod graph;
+pub mod lanes;
 mod lid;
+mod path_sl;
 mod tables;
 
 pub use adaptive::AdaptiveGroups;
 pub use engines::Datelines;
 pub use lid::{LidError, LidMap, LidOwner};
-pub use tables::{ForwardingTables, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration, VlWeight};
+pub use path_sl::{HostGroups, PathSl};
+pub use tables::{ForwardingTables, SlToVl, SlToVlTable, Subnet, VlArbitration, VlWeight};

@@ -1,8 +1,7 @@
 //! What switches and adapters are programmed with. Everything the simulator forwards by is here,
 //! in the form a real subnet manager would write it to the devices.
 
-use crate::engines::Datelines;
-use crate::{AdaptiveGroups, LidMap};
+use crate::{AdaptiveGroups, LidMap, PathSl};
 use clearlane_fabric::{Fabric, NodeId, NodeKind};
 use clearlane_ib::{Guid, Lid, PortNumber, ServiceLevel, VirtualLane};
 
@@ -91,6 +90,18 @@ pub enum SlToVlTable {
 }
 
 impl SlToVlTable {
+    /// A table in which every output has one lane per SL: `lane(output, sl)`.
+    pub(crate) fn by_output(ports: u8, lane: impl Fn(u8, u8) -> VirtualLane) -> Self {
+        let stride = usize::from(ports) + 1;
+        let row: Vec<[VirtualLane; 16]> =
+            (0..=ports).map(|output| std::array::from_fn(|sl| lane(output, sl as u8))).collect();
+        let mut rows = Vec::with_capacity(stride * stride);
+        for _ in 0..stride {
+            rows.extend_from_slice(&row);
+        }
+        SlToVlTable::PerPorts { stride, rows }
+    }
+
     /// The lane a packet takes.
     pub fn lane(&self, input: PortNumber, output: PortNumber, sl: ServiceLevel) -> VirtualLane {
         let sl = usize::from(sl.value());
@@ -214,84 +225,6 @@ impl VlArbitration {
     }
 }
 
-/// The SL a subnet manager answers with in a PathRecord.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PathSl {
-    /// One SL for every pair.
-    Uniform(ServiceLevel),
-    /// By the switches of source and destination, `rows × rows`, source-major, in the order of
-    /// [`ForwardingTables::switches`].
-    BySwitch {
-        /// Number of switches.
-        stride: usize,
-        /// The SLs.
-        levels: Vec<u8>,
-    },
-    /// By the places of the two switches in a torus: which datelines the path crosses.
-    Datelines(Datelines),
-    /// By the destination's LID offset: that of offset o is the one at o mod their number; SL 0
-    /// where there is none.
-    ByOffset(Vec<PathSl>),
-}
-
-impl PathSl {
-    /// The SLs that paths have at any LID offset, ascending.
-    pub fn levels(&self) -> Vec<ServiceLevel> {
-        let used = self.mask();
-        (0..16).filter(|sl| used & (1 << sl) != 0).filter_map(ServiceLevel::new).collect()
-    }
-
-    /// Bit s: some path has SL s.
-    fn mask(&self) -> u16 {
-        match self {
-            PathSl::Uniform(sl) => 1 << sl.value(),
-            PathSl::BySwitch { levels, .. } => {
-                let bit = |level: &u8| 1u16.checked_shl((*level).into()).unwrap_or(0);
-                levels.iter().fold(0, |all, level| all | bit(level))
-            }
-            PathSl::Datelines(datelines) => datelines.levels(),
-            PathSl::ByOffset(of) => of.iter().fold(0, |all, of| all | of.mask()),
-        }
-    }
-
-    /// The SL of a path to the base LID of a host, between hosts on the switches in rows `source`
-    /// and `destination`.
-    pub fn level(&self, source: usize, destination: usize) -> ServiceLevel {
-        self.level_at(source, destination, 0)
-    }
-
-    /// The SL of a path to LID offset `offset` of a host, and of the acknowledgement, which goes to
-    /// the same offset of the source.
-    pub fn level_at(&self, source: usize, destination: usize, offset: u16) -> ServiceLevel {
-        match self {
-            PathSl::Uniform(sl) => *sl,
-            PathSl::BySwitch { stride, levels } => {
-                ServiceLevel::new(levels[source * stride + destination]).unwrap_or_default()
-            }
-            PathSl::Datelines(datelines) => datelines.level(source, destination),
-            PathSl::ByOffset(of) => of
-                .get(usize::from(offset) % of.len().max(1))
-                .map_or(ServiceLevel::default(), |one| one.level_at(source, destination, offset)),
-        }
-    }
-
-    /// How many LID offsets are told apart: 1 where the SL is that of the two switches alone.
-    pub fn offsets(&self) -> usize {
-        match self {
-            PathSl::ByOffset(of) => of.len().max(1),
-            _ => 1,
-        }
-    }
-
-    /// The SLs of one LID offset.
-    pub fn of_offset(&self, offset: u16) -> &PathSl {
-        match self {
-            PathSl::ByOffset(of) if !of.is_empty() => &of[usize::from(offset) % of.len()],
-            other => other,
-        }
-    }
-}
-
 /// A fabric with everything a subnet manager put into it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subnet {
@@ -324,7 +257,7 @@ impl Subnet {
     pub fn at_offset(&self, offset: u16) -> Self {
         let mut subnet = Subnet {
             lids: self.lids.at_offset(offset),
-            path_sl: self.path_sl.of_offset(offset).clone(),
+            path_sl: self.path_sl.of_offset(offset),
             ..self.clone()
         };
         for row in 0..subnet.tables.switches().len() {

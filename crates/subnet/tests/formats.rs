@@ -206,7 +206,7 @@ fn unknown_service_levels_and_lanes_are_said() {
     // What cannot be taken.
     let stranger = TableFile { name: "levels".into(), text: format!("{host}0\n{host}1\n") };
     for (file, words) in [
-        (stranger, "levels:2: SL 1 from a host on sw-0-0 to one on sw-1-0, SL 0 above; one SL"),
+        (stranger, "levels:2: SL 1 from host0000 to host0001, SL 0 above; a path has one SL"),
         (cut(&levels, &host, "0x1 99999999 "), "\"99999999\" is no unicast LID; a line is"),
         (cut(&lanes, "\n1   2   :", "\n1   77  :"), "port 77 on sw-0-0, which has ports 1 to 5"),
         (cut(&lanes, "1   : 0 ", "1   : x "), "sl2vl.dump:4: \"x\" is no virtual lane; a section"),

@@ -60,7 +60,7 @@ impl<'a> Paths<'a> {
         let (lid, _) = self.subnet.lids.base(target)?;
         let sl = match sl {
             Some(sl) => sl,
-            None => self.subnet.path_sl.level(self.row(at)?, self.row(target)?),
+            None => self.subnet.path_sl.level(self.end(at)?, self.end(target)?),
         };
         let mut lane = self.subnet.sl_to_vl.adapter[usize::from(sl.value())];
         let mut path = Path::default();
@@ -79,9 +79,11 @@ impl<'a> Paths<'a> {
         None
     }
 
-    /// Row of the tables that a host's switch has.
-    fn row(&self, host: Endpoint) -> Option<usize> {
-        self.subnet.tables.row_of(self.prepared.fabric.peer(host)?.node)
+    /// What the SL depends on at a host.
+    fn end(&self, host: Endpoint) -> Option<usize> {
+        let row = self.subnet.tables.row_of(self.prepared.fabric.peer(host)?.node)?;
+        let (lid, _) = self.subnet.lids.base(host)?;
+        Some(self.subnet.path_sl.end(row, lid))
     }
 
     fn channel(&self, end: Endpoint) -> Option<u32> {

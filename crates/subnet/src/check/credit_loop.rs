@@ -177,14 +177,20 @@ impl<'a> Traffic<'a> {
     /// Per row, bit s: hosts there send to this LID offset of hosts on `home` on SL s, requests or
     /// acknowledgements.
     fn masks(&self, home: usize, offset: u16, masks: &mut Vec<u16>) {
-        let path_sl = self.subnet.path_sl.of_offset(offset);
+        let path_sl = &self.subnet.path_sl;
+        let level = |from, to| 1 << path_sl.level_at(from, to, offset).value();
         masks.clear();
         masks.resize(self.count.len(), 0);
         for row in self.sources.iter().map(|(row, _)| *row) {
             // A host alone on its switch sends nothing to itself.
-            if row != home || self.count[row] > 1 {
-                let (there, back) = (path_sl.level(row, home), path_sl.level(home, row));
-                masks[row] = 1 << there.value() | 1 << back.value() | self.extra;
+            if row == home && self.count[row] < 2 {
+                continue;
+            }
+            masks[row] |= self.extra;
+            for end in path_sl.ends_at(row) {
+                for other in path_sl.ends_at(home) {
+                    masks[row] |= level(end, other) | level(other, end);
+                }
             }
         }
     }

@@ -328,25 +328,13 @@ fn plain_subnet(
     }
 }
 
-/// A table in which every output has one lane per SL: `lane(output, sl)`.
-fn by_output(ports: u8, lane: impl Fn(u8, u8) -> VirtualLane) -> SlToVlTable {
-    let stride = usize::from(ports) + 1;
-    let row: Vec<[VirtualLane; 16]> =
-        (0..=ports).map(|output| std::array::from_fn(|sl| lane(output, sl as u8))).collect();
-    let mut rows = Vec::with_capacity(stride * stride);
-    for _ in 0..stride {
-        rows.extend_from_slice(&row);
-    }
-    SlToVlTable::PerPorts { stride, rows }
-}
-
 /// Gives every switch a table in which every output has one lane per SL: `lane(output, sl)`.
 fn set_by_output(fabric: &Fabric, subnet: &mut Subnet, lane: impl Fn(u8, u8) -> VirtualLane) {
     let mut known: Vec<(u8, SlToVlTable)> = Vec::new();
     for switch in fabric.ids(NodeKind::Switch) {
         let ports = fabric.node(switch).port_count();
         let at = known.iter().position(|(of, _)| *of == ports).unwrap_or_else(|| {
-            known.push((ports, by_output(ports, &lane)));
+            known.push((ports, SlToVlTable::by_output(ports, &lane)));
             known.len() - 1
         });
         subnet.sl_to_vl.set(switch, known[at].1.clone());

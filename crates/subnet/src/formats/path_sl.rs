@@ -1,9 +1,11 @@
 //! What it is: the SL of every path, as ibdmchk reads it (`-c`): a line
 //! `0x<node GUID of the source> <DLID> <SL>`, numbers decimal.
 
+mod by_host;
+
 use super::unicast_lids::shown;
 use super::{Content, DumpError, Entry, Oddity, Tally};
-use crate::graph::SwitchGraph;
+use crate::graph::{Host, SwitchGraph};
 use crate::{LidMap, PathSl, Subnet};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
 use clearlane_ib::{Guid, Lid, ServiceLevel};
@@ -75,70 +77,123 @@ fn read(text: &str, file: &str) -> Result<LevelDump, DumpError> {
     Ok(dump)
 }
 
+/// A line put onto a fabric: host ports by their place, and the LID offset.
+struct Placed {
+    from: usize,
+    to: usize,
+    offset: usize,
+    sl: u8,
+    line: usize,
+}
+
+/// Host ports of a fabric, in the order of nodes and ports.
+struct Ports<'a> {
+    fabric: &'a Fabric,
+    lids: &'a LidMap,
+    graph: SwitchGraph,
+    hosts: Vec<Host>,
+    /// The first port of an adapter, which stands for all: lines name the sender's node.
+    first: BTreeMap<NodeId, usize>,
+    place: BTreeMap<Endpoint, usize>,
+}
+
+impl<'a> Ports<'a> {
+    fn of(fabric: &'a Fabric, lids: &'a LidMap) -> Self {
+        let graph = SwitchGraph::of(fabric);
+        let hosts = graph.adapter_ports(fabric);
+        let (mut first, mut place) = (BTreeMap::new(), BTreeMap::new());
+        for (index, host) in hosts.iter().enumerate() {
+            first.entry(host.end.node).or_insert(index);
+            place.insert(host.end, index);
+        }
+        Ports { fabric, lids, graph, hosts, first, place }
+    }
+
+    /// Lines between host ports. SLs of paths from or to switches are management's and not looked
+    /// at.
+    fn placed<'b>(&'b self, dump: &'b LevelDump) -> impl Iterator<Item = Placed> + 'b {
+        dump.levels.iter().filter_map(|Level { source, lid, sl, line }| {
+            let owner = self.lids.owner(*lid)?;
+            let from = *self.first.get(&self.fabric.by_guid(*source)?)?;
+            let to = *self.place.get(&owner.end)?;
+            let offset = usize::from(owner.offset);
+            Some(Placed { from, to, offset, sl: sl.value(), line: *line })
+        })
+    }
+
+    /// What lines cannot be placed.
+    fn oddities(&self, dump: &LevelDump) -> Vec<Oddity> {
+        let (mut strangers, mut ownerless) = (Tally::default(), Tally::default());
+        for Level { source, lid, line, .. } in &dump.levels {
+            if self.fabric.by_guid(*source).is_none() {
+                strangers.add(*line, || source.to_string());
+            } else if self.lids.owner(*lid).is_none() {
+                ownerless.add(*line, || lid.to_string());
+            }
+        }
+        let mut oddities = Vec::new();
+        strangers.tell(&mut oddities, "lines are of GUIDs that are not in the fabric");
+        ownerless.tell(&mut oddities, "lines are for LIDs that nobody has");
+        oddities
+    }
+
+    fn name(&self, host: usize) -> String {
+        let node = self.hosts[host].end.node;
+        self.fabric.node(node).name.escape_debug().to_string()
+    }
+}
+
+/// No SL yet.
+const UNSET: u8 = u8::MAX;
+
 impl LevelDump {
-    /// Puts the SLs onto a fabric, by the switches of source and destination and by LID offset.
-    /// Fails where hosts of the same two switches are told apart. SLs of paths from or to switches
-    /// are management's and not looked at.
+    /// Puts the SLs onto a fabric: by the switches of source and destination and by LID offset, or,
+    /// where hosts of the same two switches differ, by groups of hosts. Fails if a path has two
+    /// SLs, or if there are more groups than can be held.
     pub fn levels(
         &self,
         fabric: &Fabric,
         lids: &LidMap,
         file: &str,
     ) -> Result<(PathSl, Vec<Oddity>), DumpError> {
-        let graph = SwitchGraph::of(fabric);
-        let mut rows: BTreeMap<NodeId, usize> = BTreeMap::new();
-        let mut ends: BTreeMap<Endpoint, usize> = BTreeMap::new();
-        for host in graph.adapter_ports(fabric) {
-            rows.entry(host.end.node).or_insert(host.row as usize);
-            ends.insert(host.end, host.row as usize);
-        }
-        let stride = graph.rows();
-        let offsets = usize::from(lids.lmc_max().lids());
+        let ports = Ports::of(fabric, lids);
+        let mut oddities = ports.oddities(self);
+        let levels = match self.by_switch(&ports, &mut oddities) {
+            Some(levels) => levels,
+            None => PathSl::ByGroup(by_host::groups(self, &ports, &mut oddities, file)?),
+        };
+        Ok((levels, oddities))
+    }
+
+    /// The SLs by switch; nothing where hosts of the same two switches differ.
+    fn by_switch(&self, ports: &Ports<'_>, oddities: &mut Vec<Oddity>) -> Option<PathSl> {
+        let stride = ports.graph.rows();
+        let offsets = usize::from(ports.lids.lmc_max().lids());
         let mut levels = vec![vec![UNSET; stride * stride]; offsets];
-        let (mut strangers, mut ownerless) = (Tally::default(), Tally::default());
-        for Level { source, lid, sl, line } in &self.levels {
-            let (Some(node), Some(owner)) = (fabric.by_guid(*source), lids.owner(*lid)) else {
-                match fabric.by_guid(*source) {
-                    None => strangers.add(*line, || source.to_string()),
-                    Some(_) => ownerless.add(*line, || lid.to_string()),
-                }
-                continue;
-            };
-            let (Some(from), Some(to)) = (rows.get(&node), ends.get(&owner.end)) else { continue };
-            let level = &mut levels[usize::from(owner.offset)][from * stride + to];
-            if *level != UNSET && *level != sl.value() {
-                let name = |row: usize| fabric.node(graph.switch(row)).name.escape_debug();
-                let (from, to) = (name(*from), name(*to));
-                let what =
-                    format!("SL {sl} from a host on {from} to one on {to}, SL {level} above");
-                let remedy = "one SL for all hosts of a pair of switches is what can be taken; \
-                              give such a file or none";
-                return Err(DumpError::new(file, *line, what, remedy));
+        let row = |host: usize| ports.hosts[host].row as usize;
+        for Placed { from, to, offset, sl, .. } in ports.placed(self) {
+            let level = &mut levels[offset][row(from) * stride + row(to)];
+            if *level != UNSET && *level != sl {
+                return None;
             }
-            *level = sl.value();
+            *level = sl;
         }
-        let mut oddities = Vec::new();
-        strangers.tell(&mut oddities, "lines are of GUIDs that are not in the fabric");
-        ownerless.tell(&mut oddities, "lines are for LIDs that nobody has");
-        let addressed = ends.iter().filter(|(end, _)| lids.base(**end).is_some());
-        let mut hosts = vec![0usize; stride];
-        addressed.for_each(|(_, row)| hosts[*row] += 1);
+        let mut count = vec![0usize; stride];
+        let addressed = ports.hosts.iter().filter(|host| ports.lids.base(host.end).is_some());
+        addressed.for_each(|host| count[host.row as usize] += 1);
         let mut holes = Tally::default();
         for levels in &mut levels {
-            fill_holes(fabric, &graph, &hosts, levels, &mut holes);
+            fill_holes(ports.fabric, &ports.graph, &count, levels, &mut holes);
         }
-        holes.tell(&mut oddities, "pairs of switches have no SL and are taken on SL 0");
+        holes.tell(oddities, "pairs of switches have no SL and are taken on SL 0");
         let mut of_offset: Vec<PathSl> =
             levels.into_iter().map(|levels| path_sl(stride, levels)).collect();
-        if of_offset.iter().all(|of| *of == of_offset[0]) {
-            return Ok((of_offset.swap_remove(0), oddities));
-        }
-        Ok((PathSl::ByOffset(of_offset), oddities))
+        Some(match of_offset.iter().all(|of| *of == of_offset[0]) {
+            true => of_offset.swap_remove(0),
+            false => PathSl::ByOffset(of_offset),
+        })
     }
 }
-
-/// No SL yet.
-const UNSET: u8 = u8::MAX;
 
 /// Puts SL 0 where hosts have none, and counts how often.
 fn fill_holes(
@@ -182,7 +237,9 @@ pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Resul
             let source = of_adapter.iter().find(|port| port.end != destination.end);
             let lids = subnet.lids.base(destination.end);
             let (Some(source), Some((base, lmc))) = (source, lids) else { continue };
-            let (from, to) = (source.row as usize, destination.row as usize);
+            let Some((own, _)) = subnet.lids.base(source.end) else { continue };
+            let from = subnet.path_sl.end(source.row as usize, own);
+            let to = subnet.path_sl.end(destination.row as usize, base);
             for offset in 0..lmc.lids() {
                 let sl = subnet.path_sl.level_at(from, to, offset);
                 writeln!(out, "{guid} {} {sl}", base.value().saturating_add(offset))?;
