@@ -20,7 +20,7 @@ use clearlane_ib::{ServiceLevel, wire};
 use clearlane_sim::parameters::{KEYS, Key};
 use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
-use clearlane_subnet::{LidError, LidMap, Subnet, check};
+use clearlane_subnet::{LidError, LidMap, Subnet, check, lanes};
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -286,7 +286,8 @@ fn route(
     oddities: &mut Vec<String>,
 ) -> Result<Routed, LabError> {
     let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
-    let SubnetSpec { routing, lmc, lanes, adaptive, roots, vl_arbitration } = &variant.subnet;
+    let SubnetSpec { routing, lmc, lanes, adaptive, roots, lane_policy, vl_arbitration } =
+        &variant.subnet;
     let mut options =
         RouteOptions { lmc: *lmc, lanes: *lanes, adaptive: *adaptive, ..RouteOptions::default() };
     let engine = match routing {
@@ -309,6 +310,12 @@ fn route(
     let engine = engines::engine(engine).map_err(|error| fault(&error))?;
     options.roots = engine.roots(fabric, roots).map_err(|error| fault(&error))?;
     let mut subnet = engine.fill(fabric, &options).map_err(|error| fault(&error))?;
+    if let Some(spec) = lane_policy {
+        let policy = lanes::policy(spec.policy).map_err(|error| fault(&error))?;
+        let options = spec.options(fabric, *lanes);
+        let options = options.map_err(|problem| fault(&format!("lane_policy: {problem}")))?;
+        policy.assign(fabric, &mut subnet, &options).map_err(|error| fault(&error))?;
+    }
     if let Some(arbitration) = vl_arbitration {
         subnet.vl_arbitration = arbitration.clone();
     }

@@ -126,6 +126,9 @@ pub struct Parameters {
     pub outstanding: u32,
     /// An ACK for every so many packets and for the last of a message; at most `outstanding`.
     pub ack_coalescing: u32,
+    /// Messages of open-loop traffic that a host has under way before its traffic stands still, of
+    /// which whoever builds its programs takes care; nothing means as many as are offered.
+    pub source_backlog: Option<u32>,
     /// Order among messages of one adapter.
     pub queueing: AdapterQueueing,
     /// Order among inputs of one switch output.
@@ -414,6 +417,13 @@ pub const KEYS: &[Key] = &[
         summary: "RC packets per ACK, at most those outstanding",
         source: "assumed: an ACK per packet",
         access: Access::Count(ranges::OUTSTANDING, at!(ack_coalescing)),
+    },
+    Key {
+        name: "source_backlog",
+        summary: "messages of open-loop traffic that a host has under way before its traffic \
+                  stands still, whatever they are for",
+        source: "assumed: all that is offered is posted",
+        access: Access::CountOr("unlimited", ranges::SOURCE_BACKLOG, at!(source_backlog)),
     },
     Key {
         name: "queueing",

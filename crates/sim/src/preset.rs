@@ -92,6 +92,7 @@ fn base(switch_delay_ns: u64, overhead_ns: u64, mtu: u32, buffer: u64) -> Parame
         injection_engines: None,
         outstanding: 1 << 23,
         ack_coalescing: 1,
+        source_backlog: None,
         queueing: AdapterQueueing::PerDestination,
         arbitration: InputArbitration::RoundRobin,
         input_queueing: InputQueueing::Fifo,

@@ -120,9 +120,6 @@ fn requests_that_cannot_be_met_say_why() {
     };
     assert!(said("by-class", &LaneOptions::new(1)).contains("takes 2 to 15 data VLs, and 1"));
     assert!(said("by-class", &LaneOptions::new(2)).contains("none is named"));
-    let end = Endpoint { node: star.ids(NodeKind::ChannelAdapter).next().unwrap(), port: port(1) };
-    let hot = LaneOptions { hot: vec![end], ..LaneOptions::new(2) };
-    assert!(said("vftree", &hot).contains("take by-class or dftree-static"));
     assert!(said("vftree", &LaneOptions::new(16)).contains("1 to 15"));
     let unknown = policy("vf-tree").unwrap_err().to_string();
     assert!(unknown.contains("did you mean \"vftree\"?"), "{unknown}");

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
-use super::{control, traffic};
+use super::{control, subnet, traffic};
 use crate::LabError;
 use clearlane_subnet::engines;
 
@@ -77,10 +77,11 @@ pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
             }
         }
         let mut change = change.clone();
-        if name == control::TABLE
+        let merges = name == control::TABLE || (name == "subnet" && change.key == subnet::LANES);
+        if merges
             && let Some(under) = entries.iter().find(|entry| entry.key == change.key)
         {
-            // The parameters of a mechanism merge as well.
+            // The parameters of a mechanism or a lane policy merge as well.
             change.node = section("", &under.node, &change.node);
         }
         entries.retain(|entry| entry.key != change.key);

@@ -8,6 +8,7 @@ mod each;
 mod fabric;
 mod include;
 mod keys;
+mod lanes;
 mod measure;
 mod merge;
 mod overlay;

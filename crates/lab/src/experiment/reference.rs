@@ -292,6 +292,36 @@ const KEYS: &[Key] = &[
     ),
     key(
         "subnet",
+        "lane_policy",
+        ["table", "", "the engine's lanes"],
+        "which lanes paths take, after routing; the tables stay as they are",
+    ),
+    key(
+        "subnet.lane_policy",
+        "kind",
+        ["text", "a lane policy, or none", REQUIRED],
+        "the policy; explain names its source",
+    ),
+    key(
+        "subnet.lane_policy",
+        "hot",
+        ["list of names or ranks", "", "required by some kinds"],
+        "hosts that are congested; only policies that ask take notice",
+    ),
+    key(
+        "subnet.lane_policy",
+        "seed",
+        ["whole number", "0 to 9223372036854775807", "1"],
+        "seed of kind random, independent of the run's seed",
+    ),
+    key(
+        "subnet.lane_policy",
+        "link_lanes",
+        ["list of [port, lanes]", "1 to 15 lanes", "as lanes"],
+        "links with fewer data lanes: SL s is there on VL s mod their number",
+    ),
+    key(
+        "subnet",
         "vl_arbitration",
         ["table", "", "the engine's"],
         "VL arbitration of every output",

@@ -3,6 +3,7 @@
 use super::document::Value;
 use super::fabric::text_of;
 use super::keys::{Field, Keys, nearest};
+use super::lanes::LanePolicySpec;
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
 use clearlane_subnet::{VlArbitration, VlWeight, engines};
@@ -33,9 +34,14 @@ pub struct SubnetSpec {
     pub adaptive: bool,
     /// Root switches, by name or GUID; empty if the engine finds its own.
     pub roots: Vec<String>,
+    /// Which lanes paths take, if it is not for the engine to say.
+    pub lane_policy: Option<LanePolicySpec>,
     /// VL arbitration, if it differs from the engine's.
     pub vl_arbitration: Option<VlArbitration>,
 }
+
+/// The table of the lane policy.
+pub(super) const LANES: &str = "lane_policy";
 
 /// The value of `engine` that reads `lft`, and that of `forwarding`.
 const FILE: &str = "file";
@@ -43,7 +49,7 @@ const RULE: &str = "dimension-order";
 
 /// The keys of the table.
 pub(crate) const KEYS: &[&str] =
-    &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "roots", "vl_arbitration"];
+    &["engine", "lft", "forwarding", "lmc", "lanes", "adaptive", "roots", LANES, "vl_arbitration"];
 
 impl SubnetSpec {
     /// Reads the table.
@@ -81,6 +87,13 @@ impl SubnetSpec {
             None => Vec::new(),
             Some(field) => roots(&field, &routing)?,
         };
+        let lane_policy = match keys.optional(LANES) {
+            None => None,
+            Some(field) if matches!(routing, Routing::DimensionOrderRule) => {
+                return Err(field.error("needs tables, and forwarding is by rule; remove this key"));
+            }
+            Some(field) => LanePolicySpec::read(&field)?,
+        };
         let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
         Ok(SubnetSpec {
             routing,
@@ -88,6 +101,7 @@ impl SubnetSpec {
             lanes: lanes.map_or(usual, |lanes| lanes as u8),
             adaptive: adaptive.unwrap_or(false),
             roots,
+            lane_policy,
             vl_arbitration: arbitration.transpose()?,
         })
     }
@@ -112,6 +126,9 @@ impl SubnetSpec {
         table.insert("adaptive".into(), if self.adaptive { "yes" } else { "no" }.into());
         if !self.roots.is_empty() {
             table.insert("roots".into(), self.roots.clone().into());
+        }
+        if let Some(policy) = &self.lane_policy {
+            table.insert(LANES.into(), policy.resolved().into());
         }
         if let Some(arbitration) = &self.vl_arbitration {
             let entries = |entries: &[VlWeight]| -> toml::Value {

@@ -462,7 +462,7 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
     Ok(read)
 }
 
-fn host_refs(field: &Field<'_>) -> Result<Vec<HostRef>, LabError> {
+pub(super) fn host_refs(field: &Field<'_>) -> Result<Vec<HostRef>, LabError> {
     let items = field.items()?;
     if items.is_empty() {
         return Err(field.error("names no host"));

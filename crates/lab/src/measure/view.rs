@@ -37,6 +37,14 @@ pub struct RunView<'a> {
     pub interrupted: bool,
 }
 
+fn is_in(group: &FlowGroup, scope: &Scope) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Class(class) => group.class == *class,
+        Scope::Group(name) => group.name == *name,
+    }
+}
+
 /// The record of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordView<'a> {
@@ -118,17 +126,18 @@ impl<'a> RunView<'a> {
         }
     }
 
+    /// The flow groups that are meant.
+    pub fn groups_of(&self, scope: &Scope) -> impl Iterator<Item = &'a FlowGroup> {
+        self.groups.iter().filter(move |group| is_in(group, scope))
+    }
+
     /// The programs of some, and when they had ended.
     pub fn programs(
         &self,
         scope: &Scope,
     ) -> impl Iterator<Item = (&'a ProgramSpec, Option<Picoseconds>)> {
         let groups = self.groups.iter().zip(self.completions);
-        let meant = groups.filter(move |(group, _)| match scope {
-            Scope::All => true,
-            Scope::Class(class) => group.class == *class,
-            Scope::Group(name) => group.name == *name,
-        });
+        let meant = groups.filter(move |(group, _)| is_in(group, scope));
         meant.filter_map(|(group, end)| Some((group.program()?, *end)))
     }
 

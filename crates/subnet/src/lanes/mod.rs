@@ -49,7 +49,8 @@ pub const ALL: &[Entry] =
 pub struct LaneOptions {
     /// How many data VLs there are for it, 1 to 15.
     pub lanes: u8,
-    /// Adapter ports that are congested, for policies that ask who is ([`Entry::hot`]).
+    /// Adapter ports that are congested, for policies that ask who is ([`Entry::hot`]); others take
+    /// no notice.
     pub hot: Vec<Endpoint>,
     /// Seed of policies that draw.
     pub seed: u64,
@@ -105,14 +106,6 @@ pub enum LaneError {
         /// The policy.
         policy: &'static str,
     },
-    /// Hot hosts, and a policy that does not ask.
-    #[error("lane policy {policy} has no hot hosts; leave `hot` out, or take {able}")]
-    HotUnused {
-        /// The policy.
-        policy: &'static str,
-        /// Policies that ask who is hot.
-        able: String,
-    },
 }
 
 impl Entry {
@@ -128,14 +121,8 @@ impl Entry {
         if !(least..=15).contains(&lanes) {
             return Err(LaneError::Lanes { policy, least, lanes });
         }
-        match (self.hot, options.hot.is_empty()) {
-            (true, true) => return Err(LaneError::NobodyHot { policy }),
-            (false, false) => {
-                let able = ALL.iter().filter(|entry| entry.hot).map(|entry| entry.name);
-                let able = able.collect::<Vec<_>>().join(" or ");
-                return Err(LaneError::HotUnused { policy, able });
-            }
-            _ => {}
+        if self.hot && options.hot.is_empty() {
+            return Err(LaneError::NobodyHot { policy });
         }
         on_one_lane(fabric, subnet).map_err(|engine| LaneError::Taken { policy, engine })?;
         let ground = Ground::of(fabric, options);

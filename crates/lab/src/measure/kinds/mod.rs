@@ -21,6 +21,8 @@ measures! {
     delivered_load
     accepted_load
     accepted_gbps
+    total_load
+    payload_share
     served
     latency_mean
     latency_p50
