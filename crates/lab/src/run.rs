@@ -20,7 +20,7 @@ use clearlane_sim::{
     Recording, Setup, SetupError, Simulation, cable_ends, queue_width_log2,
 };
 use clearlane_workload::programs::Group;
-use clearlane_workload::{Bounded, FlowGroup, OpenLoop, ProgramSpec, Rank, RankProgram};
+use clearlane_workload::{FlowGroup, OpenLoop, ProgramSpec, Rank, RankProgram};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -471,11 +471,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
     let packet = |group: &FlowGroup| parameters.packet(group.transport);
     let program = |rank: u32| -> Box<dyn RankProgram> {
         let rate = prepared.hosts.rate(Rank(rank), parameters);
-        let source = OpenLoop::new(Rank(rank), &groups, rate, packet, seed);
-        match parameters.source_backlog {
-            None => Box::new(source),
-            Some(backlog) => Box::new(Bounded::new(source, backlog)),
-        }
+        Box::new(OpenLoop::new(Rank(rank), &groups, rate, packet, seed))
     };
     Setup {
         fabric: &prepared.fabric,

@@ -126,8 +126,8 @@ pub struct Parameters {
     pub outstanding: u32,
     /// An ACK for every so many packets and for the last of a message; at most `outstanding`.
     pub ack_coalescing: u32,
-    /// Messages of open-loop traffic that a host has under way before its traffic stands still, of
-    /// which whoever builds its programs takes care; nothing means as many as are offered.
+    /// Messages that wait at an adapter on a lane up to which open-loop traffic is posted: what is
+    /// drawn beyond is left out. Nothing means that all is posted.
     pub source_backlog: Option<u32>,
     /// Order among messages of one adapter.
     pub queueing: AdapterQueueing,
@@ -420,8 +420,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "source_backlog",
-        summary: "messages of open-loop traffic that a host has under way before its traffic \
-                  stands still, whatever they are for",
+        summary: "messages that wait at an adapter on a lane up to which open-loop traffic is \
+                  posted; what is drawn beyond is left out",
         source: "assumed: all that is offered is posted",
         access: Access::CountOr("unlimited", ranges::SOURCE_BACKLOG, at!(source_backlog)),
     },

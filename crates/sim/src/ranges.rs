@@ -25,8 +25,8 @@ pub const ADAPTER_PORTS_MAX: u32 = 8;
 pub const ADAPTER_PORTS: RangeInclusive<u32> = 1..=ADAPTER_PORTS_MAX;
 /// Send queues a port works on at a time, if not all.
 pub const INJECTION_ENGINES: RangeInclusive<u32> = 1..=1 << 16;
-/// Messages of open-loop traffic that a host has under way, if there is a bound.
-pub const SOURCE_BACKLOG: RangeInclusive<u32> = 1..=clearlane_workload::Bounded::BACKLOG_MAX;
+/// Messages that wait on a lane before open-loop traffic leaves some out, if there is a bound.
+pub const SOURCE_BACKLOG: RangeInclusive<u32> = 1..=1 << 16;
 /// Packets of a queue pair without an ACK, and packets per ACK.
 pub const OUTSTANDING: RangeInclusive<u32> = 1..=1 << 23;
 /// Payload of a message that is sent at once; 0 has all announced but empty ones.

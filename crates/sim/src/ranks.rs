@@ -93,7 +93,10 @@ impl<M: Model, const V: usize> Transport for Below<'_, M, V> {
             path: None,
             gap: 0,
         };
-        self.post_by(None, &post);
+        let slot = self.slot_to(None, to);
+        if !self.adapters.leaves_out(slot, &post) {
+            self.post_by(None, &post);
+        }
     }
 
     #[inline(never)]
@@ -137,15 +140,24 @@ impl<M: Model, const V: usize> Transport for Below<'_, M, V> {
 }
 
 impl<M: Model, const V: usize> Below<'_, M, V> {
+    /// The slot of the port that a message is posted at.
+    #[inline(always)]
+    fn slot_to(&self, engine: Option<u8>, destination: u32) -> u32 {
+        match self.adapters.share() {
+            false => self.slot,
+            true => self.slot + self.adapters.port_to(self.slot, destination, engine),
+        }
+    }
+
     /// Posts at one of the host's ports: the one asked for, or as the adapter sees fit.
     #[inline(always)]
     fn post_by(&mut self, engine: Option<u8>, post: &Post) -> u32 {
         if !self.adapters.share() {
             return self.adapters.post(self.net, self.slot, self.port, post);
         }
-        let ahead = self.adapters.port_to(self.slot, post.destination, engine);
-        let port = self.port.plus(ahead);
-        let stripes = self.adapters.post(self.net, self.slot + ahead, port, post);
+        let slot = self.slot_to(engine, post.destination);
+        let port = self.port.plus(slot - self.slot);
+        let stripes = self.adapters.post(self.net, slot, port, post);
         self.adapters.heed(self.net, port);
         stripes
     }

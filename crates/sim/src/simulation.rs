@@ -388,6 +388,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             read_depth: parameters.read_depth,
             ack_coalescing: parameters.ack_coalescing,
             queueing: parameters.queueing,
+            source_backlog: parameters.source_backlog,
         };
         let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
         let cabling = Cabling::new(setup.fabric, &hosts, setup.division.partitions);

@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-mod bounded;
 mod flow_group;
 mod open_loop;
 pub mod patterns;
@@ -13,7 +12,6 @@ mod ranks;
 mod routes;
 mod sizes;
 
-pub use bounded::Bounded;
 pub use flow_group::{Arrivals, Class, Demand, FlowGroup, Offered, Transport};
 pub use open_loop::OpenLoop;
 pub use patterns::{Destinations, Entry, PatternError, PatternSpec};

@@ -115,32 +115,6 @@ impl OpenLoop {
     }
 }
 
-impl OpenLoop {
-    /// When the next message is due; nothing if there is none.
-    pub(crate) fn due(&self) -> Option<Picoseconds> {
-        match &self.sources {
-            Sources::One(source) => (!source.has_ended()).then_some(Picoseconds(source.next)),
-            Sources::Several(_, turns) => turns.first().map(|(time, _)| Picoseconds(*time)),
-        }
-    }
-
-    /// Lets the time from `since` to `until` pass without traffic: what had begun goes on later by
-    /// so much.
-    pub(crate) fn stand(&mut self, since: u64, until: u64) {
-        let stand = |source: &mut Source| {
-            let stood = until.saturating_sub(since.max(source.offered.start.0));
-            source.next = source.next.saturating_add(stood);
-        };
-        match &mut self.sources {
-            Sources::One(source) => stand(source),
-            Sources::Several(sources, waiting) => {
-                sources.iter_mut().for_each(stand);
-                *waiting = turns(sources);
-            }
-        }
-    }
-}
-
 impl Source {
     fn wire(&self, payload: u64) -> u64 {
         payload + payload.div_ceil(u64::from(self.payload)) * u64::from(self.header)

@@ -3,6 +3,7 @@
 //! A connection has two halves, each at its end: the sender's [`QueuePair`] and the receiver's
 //! [`Receiver`]. What one half has to know of the other travels in packets.
 
+mod backlog;
 mod injection;
 mod memory;
 mod message;
@@ -23,6 +24,7 @@ use crate::packet::{
 use crate::port::PortIndex;
 use crate::queue::{DUE, Kind};
 use crate::records::{Records, Slab, index, room_for};
+use backlog::Backlog;
 use clearlane_ib::{LinkRate, ServiceLevel, wire};
 use clearlane_ranks::Envelope;
 use clearlane_workload::Transport;
@@ -144,6 +146,8 @@ pub(crate) struct AdapterSettings {
     pub(crate) read_depth: u32,
     pub(crate) ack_coalescing: u32,
     pub(crate) queueing: AdapterQueueing,
+    /// Messages that wait on a lane up to which open-loop traffic is posted.
+    pub(crate) source_backlog: Option<u32>,
 }
 
 impl AdapterSettings {
@@ -161,6 +165,7 @@ pub(crate) struct Adapters<M: Model, const V: usize> {
     adapters: Records<SlotIndex, Adapter<V>>,
     hosts: Hosts,
     messages: Slab<MessageIndex, Message>,
+    backlog: Backlog,
     /// Messages not yet ready that overtake others.
     overtaking: Overtaking,
     queue_pairs: QueuePairs,
@@ -201,8 +206,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 fifos.push(queue_pairs.apart(key));
             }
         }
+        let backlog = Backlog::new(settings.source_backlog, slots.len(), V);
         Adapters {
             settings,
+            backlog,
             addressing,
             forwarder,
             adapters: adapters.into(),
@@ -293,6 +300,18 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         self.settings.groups[usize::from(group)].transport == Transport::Rc
     }
 
+    /// Whether a message of open-loop traffic is left out because its lane is full.
+    #[inline(always)]
+    pub(crate) fn leaves_out(&mut self, slot: u32, post: &Post) -> bool {
+        if !self.backlog.is_bounded() {
+            return false;
+        }
+        let by_hand = self.settings.groups[usize::from(post.group)].sl_number();
+        let sl = by_hand.unwrap_or_else(|| self.sl(slot, post.destination, 0));
+        let lane = self.lane_of(sl);
+        self.backlog.is_full(slot, lane)
+    }
+
     /// Takes a message from a rank at the adapter in a slot, or one of the adapter's own. Returns
     /// in how many stripes it travels.
     #[inline(always)]
@@ -323,6 +342,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.send_at_once(net, slot, port, &message);
             return 1;
         }
+        self.backlog.joins(slot, &message);
         let id = self.messages.insert(message);
         self.enqueue(net.now, slot, id);
         self.look(net, slot, port);
