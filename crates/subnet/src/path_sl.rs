@@ -47,7 +47,7 @@ const NO_GROUP: u16 = u16::MAX;
 
 impl HostGroups {
     /// `of_host` has the group of every host port in the order of `hosts`; `levels` by LID offset
-    /// the SLs between `count` groups, source-major. At most [`GROUPS_MAX`] groups.
+    /// the SLs between all groups, source-major. At most [`GROUPS_MAX`] groups.
     pub(crate) fn new(
         graph: &SwitchGraph,
         lids: &LidMap,
@@ -55,6 +55,17 @@ impl HostGroups {
         levels: Vec<Vec<u8>>,
     ) -> Self {
         let count = of_host.iter().map(|group| usize::from(*group) + 1).max().unwrap_or(0);
+        Self::of(graph, lids, (hosts, of_host), count, levels)
+    }
+
+    /// The same of `count` groups, of which some may have no hosts.
+    pub(crate) fn of(
+        graph: &SwitchGraph,
+        lids: &LidMap,
+        (hosts, of_host): (&[Host], &[u16]),
+        count: usize,
+        levels: Vec<Vec<u8>>,
+    ) -> Self {
         let mut groups = HostGroups {
             of_lid: vec![NO_GROUP; lids.table_len()],
             at_row: vec![Vec::new(); graph.rows()],

@@ -5,7 +5,7 @@ use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage, topologies};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel};
 use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
-use clearlane_subnet::formats::{lfts, path_sl, sl2vl};
+use clearlane_subnet::formats::{lfts, path_groups, path_sl, sl2vl};
 use clearlane_subnet::lanes::{ALL, LaneError, LaneOptions, policy};
 use clearlane_subnet::{PathSl, SlToVlTable, Subnet};
 use proptest::prelude::*;
@@ -63,7 +63,9 @@ fn check_all(fabric: &Fabric, engine: &str, hot: usize) {
 
 #[test]
 fn policies_change_lanes_and_nothing_else() {
-    for spec in ["leaf-spine:leaves=6,hosts=2,spines=2", "leaf-spine:leaves=3,hosts=2,spines=2", "star:5"] {
+    for spec in
+        ["leaf-spine:leaves=6,hosts=2,spines=2", "leaf-spine:leaves=3,hosts=2,spines=2", "star:5"]
+    {
         check_all(&topologies::build(spec).unwrap(), "up-down", 2);
     }
     let mut damaged = topologies::build("leaf-spine:leaves=5,hosts=3,spines=3").unwrap();
@@ -107,7 +109,8 @@ fn hot_hosts_have_lanes_of_their_own_both_ways() {
 #[test]
 fn requests_that_cannot_be_met_say_why() {
     let torus = topologies::build("torus:4x4").unwrap();
-    let mut subnet = route("dor", &torus, &RouteOptions { lanes: 2, ..Default::default() }).unwrap();
+    let mut subnet =
+        route("dor", &torus, &RouteOptions { lanes: 2, ..Default::default() }).unwrap();
     let before = subnet.clone();
     let said = policy("vftree").unwrap().assign(&torus, &mut subnet, &LaneOptions::new(8));
     assert!(matches!(said, Err(LaneError::Taken { .. })), "{said:?}");
@@ -155,9 +158,10 @@ fn links_with_fewer_lanes_have_them_by_their_number() {
     assert!(credit_loop(&fabric, &subnet).is_sane());
 }
 
+type Write = fn(&Fabric, &Subnet, &mut dyn std::io::Write) -> std::io::Result<()>;
+
 /// The files of a subnet, read by the engine `file`.
-fn read_back(fabric: &Fabric, subnet: &Subnet) -> Subnet {
-    type Write = fn(&Fabric, &Subnet, &mut dyn std::io::Write) -> std::io::Result<()>;
+fn read_back(fabric: &Fabric, subnet: &Subnet, levels: Write) -> Subnet {
     let file = |name: &str, write: Write| {
         let mut bytes = Vec::new();
         write(fabric, subnet, &mut bytes).unwrap();
@@ -166,7 +170,7 @@ fn read_back(fabric: &Fabric, subnet: &Subnet) -> Subnet {
     let files = vec![
         file("lfts.txt", lfts::write),
         file("sl2vl.dump", sl2vl::write),
-        file("psl.txt", path_sl::write),
+        file("levels", levels),
     ];
     route("file", fabric, &RouteOptions { files, ..RouteOptions::default() }).unwrap()
 }
@@ -181,7 +185,7 @@ fn what_a_policy_decides_reads_back_from_files() {
         for entry in ALL {
             let mut subnet = plain.clone();
             entry.assign(&fabric, &mut subnet, &options(entry.hot, 3, &hot)).unwrap();
-            let again = read_back(&fabric, &subnet);
+            let again = read_back(&fabric, &subnet, path_sl::write);
             assert_eq!(again.remarks, [] as [String; 0], "{}", entry.name);
             // Nobody sends to itself, so that is not said.
             let (mut ours, mut theirs) = (levels(&fabric, &subnet), levels(&fabric, &again));
@@ -189,6 +193,8 @@ fn what_a_policy_decides_reads_back_from_files() {
                 (ours[host][host], theirs[host][host]) = (0, 0);
             }
             assert_eq!(theirs, ours, "{}", entry.name);
+            let by_groups = read_back(&fabric, &subnet, path_groups::write);
+            assert_eq!(by_groups.path_sl, subnet.path_sl, "{}", entry.name);
             for switch in subnet.tables.switches() {
                 assert_eq!(again.sl_to_vl.table(*switch), subnet.sl_to_vl.table(*switch));
             }
@@ -224,9 +230,52 @@ proptest! {
         let mut subnet = routed(&fabric, "up-down");
         let options = LaneOptions { seed, ..LaneOptions::new(4) };
         policy("random").unwrap().assign(&fabric, &mut subnet, &options).unwrap();
-        let again = read_back(&fabric, &subnet);
+        let again = read_back(&fabric, &subnet, path_sl::write);
         let (ours, theirs) = (levels(&fabric, &subnet), levels(&fabric, &again));
         prop_assert_eq!(ours, theirs);
         prop_assert!(matches!(subnet.path_sl, PathSl::ByGroup(_)));
+    }
+}
+
+#[test]
+fn service_levels_of_a_torus_read_back_from_groups() {
+    for (spec, engine, lanes, lmc) in [("torus:3x4", "dor", 2, 0), ("torus:4x4", "multipath", 6, 2)]
+    {
+        let fabric = topologies::build(spec).unwrap();
+        let lmc = clearlane_ib::Lmc::new(lmc).unwrap();
+        let options = RouteOptions { lanes, lmc, ..Default::default() };
+        let subnet = route(engine, &fabric, &options).unwrap();
+        let again = read_back(&fabric, &subnet, path_groups::write);
+        assert_eq!(again.remarks, [] as [String; 0]);
+        let all = hosts(&fabric, &subnet);
+        for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
+            for offset in 0..lmc.lids() {
+                let level = |of: &Subnet| {
+                    let end = |host: &(Endpoint, usize, Lid)| of.path_sl.end(host.1, host.2);
+                    of.path_sl.level_at(end(from), end(to), offset)
+                };
+                assert_eq!(level(&again), level(&subnet), "{spec}");
+            }
+        }
+    }
+}
+
+#[test]
+fn broken_groups_are_refused_in_one_line() {
+    let read =
+        |text: &str| clearlane_subnet::formats::read(text, "groups").unwrap_err().to_string();
+    for (text, words) in [
+        ("path-groups 1\ngroup 99999 0x1\n", "groups:2: \"99999\" is no group"),
+        ("path-groups 1\ngroup 0 1\n", "\"1\" is no port GUID"),
+        ("path-groups 1\ngroup 0 0x1\noffset 1\n", "where offset 0 comes"),
+        ("path-groups 1\ngroup 0 0x1\nfrom 0 to 0\n", "SLs before the first offset"),
+        ("path-groups 1\ngroup 1 0x1\noffset 0\nfrom 0 to 0 1\n", "not 2 by 2 SLs at offset 0"),
+        ("path-groups 1\ngroup 0 0x1\noffset 0\nfrom 0 to 16\n", "\"16\" is no SL"),
+        ("path-groups 1\ngroup 0 0x1\noffset 0\nfrom 1 to 0\n", "where those from 0 come"),
+        ("path-groups 1\ngroup 0 0x1\n", "no SLs"),
+        ("path-groups 1\nx\n", "\"x\""),
+    ] {
+        let error = read(text);
+        assert!(error.contains(words) && !error.contains('\n'), "{error}");
     }
 }

@@ -78,9 +78,7 @@ pub(crate) fn section(name: &str, base: &Node, over: &Node) -> Node {
         }
         let mut change = change.clone();
         let merges = name == control::TABLE || (name == "subnet" && change.key == subnet::LANES);
-        if merges
-            && let Some(under) = entries.iter().find(|entry| entry.key == change.key)
-        {
+        if merges && let Some(under) = entries.iter().find(|entry| entry.key == change.key) {
             // The parameters of a mechanism or a lane policy merge as well.
             change.node = section("", &under.node, &change.node);
         }

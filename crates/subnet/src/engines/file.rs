@@ -9,6 +9,7 @@
 
 use super::{Claims, Entry, RouteOptions, RoutingError};
 use crate::check::credit_loop;
+use crate::formats::path_groups::GroupDump;
 use crate::formats::path_sl::LevelDump;
 use crate::formats::sl2vl::LaneDump;
 use crate::formats::{self, Content, Dump, DumpError, Oddity};
@@ -41,7 +42,27 @@ pub(super) const ENTRY: Entry = Entry {
 struct Files<'a> {
     tables: Vec<(&'a str, Dump)>,
     lanes: Option<(&'a str, LaneDump)>,
-    levels: Option<(&'a str, LevelDump)>,
+    levels: Option<(&'a str, Levels)>,
+}
+
+/// SLs of paths, by pairs or by groups.
+enum Levels {
+    Pairs(LevelDump),
+    Groups(GroupDump),
+}
+
+impl Levels {
+    fn put_on(
+        &self,
+        fabric: &Fabric,
+        lids: &LidMap,
+        file: &str,
+    ) -> Result<(PathSl, Vec<Oddity>), DumpError> {
+        match self {
+            Levels::Pairs(dump) => dump.levels(fabric, lids, file),
+            Levels::Groups(dump) => Ok(dump.levels(fabric, lids)),
+        }
+    }
 }
 
 fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError> {
@@ -74,6 +95,16 @@ fn route(fabric: &Fabric, options: &RouteOptions) -> Result<Subnet, RoutingError
     Ok(subnet)
 }
 
+impl<'a> Files<'a> {
+    /// SLs of paths, of which there can be one file.
+    fn add(&mut self, name: &'a str, levels: Levels) -> Result<(), RoutingError> {
+        match self.levels.replace((name, levels)) {
+            None => Ok(()),
+            Some(_) => Err(RoutingError::Dump(DumpError::second(name, "SLs of paths"))),
+        }
+    }
+}
+
 fn read(options: &RouteOptions) -> Result<Files<'_>, RoutingError> {
     let mut files = Files::default();
     for file in &options.files {
@@ -84,10 +115,8 @@ fn read(options: &RouteOptions) -> Result<Files<'_>, RoutingError> {
                 None => {}
                 Some(_) => return Err(RoutingError::Dump(DumpError::second(name, "SL2VL"))),
             },
-            Content::Levels(dump) => match files.levels.replace((name, dump)) {
-                None => {}
-                Some(_) => return Err(RoutingError::Dump(DumpError::second(name, "SLs of paths"))),
-            },
+            Content::Levels(dump) => files.add(name, Levels::Pairs(dump))?,
+            Content::Groups(dump) => files.add(name, Levels::Groups(dump))?,
         }
     }
     Ok(files)
@@ -98,7 +127,7 @@ fn set_levels(
     fabric: &Fabric,
     count: u8,
     lanes: Option<(&str, LaneDump)>,
-    levels: Option<(&str, LevelDump)>,
+    levels: Option<(&str, Levels)>,
     subnet: &mut Subnet,
 ) -> Result<(), RoutingError> {
     let mapped = lanes.is_some();
@@ -109,7 +138,7 @@ fn set_levels(
         remark(subnet, name, &oddities);
     }
     if let Some((name, dump)) = levels {
-        let (path_sl, oddities) = dump.levels(fabric, &subnet.lids, name)?;
+        let (path_sl, oddities) = dump.put_on(fabric, &subnet.lids, name)?;
         subnet.path_sl = path_sl;
         remark(subnet, name, &oddities);
         if !mapped && !matches!(subnet.path_sl, PathSl::Uniform(_)) {

@@ -9,6 +9,7 @@ pub mod fdbs;
 pub mod guid2lid;
 mod ibroute;
 pub mod lfts;
+pub mod path_groups;
 pub mod path_sl;
 pub mod sl2vl;
 pub mod subnet_lst;
@@ -36,7 +37,8 @@ pub struct Entry {
 }
 
 /// All readers.
-pub const ALL: &[Entry] = &[lfts::ENTRY, ibroute::ENTRY, fdbs::ENTRY, sl2vl::ENTRY, path_sl::ENTRY];
+pub const ALL: &[Entry] =
+    &[lfts::ENTRY, ibroute::ENTRY, fdbs::ENTRY, sl2vl::ENTRY, path_groups::ENTRY, path_sl::ENTRY];
 
 /// What a file holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +49,8 @@ pub enum Content {
     Lanes(sl2vl::LaneDump),
     /// The SL of paths.
     Levels(path_sl::LevelDump),
+    /// The SL of paths by groups of hosts.
+    Groups(path_groups::GroupDump),
 }
 
 /// Why a dump cannot be used.
