@@ -8,8 +8,8 @@ use clearlane_lab::measure::{self, kinds};
 use clearlane_lab::reference;
 use clearlane_lab::{Described, POINTS_COLUMNS, POINTS_FILE, TABLES};
 use clearlane_sim::preset;
-use clearlane_subnet::engines;
 use clearlane_subnet::formats as dumps;
+use clearlane_subnet::{engines, lanes};
 use clearlane_workload::{patterns, programs};
 use serde::Serialize;
 use std::fmt;
@@ -27,6 +27,9 @@ pub enum Kind {
     /// Routing engines
     #[value(alias = "engine")]
     Engines,
+    /// Lane policies: which virtual lanes paths take
+    #[value(alias = "lane")]
+    Lanes,
     /// Forwarding table files that are read
     #[value(alias = "table")]
     Tables,
@@ -63,6 +66,7 @@ impl Kind {
             Kind::Topologies => "topologies",
             Kind::Formats => "formats",
             Kind::Engines => "engines",
+            Kind::Lanes => "lanes",
             Kind::Tables => "tables",
             Kind::Patterns => "patterns",
             Kind::Programs => "programs",
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Topologies => "topology",
             Kind::Formats => "fabric file format",
             Kind::Engines => "routing engine",
+            Kind::Lanes => "lane policy",
             Kind::Tables => "forwarding table format",
             Kind::Patterns => "traffic pattern",
             Kind::Programs => "kind of program",
@@ -125,6 +130,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Topologies => topologies::ALL.iter().map(topology).collect(),
         Kind::Formats => formats::ALL.iter().map(format).collect(),
         Kind::Engines => engines::ALL.iter().map(engine).collect(),
+        Kind::Lanes => lanes::ALL.iter().map(lane_policy).collect(),
         Kind::Tables => dumps::ALL.iter().map(dump).collect(),
         Kind::Patterns => patterns::ALL.iter().map(|entry| pattern(entry)).collect(),
         Kind::Programs => programs::ALL.iter().map(|entry| program(entry)).collect(),
@@ -196,6 +202,21 @@ fn engine(of: &engines::Entry) -> Entry {
         ("reference", of.reference),
     ];
     entry(Kind::Engines, of.name, of.summary, &facts)
+}
+
+fn lane_policy(of: &lanes::Entry) -> Entry {
+    let both = match of.symmetric {
+        true => "the same lane both ways",
+        false => "a reply takes the lane of whom it goes to",
+    };
+    let example = format!("lane_policy = {{ kind = \"{}\" }} in [subnet]", of.name);
+    let facts = [
+        ("is", both),
+        ("parameters", of.parameters),
+        ("example", &example),
+        ("reference", of.reference),
+    ];
+    entry(Kind::Lanes, of.name, of.summary, &facts)
 }
 
 fn dump(of: &dumps::Entry) -> Entry {

@@ -14,6 +14,7 @@ mod exit_codes;
 mod failure;
 mod files;
 mod interrupt;
+mod lanes;
 mod memory;
 mod progress;
 mod reference;

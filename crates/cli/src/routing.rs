@@ -3,6 +3,7 @@
 use crate::arguments::between;
 use crate::failure::Failure;
 use crate::files;
+use crate::lanes::LanePolicy;
 use clap::Args;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Lmc, PortNumber};
@@ -39,6 +40,8 @@ pub struct Routing {
     /// A root switch (engine up-down), by name or GUID; repeat the flag for more
     #[arg(long, value_name = "SWITCH")]
     root: Vec<String>,
+    #[command(flatten)]
+    lane_policy: LanePolicy,
 }
 
 const FILE: &str = "file";
@@ -63,6 +66,7 @@ impl Routing {
             engine: Some(engine.to_owned()),
             lft: self.lft.clone(),
             root: self.root.clone(),
+            lane_policy: self.lane_policy.clone(),
             ..*self
         }
     }
@@ -75,6 +79,7 @@ impl Routing {
                     engine: self.engine.clone(),
                     lft: Vec::new(),
                     root: self.root.clone(),
+                    lane_policy: self.lane_policy.clone(),
                     ..*self
                 };
                 without.subnet(fabric)
@@ -112,13 +117,14 @@ impl Routing {
             roots: roots.map_err(Failure::input)?,
             adaptive: self.adaptive,
         };
-        let subnet = match engine.fill(fabric, &options) {
+        let mut subnet = match engine.fill(fabric, &options) {
             Err(RoutingError::Lanes { needed, .. }) if self.lanes.is_none() => {
                 let options = RouteOptions { lanes: needed, ..options };
                 engine.fill(fabric, &options).map_err(Failure::input)
             }
             other => other.map_err(Failure::input),
         }?;
+        self.lane_policy.assign(fabric, &mut subnet, self.lanes)?;
         match self.lid_offset {
             Some(offset) => at_offset(&subnet, offset),
             None => Ok(subnet),
@@ -132,6 +138,16 @@ impl Routing {
         }
         let lids = LidMap::from_fabric(fabric).map_err(Failure::input)?;
         Ok(lids.filter(|lids| is_complete(fabric, lids)))
+    }
+
+    /// Whether an engine fills new tables, rather than that the site's are taken.
+    pub fn fills(&self) -> bool {
+        self.engine.as_deref().is_some_and(|engine| engine != FILE)
+    }
+
+    /// The lane policy, if there is one.
+    pub fn lane_policy(&self) -> Option<&str> {
+        self.lane_policy.name()
     }
 
     /// The table files it reads.

@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod completions;
 mod control;
+mod deploy;
 mod diagnose;
 mod docs;
 mod experiment;
@@ -39,6 +40,8 @@ pub enum Command {
     Check(check::Arguments),
     /// Fill forwarding tables and write them for OpenSM and ibdmchk
     Route(route::Arguments),
+    /// Write what gives paths their lanes in a stock OpenSM, with steps and the way back
+    Deploy(deploy::Arguments),
     /// Write an experiment's congestion control as options or a policy file of OpenSM, or read one
     Control(control::Arguments),
     /// Show, build, anonymize or damage a fabric
@@ -86,6 +89,7 @@ pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Ans
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
+        Command::Deploy(arguments) => deploy::run(arguments, json),
         Command::Control(arguments) => control::run(arguments, json),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),

@@ -275,7 +275,7 @@ const KEYS: &[Key] = &[
     key(
         "subnet",
         "lanes",
-        ["whole number", "1 to 15", "1; layered 8"],
+        ["whole number", "1 to 15", "1; layered 8; the lane policy's"],
         "number of data lanes, for engines that let you choose",
     ),
     key(

@@ -6,7 +6,7 @@ use super::keys::{Field, Keys, nearest};
 use super::lanes::LanePolicySpec;
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
-use clearlane_subnet::{VlArbitration, VlWeight, engines};
+use clearlane_subnet::{VlArbitration, VlWeight, engines, lanes};
 use std::path::PathBuf;
 
 /// What switches forward by.
@@ -77,11 +77,7 @@ impl SubnetSpec {
             }
         };
         let lmc = keys.optional("lmc").map(|f| f.integer(0, 7)).transpose()?.unwrap_or(0);
-        let lanes = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?;
-        let usual = match &routing {
-            Routing::Engine(name) => engines::engine(name).map_or(1, |entry| entry.lanes),
-            _ => 1,
-        };
+        let count = keys.optional("lanes").map(|f| f.integer(1, 15)).transpose()?;
         let adaptive = keys.optional("adaptive").map(|f| f.yes_no()).transpose()?;
         let roots = match keys.optional("roots") {
             None => Vec::new(),
@@ -94,11 +90,16 @@ impl SubnetSpec {
             }
             Some(field) => LanePolicySpec::read(&field)?,
         };
+        let usual = match (&lane_policy, &routing) {
+            (Some(policy), _) => lanes::policy(policy.policy).map_or(1, |entry| entry.lanes),
+            (None, Routing::Engine(name)) => engines::engine(name).map_or(1, |entry| entry.lanes),
+            (None, _) => 1,
+        };
         let arbitration = keys.optional("vl_arbitration").map(|f| vl_arbitration(&f));
         Ok(SubnetSpec {
             routing,
             lmc: Lmc::new(lmc as u8).unwrap_or_default(),
-            lanes: lanes.map_or(usual, |lanes| lanes as u8),
+            lanes: count.map_or(usual, |lanes| lanes as u8),
             adaptive: adaptive.unwrap_or(false),
             roots,
             lane_policy,

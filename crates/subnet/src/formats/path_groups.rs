@@ -41,7 +41,7 @@ const OFFSETS_MAX: usize = 128;
 /// What such a file says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupDump {
-    /// Port GUIDs with their groups and lines.
+    /// Port GUIDs with their groups and, of a file, their lines.
     pub members: Vec<(Guid, u16, usize)>,
     /// By LID offset: `groups × groups` SLs, source-major.
     pub levels: Vec<Vec<u8>>,
@@ -156,9 +156,9 @@ impl GroupDump {
     }
 }
 
-/// Writes the SLs of a subnet. Where they depend on switches, the hosts of a switch are a group.
-/// Fails if `out` does.
-pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Result<()> {
+/// The SLs of a subnet by groups of hosts: where they depend on switches, the hosts of a switch are
+/// a group. Groups without hosts are left out.
+pub fn of(fabric: &Fabric, subnet: &Subnet) -> GroupDump {
     let graph = SwitchGraph::of(fabric);
     let mut members: BTreeMap<usize, Vec<Guid>> = BTreeMap::new();
     for host in graph.adapter_ports(fabric) {
@@ -170,22 +170,38 @@ pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Resul
             members.entry(end).or_default().push(port_guid(fabric, host.end));
         }
     }
+    let ends: Vec<usize> = members.keys().copied().collect();
+    let level = |from: &usize, to: &usize, offset| {
+        subnet.path_sl.level_at(*from, *to, offset as u16).value()
+    };
+    let of_offset = |offset: usize| {
+        ends.iter().flat_map(|from| ends.iter().map(move |to| level(from, to, offset))).collect()
+    };
+    let levels = (0..subnet.path_sl.offsets()).map(of_offset).collect();
+    let in_group = |(group, guids): (usize, Vec<Guid>)| {
+        guids.into_iter().map(move |guid| (guid, group as u16, 0))
+    };
+    let count = ends.len();
+    let members = members.into_values().enumerate().flat_map(in_group).collect();
+    GroupDump { members, levels, count }
+}
+
+/// Writes the SLs of a subnet, by the groups of [`of`]. Fails if `out` does.
+pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Result<()> {
+    let dump = of(fabric, subnet);
     writeln!(out, "{HEAD}")?;
-    for (group, guids) in members.values().enumerate() {
-        for some in guids.chunks(GUIDS_A_LINE) {
-            write!(out, "group {group}")?;
-            some.iter().try_for_each(|guid| write!(out, " {guid}"))?;
+    for members in dump.members.chunk_by(|a, b| a.1 == b.1) {
+        for some in members.chunks(GUIDS_A_LINE) {
+            write!(out, "group {}", some[0].1)?;
+            some.iter().try_for_each(|(guid, _, _)| write!(out, " {guid}"))?;
             writeln!(out)?;
         }
     }
-    let ends: Vec<usize> = members.into_keys().collect();
-    for offset in 0..subnet.path_sl.offsets() {
+    for (offset, levels) in dump.levels.iter().enumerate() {
         writeln!(out, "offset {offset}")?;
-        for (group, from) in ends.iter().enumerate() {
+        for (group, row) in levels.chunks(dump.count.max(1)).enumerate() {
             write!(out, "from {group} to")?;
-            for to in &ends {
-                write!(out, " {}", subnet.path_sl.level_at(*from, *to, offset as u16))?;
-            }
+            row.iter().try_for_each(|level| write!(out, " {level}"))?;
             writeln!(out)?;
         }
     }

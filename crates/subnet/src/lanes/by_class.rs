@@ -14,6 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "traffic to and from hot hosts on lanes of its own, all else on lane 0",
     reference: "InfiniBand Architecture Specification, vol. 1, 7.6.5",
     parameters: "lanes 2 to 15; hot: hosts, at least one",
+    lanes: 2,
     lanes_min: 2,
     hot: true,
     symmetric: true,

@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "two lanes, the slow one for hot hosts; static, unlike the published one",
     reference: "Guay et al., dFtree, NDM 2011, whose flows change lanes while they run",
     parameters: "lanes 2 to 15, of which 2 are used; hot: hosts, at least one",
+    lanes: 2,
     lanes_min: 2,
     hot: true,
     symmetric: true,

@@ -29,6 +29,8 @@ pub struct Entry {
     pub reference: &'static str,
     /// Which of the [`LaneOptions`] it uses, with ranges.
     pub parameters: &'static str,
+    /// Data VLs to use where nobody says how many.
+    pub lanes: u8,
     /// Fewest lanes it can do anything with.
     pub lanes_min: u8,
     /// True if it uses [`LaneOptions::hot`], and needs one host at least.

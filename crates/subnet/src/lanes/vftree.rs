@@ -19,6 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "pairs of leaf switches over all lanes, the same lane both ways",
     reference: "Guay et al., vFtree, IPDPS 2011; US patent 9,325,619",
     parameters: "lanes 1 to 15; as many as leaves keep all pairs of a leaf apart",
+    lanes: 8,
     lanes_min: 1,
     hot: false,
     symmetric: true,

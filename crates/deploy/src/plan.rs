@@ -1,0 +1,352 @@
+//! What is to change on a site, decided once for all files.
+
+use crate::conf::OVERRULE;
+use crate::policy::{Policy, PolicyError};
+use crate::{Client, Conf, readme};
+use clearlane_fabric::Fabric;
+use clearlane_ib::ServiceLevel;
+use clearlane_subnet::formats::path_groups;
+use clearlane_subnet::{SlToVlTable, Subnet};
+use similar::TextDiff;
+
+/// A site's files of today, with their names. What is not given is taken to be OpenSM's default.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Existing {
+    /// opensm.conf.
+    pub conf: Option<(String, String)>,
+    /// The QoS policy.
+    pub policy: Option<(String, String)>,
+    /// partitions.conf.
+    pub partitions: Option<(String, String)>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// What gave the paths their SLs, in words for a heading: `lane policy vftree on 8 lanes`.
+    pub title: String,
+    /// Whether the tables are new, so that OpenSM has to load them.
+    pub tables: bool,
+    /// What the site has.
+    pub existing: Existing,
+    /// Programs that run there; empty if nobody said.
+    pub clients: Vec<&'static Client>,
+    /// OpenSM's folder of configuration.
+    pub folder: &'a str,
+    /// Write in spite of what would not take effect.
+    pub force: bool,
+}
+
+/// Why there is nothing to deploy by files.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum DeployError {
+    /// The SLs need more than a policy can say.
+    #[error(
+        "{what}: a QoS policy of OpenSM cannot say so; deploy it with the routing engine \
+         `clearlane` (docs/opensm-plugin.md)"
+    )]
+    BeyondPolicy {
+        /// What does.
+        what: &'static str,
+    },
+    /// All paths are on SL 0.
+    #[error("every path is on service level 0 and the tables stay, so nothing changes; {remedy}")]
+    Nothing {
+        /// What to ask for.
+        remedy: &'static str,
+    },
+    /// A running engine gives SLs itself.
+    #[error(
+        "{file}:{line}: routing_engine {engine} gives the SL of a path itself and overrules a QoS \
+         policy; use minhop, updn, dnup, ftree, dor, sssp or file, or add --force"
+    )]
+    Overruled {
+        /// opensm.conf.
+        file: String,
+        /// Its line.
+        line: usize,
+        /// The engine.
+        engine: String,
+    },
+    /// Programs that cannot have an SL by destination.
+    #[error(
+        "{clients} give a process one SL for all it sends, and these SLs differ by pair of hosts; \
+         take --lane-policy by-class with --hot, or add --force"
+    )]
+    OnePerProcess {
+        /// The programs.
+        clients: String,
+    },
+    /// The site's policy is broken.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+}
+
+/// A file to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct File {
+    /// Its name in the folder.
+    pub name: &'static str,
+    /// What it is for.
+    pub what: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// Everything that is to change, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The files, README first. Tables are not among them.
+    pub files: Vec<File>,
+    /// What somebody has to know before, a line each.
+    pub remarks: Vec<String>,
+    /// Keys of opensm.conf and their new values, in the order of the file.
+    pub changes: Vec<(String, String)>,
+    /// Port groups and match rules of the policy.
+    pub groups: usize,
+    /// The same.
+    pub rules: usize,
+    /// Whether OpenSM has to be started again, rather than told by SIGHUP.
+    pub restart: bool,
+}
+
+/// Where OpenSM of Debian looks for a policy unless told otherwise.
+const POLICY: &str = "qos-policy.conf";
+/// By device kind, keys that win over the general ones.
+const KINDS: [&str; 4] = ["qos_ca", "qos_sw0", "qos_swe", "qos_rtr"];
+
+impl Plan {
+    /// The plan for a subnet whose paths have their SLs. Fails where files cannot do it.
+    pub fn of(
+        fabric: &Fabric,
+        subnet: &Subnet,
+        request: &Request<'_>,
+    ) -> Result<Self, DeployError> {
+        let lanes = by_policy(subnet)?;
+        let conf = request.existing.conf.as_ref();
+        let conf = conf.map_or_else(Conf::default, |(_, text)| Conf::read(text));
+        let policy = Policy::of(&path_groups::of(fabric, subnet));
+        let has_levels = policy.levels() != [0];
+        if !has_levels && !request.tables {
+            let remedy = "name a --lane-policy, or new tables with --engine";
+            return Err(DeployError::Nothing { remedy });
+        }
+        check(request, &conf, &policy)?;
+        let place = conf
+            .get("qos_policy_file")
+            .map_or_else(|| format!("{}/{POLICY}", request.folder), |(_, place)| place.to_owned());
+        let changes = changes(request, &conf, subnet, has_levels.then_some((lanes, &place)));
+        let restarts = ["routing_engine", "lfts_file", "qos_policy_file", "lmc"];
+        let restart = changes.iter().any(|(key, _)| restarts.contains(&key.as_str()));
+        let mut plan = Plan {
+            files: Vec::new(),
+            remarks: remarks(request, &conf, &changes),
+            changes,
+            groups: policy.groups(),
+            rules: policy.rule_count(),
+            restart,
+        };
+        plan.add_conf(request, &conf);
+        if has_levels {
+            plan.add_policy(request, &policy)?;
+        }
+        let text = readme::text(fabric, subnet, request, &plan, &place);
+        let what = "steps, what each disturbs, and the way back";
+        plan.files.insert(0, File { name: "README", what, text });
+        Ok(plan)
+    }
+
+    fn add(&mut self, name: &'static str, what: &'static str, text: String) {
+        self.files.push(File { name, what, text });
+    }
+
+    /// The site's opensm.conf with new values and the difference, or the new values alone.
+    fn add_conf(&mut self, request: &Request<'_>, conf: &Conf) {
+        let Some((name, _)) = &request.existing.conf else {
+            let lines: String =
+                self.changes.iter().map(|(key, value)| format!("{key} {value}\n")).collect();
+            return self.add("opensm.conf.add", "keys to set in opensm.conf", lines);
+        };
+        let text = conf.with(&self.changes);
+        let difference = diff(&conf.text(), &text, name, "opensm.conf");
+        self.add("opensm.conf", "your opensm.conf with the new values", text);
+        self.add("opensm.conf.diff", "what changes in it", difference);
+    }
+
+    fn add_policy(&mut self, request: &Request<'_>, policy: &Policy) -> Result<(), DeployError> {
+        let what = "service levels by source and destination";
+        let Some((name, before)) = &request.existing.policy else {
+            self.add(POLICY, what, policy.text());
+            return Ok(());
+        };
+        let text = policy.added_to(before, name)?;
+        let difference = diff(before, &text, name, POLICY);
+        self.add(POLICY, "your policy with service levels by source and destination", text);
+        self.add("qos-policy.conf.diff", "what changes in it", difference);
+        Ok(())
+    }
+}
+
+fn diff(before: &str, after: &str, from: &str, to: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().header(from, to).to_string()
+}
+
+/// The lane of each SL, where a policy and one SL2VL say it all.
+fn by_policy(subnet: &Subnet) -> Result<[u8; 16], DeployError> {
+    if subnet.path_sl.offsets() > 1 {
+        let what = "the SL depends on the LID offset";
+        return Err(DeployError::BeyondPolicy { what });
+    }
+    let mut rows = subnet.tables.switches().iter().map(|id| subnet.sl_to_vl.table(*id));
+    let adapter = subnet.sl_to_vl.adapter;
+    let same = |table: &SlToVlTable| matches!(table, SlToVlTable::Uniform(row) if *row == adapter);
+    if !rows.all(same) {
+        let what = "the lane of an SL depends on the ports of a switch";
+        return Err(DeployError::BeyondPolicy { what });
+    }
+    Ok(adapter.map(|lane| lane.value()))
+}
+
+/// Fails where the SLs would not take effect.
+fn check(request: &Request<'_>, conf: &Conf, policy: &Policy) -> Result<(), DeployError> {
+    if request.force {
+        return Ok(());
+    }
+    let (line, engines) = conf.engines();
+    let overrules = engines.first().filter(|engine| OVERRULE.contains(engine));
+    if let (false, Some(engine)) = (request.tables, overrules) {
+        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
+        let (file, engine) = (file.escape_debug().to_string(), (*engine).to_owned());
+        return Err(DeployError::Overruled { file, line, engine });
+    }
+    let one: Vec<&str> =
+        request.clients.iter().filter(|client| !client.asks).map(|client| client.name).collect();
+    // With two groups a process that talks to hot hosts alone has an SL of its own.
+    if !one.is_empty() && policy.groups() > 2 {
+        return Err(DeployError::OnePerProcess { clients: one.join(", ") });
+    }
+    Ok(())
+}
+
+/// Keys of opensm.conf with values that differ from what is there.
+fn changes(
+    request: &Request<'_>,
+    conf: &Conf,
+    subnet: &Subnet,
+    levels: Option<([u8; 16], &String)>,
+) -> Vec<(String, String)> {
+    let mut wanted: Vec<(String, String)> = Vec::new();
+    let mut want = |key: &str, value: String| wanted.push((key.to_owned(), value));
+    if request.tables {
+        want("routing_engine", "file".into());
+        want("lfts_file", format!("{}/lfts.txt", request.folder));
+        want("lmc", subnet.lids.lmc_max().value().to_string());
+    }
+    if let Some((lanes, place)) = levels {
+        let used = subnet.sl_to_vl.lanes();
+        if conf.lanes_max() < used {
+            // 3 is VL 0-3, 4 VL 0-7, 5 VL 0-14.
+            let code = [(1, 1), (2, 2), (4, 3), (8, 4), (15, 5)];
+            let code = code.iter().find(|(lanes, _)| *lanes >= used).map_or(5, |(_, code)| *code);
+            want("max_op_vls", code.to_string());
+        }
+        let weights = &subnet.vl_arbitration.low;
+        let entries = |weight: &dyn Fn(u8) -> u8| {
+            let entry = |lane| format!("{lane}:{}", weight(lane));
+            (0..used).map(entry).collect::<Vec<_>>().join(",")
+        };
+        let low = |lane: u8| {
+            let known = weights.iter().find(|entry| entry.vl.value() == lane);
+            known.map_or(64, |entry| entry.weight)
+        };
+        let row: Vec<String> = (0..ServiceLevel::COUNT).map(|sl| lanes[sl].to_string()).collect();
+        let of_ports = [
+            ("max_vls", used.to_string()),
+            ("high_limit", subnet.vl_arbitration.high_limit.to_string()),
+            ("vlarb_high", entries(&|_| 0)),
+            ("vlarb_low", entries(&low)),
+            ("sl2vl", row.join(",")),
+        ];
+        want("qos", "TRUE".into());
+        want("qos_policy_file", place.clone());
+        for (key, value) in &of_ports {
+            want(&format!("qos_{key}"), value.clone());
+            for kind in KINDS {
+                // Only where the site has set it: it would win.
+                let key = format!("{kind}_{key}");
+                let is_set = conf.get(&key).is_some_and(|(_, own)| !matches!(own, "0" | "-1"));
+                if is_set {
+                    want(&key, value.clone());
+                }
+            }
+        }
+    }
+    let is_new = |(key, value): &(String, String)| {
+        !conf.get(key).is_some_and(|(_, own)| own.eq_ignore_ascii_case(value))
+            && !(key == "lmc" && value == "0" && conf.get(key).is_none())
+            // The place where OpenSM looks anyway.
+            && !(key == "qos_policy_file" && conf.get(key).is_none()
+                && *value == format!("/etc/opensm/{POLICY}"))
+    };
+    wanted.into_iter().filter(is_new).collect()
+}
+
+fn remarks(request: &Request<'_>, conf: &Conf, changes: &[(String, String)]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some((name, _)) = &request.existing.conf {
+        let name = name.escape_debug();
+        let said = conf.remarks().into_iter();
+        remarks.extend(said.map(|remark| format!("{name}:{}: {}", remark.line, remark.what)));
+    }
+    if changes.iter().any(|(key, _)| key == "max_op_vls") {
+        remarks.push(format!(
+            "max_op_vls leaves {} data lanes today and is raised: OpenSM sets OperationalVLs of \
+             every port anew, which may disturb links; do it in a maintenance window",
+            conf.lanes_max()
+        ));
+    }
+    if request.tables {
+        remarks.push(
+            "engine file freezes the routes: after a cable fails they are not computed again, \
+             hosts behind it are cut off until new tables are loaded"
+                .into(),
+        );
+    }
+    if let Some((name, text)) = &request.existing.policy
+        && text.lines().any(|line| line.trim_start().starts_with("qos-ulps"))
+    {
+        remarks.push(format!(
+            "{}: OpenSM looks at qos-ulps after all match rules, so ours win over these between \
+             hosts; write what they mean as qos-match-rules, which stay before ours",
+            name.escape_debug()
+        ));
+    }
+    if let Some((name, text)) = &request.existing.partitions {
+        remarks.extend(partition_levels(name, text));
+    }
+    if request.clients.is_empty() {
+        remarks.push(
+            "nobody said which programs run here (--clients): UCX, NCCL and NVSHMEM do not ask for \
+             the SL of a path, so for them nothing changes until an SL is set"
+                .into(),
+        );
+    }
+    remarks
+}
+
+/// Partitions with an SL of their own, which a policy wins over.
+fn partition_levels(name: &str, text: &str) -> Vec<String> {
+    let level = |(index, line): (usize, &str)| {
+        let line = line.split('#').next()?;
+        let (_, level) = line.split(':').next()?.split_once("sl=")?;
+        let level: u8 = level.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+        (level > 0).then(|| {
+            format!(
+                "{}:{}: the partition has SL {level}, and the policy wins over it between hosts",
+                name.escape_debug(),
+                index + 1
+            )
+        })
+    };
+    text.lines().enumerate().filter_map(level).collect()
+}
