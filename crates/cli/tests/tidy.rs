@@ -23,8 +23,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ranks", &["ib", "workload"]),
     ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
+    ("deploy", &["fabric", "ib", "subnet"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
-    ("cli", &["congestion", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
+    (
+        "cli",
+        &["congestion", "deploy", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"],
+    ),
     ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 

@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
     clients: Vec<String>,
     /// OpenSM's folder of configuration on the site
-    #[arg(long, value_name = "DIR", default_value = "/etc/opensm")]
+    #[arg(long, value_name = "DIR", default_value = OPENSM_FOLDER)]
     opensm_folder: String,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
@@ -56,6 +56,8 @@ pub struct Arguments {
     #[command(flatten)]
     names: Names,
 }
+
+const OPENSM_FOLDER: &str = "/etc/opensm";
 
 /// All that may be in the folder.
 const NAMES: &[&str] = &[
@@ -74,6 +76,28 @@ const PATH_GROUPS: (&str, &str) =
 const LFTS: (&str, &str) = ("lfts.txt", "forwarding tables");
 const GUID2LID: (&str, &str) = ("guid2lid", "LIDs the tables are for");
 
+/// Writes what gives a site's paths these lanes into a folder, its tables and engine staying as they
+/// are. Fails as `deploy` does.
+pub(super) fn write_lanes(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    title: String,
+    output: &Path,
+    force: bool,
+) -> Result<(), Failure> {
+    Writing { force, dry_run: false }.folder(output, NAMES, &[])?;
+    let request = Request {
+        title,
+        tables: false,
+        existing: Existing::default(),
+        clients: Vec::new(),
+        folder: OPENSM_FOLDER,
+        force: false,
+    };
+    let plan = Plan::of(fabric, subnet, &request).map_err(Failure::input)?;
+    files::write_folder(output, &contents(fabric, subnet, false, &plan))
+}
+
 /// Plans and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     may_write(arguments)?;
@@ -84,7 +108,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     progress.label("2 of 2: walking every path");
     check(fabric, &subnet, arguments.writing.force)?;
     let plan = Plan::of(fabric, &subnet, &request(arguments, &subnet)?).map_err(Failure::input)?;
-    let contents = contents(fabric, &subnet, arguments, &plan);
+    let contents = contents(fabric, &subnet, arguments.routing.fills(), &plan);
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
         may_write(arguments)?;
@@ -171,7 +195,7 @@ fn may_write(arguments: &Arguments) -> Result<(), Failure> {
 fn contents<'a>(
     fabric: &'a Fabric,
     subnet: &'a Subnet,
-    arguments: &Arguments,
+    tables: bool,
     plan: &'a Plan,
 ) -> Vec<(&'static str, Content<'a>)> {
     let mut contents: Vec<(&str, Content<'_>)> = Vec::new();
@@ -181,7 +205,7 @@ fn contents<'a>(
     if plan.rules > 0 {
         contents.push((PATH_GROUPS.0, Box::new(|out| path_groups::write(fabric, subnet, out))));
     }
-    if arguments.routing.fills() {
+    if tables {
         contents.push((LFTS.0, Box::new(|out| lfts::write(fabric, subnet, out))));
         let lids = &subnet.lids;
         contents.push((

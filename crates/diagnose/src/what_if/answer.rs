@@ -139,7 +139,8 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
     let gets = |other: &Other| {
         let gain = other.gain.text();
         let lost = if other.loses_nothing { " and lose nothing" } else { "" };
-        let is_engine = ![super::LANE, super::IBA_CC, super::FIRMWARE].contains(&&*other.name);
+        let others = [super::LANE, super::VFTREE, super::IBA_CC, super::FIRMWARE];
+        let is_engine = !others.contains(&&*other.name);
         let than = if is_engine { than(&gain) } else { String::new() };
         let moving = if other.is_moving { ", still changing" } else { "" };
         format!("{}: victims get {gain}{than}{lost}{moving}", means(&other.name))
@@ -160,6 +161,9 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
 fn means(name: &str) -> String {
     match name {
         super::LANE => "hot traffic on a lane of its own".into(),
+        super::VFTREE => {
+            format!("pairs of leaf switches on {} lanes (vFtree)", super::VFTREE_LANES)
+        }
         super::IBA_CC | super::FIRMWARE => name.into(),
         engine => format!("tables of engine {engine}"),
     }

@@ -6,6 +6,7 @@ use crate::{Site, Tables};
 use clearlane_fabric::NodeKind;
 use clearlane_ib::LinkSpeed;
 use clearlane_subnet::SlToVl;
+use clearlane_subnet::check::credit_loop;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -14,6 +15,10 @@ use toml::{Table, Value};
 pub const AS_IS: &str = "as-is";
 /// The variant in which the hot traffic has a lane of its own.
 pub const LANE: &str = "lane of its own";
+/// The variant in which pairs of leaf switches are spread over lanes.
+pub const VFTREE: &str = "lanes by leaf pairs";
+/// Lanes of [`VFTREE`]: what most switches and adapters have.
+pub const VFTREE_LANES: u8 = 8;
 /// The variant with InfiniBand congestion control.
 pub const IBA_CC: &str = "InfiniBand congestion control";
 /// The variant with the congestion control of ConnectX firmware.
@@ -229,17 +234,38 @@ impl Question<'_> {
         }
     }
 
-    /// Whether hot traffic can be taken to a lane of its own: there may be one more, and nothing
-    /// else is or comes on it. Of a site whose own SL2VL is given nobody can say so.
-    fn has_lane(&self) -> bool {
-        let leaves_a_lane = match (self.has_own(), &self.site.tables) {
+    /// Whether paths can be given other lanes: nothing else is or comes on them, and the tables need
+    /// none. Of a site whose own SL2VL is given nobody can say so.
+    fn has_lanes(&self) -> bool {
+        let leaves_lanes = match (self.has_own(), &self.site.tables) {
             (true, Some(Tables { subnet, .. })) => {
                 on_level_0(subnet)
                     && subnet.sl_to_vl == SlToVl::modulo(&self.site.fabric, self.lanes)
+                    && credit_loop(&self.site.fabric, subnet).is_sane()
             }
-            _ => self.engines.first().is_some_and(|first| first.leaves_a_lane),
+            _ => self.engines.first().is_some_and(|first| first.leaves_lanes),
         };
-        self.traffic == Traffic::Supposed && self.lanes < 15 && leaves_a_lane
+        let is_named = self.traffic == Traffic::Supposed || self.hot.supposed.is_none();
+        is_named && self.lanes < VFTREE_LANES && leaves_lanes
+    }
+
+    /// The lanes of [`LANE`]: one more than there are.
+    pub fn lanes_by_class(&self) -> u8 {
+        self.lanes + 1
+    }
+
+    /// The variants of lane policies.
+    fn lane_variants(&self) -> Vec<(&'static str, Value)> {
+        let policy = |kind: &str, lanes: u8, hot: Vec<Value>| {
+            let hot = (!hot.is_empty()).then_some(("hot", Value::Array(hot)));
+            let policy = table([("kind", text(kind))].into_iter().chain(hot));
+            table([("lanes", Value::Integer(lanes.into())), ("lane_policy", policy)])
+        };
+        let hot = self.hot.ranks.iter().map(|rank| text(self.guid(*rank))).collect();
+        vec![
+            (LANE, policy("by-class", self.lanes_by_class(), hot)),
+            (VFTREE, policy("vftree", VFTREE_LANES, Vec::new())),
+        ]
     }
 
     fn variants(&self) -> Vec<Value> {
@@ -249,16 +275,11 @@ impl Question<'_> {
         let mut all = Vec::new();
         let own = self.own_name().to_owned();
         all.push(variant(own.clone(), Vec::new()));
-        if self.has_lane() {
-            let lanes = Value::Integer(i64::from(self.lanes) + 1);
-            let sl = Value::Integer(self.lanes.into());
-            let hot = self.hot.ranks.iter().map(|rank| {
-                let name = text(format!("to {}", self.name(*rank)));
-                table([("name", name), ("sl", sl.clone())])
-            });
-            let traffic = Value::Array(hot.collect());
-            let lane = vec![("subnet", table([("lanes", lanes)])), ("traffic", traffic)];
-            all.push(variant(LANE.into(), lane));
+        if self.has_lanes() {
+            let of_lanes = self.lane_variants().into_iter();
+            all.extend(
+                of_lanes.map(|(name, subnet)| variant(name.into(), vec![("subnet", subnet)])),
+            );
         }
         let others = self.engines.iter().filter(|screened| screened.engine != own);
         all.extend(others.take(ENGINES_MAX).map(|screened| {

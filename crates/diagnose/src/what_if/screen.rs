@@ -1,6 +1,7 @@
 //! Which engines are worth simulating: those that are free of deadlock in the lanes there are, by
 //! how much of the traffic of others would stand behind that to the hot hosts.
 
+use super::question::VFTREE_LANES;
 use crate::Site;
 use clearlane_fabric::Endpoint;
 use clearlane_ib::ServiceLevel;
@@ -18,10 +19,9 @@ pub struct Screened {
     pub engine: &'static str,
     /// How much of other traffic is exposed to the hot traffic.
     pub exposure: Exposure,
-    /// Whether traffic can be taken to a lane of its own beside its paths: these are all on service
-    /// level 0, and the tables stay as they are with one lane more. The levels of others keep them
-    /// free of credit loops.
-    pub leaves_a_lane: bool,
+    /// Whether lanes are free for other uses: paths are all on service level 0, and the tables stay
+    /// as they are with more lanes. The levels of others keep them free of credit loops.
+    pub leaves_lanes: bool,
 }
 
 /// Whether all paths are on service level 0.
@@ -40,11 +40,14 @@ pub fn screen(site: &Site, lanes: u8, hot: &[Endpoint]) -> Vec<Screened> {
     let one = |engine: &'static str| {
         let subnet = route(engine, &site.fabric, &options).ok().filter(is_safe)?;
         let exposure = exposure(&site.fabric, &subnet, hot);
-        let more = RouteOptions { lanes: lanes.saturating_add(1), ..options.clone() };
-        let leaves_a_lane = on_level_0(&subnet)
-            && route(engine, &site.fabric, &more)
-                .is_ok_and(|more| more.tables == subnet.tables && on_level_0(&more));
-        Some(Screened { engine, exposure, leaves_a_lane })
+        let stays = |lanes: u8| {
+            let more = RouteOptions { lanes, ..options.clone() };
+            route(engine, &site.fabric, &more)
+                .is_ok_and(|more| more.tables == subnet.tables && on_level_0(&more))
+        };
+        let leaves_lanes =
+            on_level_0(&subnet) && [lanes.saturating_add(1), VFTREE_LANES].into_iter().all(stays);
+        Some(Screened { engine, exposure, leaves_lanes })
     };
     let mut all: Vec<Screened> = ENGINES.iter().filter_map(|engine| one(engine)).collect();
     all.sort_by(|a, b| a.exposure.share().total_cmp(&b.exposure.share()));

@@ -2,6 +2,7 @@
 
 mod anonymous;
 
+use super::deploy;
 use super::experiment::{self, quoted};
 use super::narrow;
 use crate::answer::{self, Answer, Verdict as Outcome};
@@ -26,6 +27,7 @@ use clearlane_lab::{
 };
 use clearlane_subnet::LidMap;
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
+use clearlane_subnet::lanes::{self as policies, LaneOptions};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -317,7 +319,10 @@ fn ran(
     let next = match question.hot.supposed {
         Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
         Some(_) => "name the host that is hot with --hot".into(),
-        None => next(arguments, said.best.as_deref()),
+        None => {
+            let folder = said.best.as_deref().and_then(|best| lanes(arguments, question, best));
+            next(arguments, question, said.best.as_deref(), folder.as_deref())
+        }
     };
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
@@ -370,13 +375,69 @@ impl Stage {
     }
 }
 
-/// What comes next against hot traffic, where a variant helps.
-fn next(arguments: &Arguments, best: Option<&str>) -> String {
+/// Writes what gives paths the lanes that helped, for OpenSM, beside the results. Nothing if lanes
+/// are not what helped, or the site's own tables are not what they are for; a word if that fails,
+/// because the verdict stands without it.
+fn lanes(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<PathBuf> {
+    let (name, count) = match best {
+        what_if::LANE => ("by-class", question.lanes_by_class()),
+        what_if::VFTREE => ("vftree", what_if::VFTREE_LANES),
+        _ => return None,
+    };
+    let tables = question.site.tables.as_ref().filter(|_| question.has_own())?;
+    if question.lost() > 0 {
+        return None;
+    }
+    let folder = anonymous::beside(&arguments.output, DEPLOY);
+    let written = || -> Result<(), Failure> {
+        let policy = policies::policy(name).map_err(Failure::input)?;
+        let mut options = LaneOptions::new(count);
+        options.hot = ports(question.site, question.hot);
+        let (fabric, mut subnet) = (&question.site.fabric, tables.subnet.clone());
+        policy.assign(fabric, &mut subnet, &options).map_err(Failure::input)?;
+        let title = format!("Lane policy {name} on {count} lanes for OpenSM");
+        deploy::write_lanes(fabric, &subnet, title, &folder, arguments.force)
+    };
+    match written() {
+        Ok(()) => Some(folder),
+        Err(error) => {
+            terminal::remark(&format!("files for OpenSM: {error}"));
+            None
+        }
+    }
+}
+
+/// How the folder with files for OpenSM ends, which lies beside the results.
+const DEPLOY: &str = "-deploy";
+
+/// What comes next against hot traffic, where a variant helps; `folder` has files for OpenSM.
+fn next(
+    arguments: &Arguments,
+    question: &Question<'_>,
+    best: Option<&str>,
+    folder: Option<&Path>,
+) -> String {
+    if let Some(folder) = folder {
+        let readme = folder.join("README");
+        return format!("give paths these lanes: {}", quoted(&readme.to_string_lossy()));
+    }
     let fabric = quoted(&arguments.fabric);
+    let tables: String = match (question.has_own(), question.engines.first()) {
+        (false, Some(first)) => format!(" --engine {}", first.engine),
+        _ => {
+            let file = |path: &PathBuf| format!(" --lft {}", quoted(&path.to_string_lossy()));
+            arguments.lft.iter().map(file).collect()
+        }
+    };
     match best {
         None => String::new(),
         Some(what_if::LANE) => {
-            "give the hot traffic a service level and a virtual lane of its own".into()
+            let hot = arguments.hot.iter().map(|host| format!(" --hot {}", quoted(host)));
+            let hot: String = hot.collect();
+            format!("clearlane deploy {fabric}{tables} --lane-policy by-class{hot} -o deploy")
+        }
+        Some(what_if::VFTREE) => {
+            format!("clearlane deploy {fabric}{tables} --lane-policy vftree -o deploy")
         }
         Some(what_if::IBA_CC) => {
             let folder = anonymous::beside(&arguments.output, CONTROL);

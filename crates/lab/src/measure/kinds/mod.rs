@@ -56,6 +56,7 @@ measures! {
     smallest
     first
     last
+    gain_along
     mean_over
 }
 

@@ -1,0 +1,81 @@
+//! vFtree: the six nodes of its slides in three readings, as the closed forms have them and however
+//! nodes are numbered; and a hot spot in a full tree.
+
+use clearlane_lab::{Experiment, FabricSource, Quiet, RunOptions, RunResult, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn experiment(name: &str) -> Experiment {
+    Experiment::read(&root().join("experiments").join(name)).unwrap()
+}
+
+fn ran(experiment: &Experiment) -> RunResult {
+    run(experiment, &RunOptions::new(2, "test"), &Quiet, &AtomicBool::new(false)).unwrap()
+}
+
+/// What the row of this name obtained.
+fn row(result: &RunResult, name: &str) -> f64 {
+    let rows = result.published();
+    let row = rows.iter().find(|row| row.name == name);
+    let row = row.unwrap_or_else(|| panic!("no row {name}"));
+    row.obtained.as_ref().unwrap_or_else(|| panic!("{name} has no value")).mean
+}
+
+/// Closed forms of the three readings, without lanes and with three, within 1 %.
+fn check(result: &RunResult) {
+    let expected = [
+        ("victims, two spines, 1 lane", 1.0 / 3.0),
+        ("victims, two spines, vftree", 2.0 / 3.0),
+        ("total, two spines, 1 lane", 5.0 / 3.0),
+        ("total, two spines, vftree", 7.0 / 3.0),
+        ("victims, one spine, 1 lane", 1.0 / 4.0),
+        ("victims, one spine, vftree", 2.0 / 3.0),
+        ("total, one spine, 1 lane", 3.0 / 2.0),
+        ("total, one spine, vftree", 7.0 / 3.0),
+        ("victims, host-facing lane, vftree", 3.0 / 4.0),
+        ("total, host-facing lane, 1 lane", 3.0 / 2.0),
+        ("total, host-facing lane, vftree", 5.0 / 2.0),
+        ("victims, one read per input, vftree", 2.0 / 3.0),
+        ("total, divided buffer, vftree", 7.0 / 3.0),
+    ];
+    for (name, expected) in expected {
+        let obtained = row(result, name);
+        assert!((obtained / expected - 1.0).abs() < 0.01, "{name}: {obtained}, not {expected}");
+    }
+}
+
+#[test]
+fn six_nodes_get_what_the_closed_forms_say() {
+    let result = ran(&experiment("vftree-six-node.toml"));
+    check(&result);
+    let gain = row(&result, "gain of the victims, two spines");
+    assert!((gain - 2.0).abs() < 0.02, "{gain}");
+}
+
+#[test]
+fn six_nodes_get_the_same_however_they_are_numbered() {
+    let text = fs::read_to_string(root().join("fixtures/six-node/six-node.topo")).unwrap();
+    let (head, nodes) = text.split_once("\n\n").unwrap();
+    let nodes: Vec<&str> = nodes.split("\n\n").map(str::trim_end).collect();
+    assert_eq!(nodes.len(), 11);
+    for step in [3, 4, 7] {
+        // A permutation: 11 is prime. Ranks, leaves and switches have other numbers by it.
+        let order = (0..11).map(|place| nodes[(place * step + 2) % 11]);
+        let text = format!("{head}\n\n{}\n", order.collect::<Vec<_>>().join("\n\n"));
+        let file =
+            std::env::temp_dir().join(format!("clearlane-six-{step}-{}.topo", std::process::id()));
+        fs::write(&file, text).unwrap();
+        let mut experiment = experiment("vftree-six-node.toml");
+        for variant in &mut experiment.variants {
+            variant.fabric.source = FabricSource::File(file.clone());
+        }
+        let result = ran(&experiment);
+        fs::remove_file(&file).unwrap();
+        check(&result);
+    }
+}

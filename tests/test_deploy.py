@@ -1,0 +1,295 @@
+"""What `clearlane deploy` writes, a stock OpenSM runs: our service levels, our tables where tables are
+new, lanes on switches, and the way back."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import readers
+from conftest import Clearlane
+from peers import Ibsim, RunningOpenSm, ibdmchk
+
+PAIRS = 200
+"""Pairs of hosts whose service level is asked for, half of them the other way round."""
+
+
+def conf_of(folder: Path, file: str = "opensm.conf.add") -> dict[str, str]:
+    """Keys and values of opensm.conf, with the folder's own files in place of the site's."""
+    lines = (folder / file).read_text().splitlines()
+    conf = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
+    conf["qos_policy_file"] = str(folder / "qos-policy.conf")
+    if "lfts_file" in conf:
+        conf["lfts_file"] = str(folder / "lfts.txt")
+    return conf
+
+
+def lids(running: RunningOpenSm) -> dict[int, int]:
+    """LID by port GUID, as OpenSM has given them."""
+    lines = (running.folder / "cache" / "guid2lid").read_text().splitlines()
+    words = [line.split() for line in lines if line]
+    return {int(guid, 16): int(lid, 16) for guid, lid, _ in words}
+
+
+def answered(subnet: Ibsim, running: RunningOpenSm, pairs: list[tuple[int, int]]) -> list[int]:
+    """The service level that OpenSM answers for each pair of port GUIDs."""
+    lid = lids(running)
+    levels = []
+    for source, to in pairs:
+        said = subnet.client(["saquery", "PR", "--src-to-dst", f"{lid[source]}:{lid[to]}"]).stdout
+        found = re.search(r"\bsl\.+0x([0-9a-fA-F]+)", said)
+        assert found, said
+        levels.append(int(found.group(1), 16))
+    return levels
+
+
+class Levels:
+    """The service levels of a folder, from its path-groups.txt."""
+
+    def __init__(self, folder: Path) -> None:
+        self.group: dict[int, int] = {}
+        self.rows: list[list[int]] = []
+        for line in (folder / "path-groups.txt").read_text().splitlines():
+            words = line.split()
+            if words[0] == "group":
+                self.group |= {int(guid, 16): int(words[1]) for guid in words[2:]}
+            elif words[0] == "from":
+                self.rows.append([int(word) for word in words[3:]])
+
+    def __call__(self, pair: tuple[int, int]) -> int:
+        return self.rows[self.group[pair[0]]][self.group[pair[1]]]
+
+    def sample(self, seed: int) -> list[tuple[int, int]]:
+        """Pairs of hosts, each both ways."""
+        draw, hosts = random.Random(seed), sorted(self.group)
+        pairs = [tuple(draw.sample(hosts, 2)) for _ in range(PAIRS // 2)]
+        return [pair for a, b in pairs for pair in ((a, b), (b, a))]
+
+
+def fabric(name: str, clearlane: Clearlane) -> Path:
+    """A tree, the same with cables cut, or the shipped site, which is uneven."""
+    if name == "site":
+        site = Path(__file__).parent.parent / "fixtures/site/site.ibnetdiscover"
+        clearlane("fabric", "convert", site, "-o", "site.topo")
+        return clearlane.folder / "site.topo"
+    clearlane("fabric", "build", "fat-tree:648", "-o", "tree.topo")
+    if name == "damaged":
+        clearlane("fabric", "cut", "tree.topo", "--random", 13, "--seed", 1, "-o", "damaged.topo")
+    return clearlane.folder / f"{name}.topo"
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "flags", "levels"),
+    [
+        ("tree", "fat-tree", ["--lane-policy", "vftree", "--lanes", 8], 8),
+        ("damaged", "up-down", ["--lane-policy", "vftree", "--lanes", 3], 3),
+        ("site", "up-down", ["--lane-policy", "vftree", "--lanes", 5], 5),
+        ("site", "up-down", ["--lane-policy", "by-class", "--hot", "storage01"], 2),
+    ],
+)
+def test_opensm_answers_our_service_levels_and_obeys_our_tables(
+    name: str,
+    engine: str,
+    flags: list[str],
+    levels: int,
+    clearlane: Clearlane,
+    ibsim: Callable[[Path], Ibsim],
+) -> None:
+    netlist = fabric(name, clearlane)
+    clearlane("deploy", netlist, "--engine", engine, *flags, "-o", "deploy")
+    folder = clearlane.folder / "deploy"
+    ours = Levels(folder)
+    pairs = ours.sample(seed=14)
+    if "storage01" in flags:
+        # Two hosts in a hundred are hot at most: every other pair has the hot one.
+        hot = next(guid for guid in ours.group if ours.group[guid] == 1)
+        pairs += [pair for a, _ in pairs if a != hot for pair in ((a, hot), (hot, a))]
+    guid2lid = (folder / "guid2lid").read_text()
+    with ibsim(netlist) as subnet:
+        with subnet.running_opensm(conf_of(folder), guid2lid=guid2lid) as running:
+            assert "file tables configured on all switches" in running.log
+            assert "ERR" not in running.log
+            assert answered(subnet, running, pairs) == [ours(pair) for pair in pairs]
+            check_lanes(subnet, folder, (running.folder / "opensm-sl2vl.dump").read_text())
+        tables = readers.lfts((running.folder / "opensm-lfts.dump").read_text())
+        assert tables == readers.lfts((folder / "lfts.txt").read_text())
+    assert {ours(pair) for pair in pairs} == set(range(levels))
+
+
+def check_lanes(subnet: Ibsim, folder: Path, dump: str) -> None:
+    """SL2VL by input and output and VL arbitration of a cabled port of some switches, as smpquery
+    reads them. Those of an adapter come back from ibsim as garbage and are not looked at."""
+    conf = conf_of(folder)
+    lanes = [int(lane) for lane in conf["qos_sl2vl"].split(",")]
+    weights = [tuple(map(int, entry.split(":"))) for entry in conf["qos_vlarb_low"].split(",")]
+    # OpenSM's dump has the outputs with a cable.
+    switches = re.findall(r"^Switch .*, base LID (\d+), .*\n#.*\n#.*\n\d+ +(\d+) ", dump, re.MULTILINE)
+    assert len(switches) > 10
+    for lid, port in switches[:: len(switches) // 4]:
+        said = subnet.client(["smpquery", "sl2vl", lid, port]).stdout
+        rows = re.findall(rf"^ports: in +\d+, out +{port}: \|(.*)\|$", said, re.MULTILINE)
+        assert len(rows) > 8, said
+        for row in rows:
+            assert [int(lane) for lane in row.split("|")] == lanes, said
+        said = subnet.client(["smpquery", "vlarb", lid, port]).stdout
+        low, high = said.split("# High")
+        read = [re.findall(r"0x([0-9A-Fa-f]+)", line) for line in low.splitlines() if "|0x" in line]
+        entries = [(int(vl, 16), int(w, 16)) for vl, w in zip(*read, strict=True)]
+        assert entries[: len(weights)] == weights, said
+        assert {weight for _, weight in entries[len(weights) :]} <= {0}, said
+        weights_high = [line for line in high.splitlines() if line.startswith("WEIGHT")]
+        assert set(re.findall(r"0x([0-9A-Fa-f]+)", weights_high[0])) == {"0"}, said
+
+
+def test_lanes_alone_leave_the_engine_and_go_back(
+    clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
+) -> None:
+    """Service levels are laid over a running site by SIGHUP, its engine stays, and with the files
+    from before everything is as it was."""
+    netlist = fabric("tree", clearlane)
+    with ibsim(netlist) as subnet:
+        site = clearlane.folder / "etc"
+        site.mkdir()
+        policy = "qos-levels\n    qos-level\n        name: DEFAULT\n        sl: 0\n    end-qos-level\n"
+        (site / "qos-policy.conf").write_text(policy + "end-qos-levels\n")
+        before = {
+            "routing_engine": "ftree",
+            "qos": "FALSE",
+            "qos_policy_file": site / "qos-policy.conf",
+        }
+        with subnet.running_opensm(before) as running:
+            conf = running.folder / "opensm.conf"
+            kept = {file: file.read_text() for file in (conf, site / "qos-policy.conf")}
+            dump = running.folder / "opensm-lfts.dump"
+            tables = readers.lfts(dump.read_text())
+            (clearlane.folder / "site.lft").write_text(dump.read_text())
+            (clearlane.folder / "site.lst").write_text(
+                (running.folder / "opensm-subnet.lst").read_text()
+            )
+            said = clearlane(
+                *("deploy", "site.lst", "--lft", "site.lft", "--lane-policy", "vftree"),
+                *("--opensm-conf", conf, "--qos-policy", site / "qos-policy.conf"),
+                *("--clients", "rdma-cm,mvapich2", "-o", "deploy"),
+            ).stdout
+            assert "routing engine stay as they are" in said and "SIGHUP" in said, said
+            folder = clearlane.folder / "deploy"
+            ours = Levels(folder)
+            pairs = ours.sample(seed=1)
+            assert answered(subnet, running, pairs[:20]) == [0] * 20
+            conf.write_text((folder / "opensm.conf").read_text())
+            (site / "qos-policy.conf").write_text((folder / "qos-policy.conf").read_text())
+            log = running.sweep()
+            assert "ftree tables configured" in log and "ERR" not in log, log
+            assert answered(subnet, running, pairs) == [ours(pair) for pair in pairs]
+            assert readers.lfts(dump.read_text()) == tables
+            for file, text in kept.items():
+                file.write_text(text)
+            running.sweep()
+            assert answered(subnet, running, pairs) == [0] * len(pairs)
+            assert readers.lfts(dump.read_text()) == tables
+
+
+KNOWN = {"AC03", "AC04"} | {f"AC{number}" for number in range(10, 15)}
+"""What OpenSM logs of a policy that it drops."""
+
+
+def test_a_broken_policy_is_dropped_with_the_words_the_readme_names(
+    clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
+) -> None:
+    netlist = fabric("tree", clearlane)
+    clearlane("deploy", netlist, "--engine", "fat-tree", "--lane-policy", "vftree", "-o", "deploy")
+    folder = clearlane.folder / "deploy"
+    whole = (folder / "qos-policy.conf").read_text()
+    readme = (folder / "README").read_text()
+    assert "ERR AC03, AC04" in readme and "ERR AC10 to AC14" in readme
+    draw = random.Random(5)
+    texts = {whole[: draw.randrange(len(whole))] for _ in range(3)}
+    texts |= {"", "\0\xff" * 400, whole.replace("clearlane-sl3", "nobody"), "port-groups\n" * 2000}
+    with ibsim(netlist) as subnet:
+        with subnet.running_opensm(
+            conf_of(folder), guid2lid=(folder / "guid2lid").read_text()
+        ) as running:
+            for text in sorted(texts):
+                (folder / "qos-policy.conf").write_bytes(text.encode("latin-1"))
+                log = running.sweep()
+                errors = re.findall(r"ERR (AC\d\d)", log)
+                assert errors and set(errors) <= KNOWN, log
+            (folder / "qos-policy.conf").write_text(whole)
+            assert "ERR" not in running.sweep()
+
+
+def test_ibdmchk_finds_no_credit_loop_on_our_lanes(
+    clearlane: Clearlane, tmp_path: Path
+) -> None:
+    netlist = fabric("tree", clearlane)
+    flags = ["--engine", "fat-tree", "--lane-policy", "vftree", "--lanes", 4]
+    clearlane("route", netlist, *flags, "-o", "out")
+    out = clearlane.folder / "out"
+    verdict = ibdmchk(out, tmp_path, sl_list=out / "psl.txt", sl2vl=out / "sl2vl.dump")
+    assert verdict.no_credit_loop and not verdict.errors, verdict.output[-2000:]
+    assert verdict.paths == 648 * 647
+    said = clearlane("check", netlist, *(f"--lft={out / name}" for name in TABLES)).stdout
+    assert "4 lanes" in said, said
+
+
+TABLES = ["lfts.txt", "sl2vl.dump", "psl.txt"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--lane-policy", "vftree", "--clients", "ucx,rdma-cm"], "one SL for all it sends"),
+        (["--lane-policy", "by-class"], "none is named"),
+        (["--lane-policy", "vf"], 'did you mean "vftree"'),
+        (["--lane-policy", "by-class", "--hot", "nobody"], "there is no host `nobody`"),
+        ([], "nothing changes"),
+        (["--lane-policy", "vftree", "--clients", "openmpi"], "known are rdma-cm"),
+        (["--lane-policy", "vftree", "--opensm-conf", "lash.conf"], "lash.conf:2: routing_engine"),
+        (["--lane-policy", "vftree", "--qos-policy", "bad.conf"], "bad.conf:1: "),
+    ],
+)
+def test_what_would_not_take_effect_is_refused(
+    flags: list[str], words: str, clearlane: Clearlane
+) -> None:
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    clearlane("route", "small.topo", "--engine", "up-down", "-o", "site")
+    (clearlane.folder / "lash.conf").write_text("qos FALSE\nrouting_engine lash\n")
+    (clearlane.folder / "bad.conf").write_text("qos-levels\n")
+    arguments = ["deploy", "small.topo", "--lft", "site/lfts.txt", *flags, "-o", "deploy"]
+    done = clearlane(*arguments, code=2)
+    assert words in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (clearlane.folder / "deploy").exists()
+
+
+SHARED = Path(__file__).parent.parent.parent / "shared"
+
+
+def test_needs_shared_site_configurations_are_understood(clearlane: Clearlane) -> None:
+    """Options of a real site with NVIDIA's OpenSM: adaptive routing and congestion control in
+    firmware are said, with their lines."""
+    if not SHARED.exists():
+        pytest.skip("needs ../shared")
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    clearlane("route", "small.topo", "--engine", "up-down", "-o", "site")
+    for name, said in [
+        ("Scenario2AR.conf", ["ar_ftree is adaptive", "mlnx_congestion_control 2", "max_op_vls"]),
+        ("Scenario2DR.conf", ["mlnx_congestion_control 1", "mellanoxMail.conf", "max_op_vls"]),
+    ]:
+        conf = SHARED / "data/site-configs" / name
+        done = clearlane(
+            *("deploy", "small.topo", "--lft", "site/lfts.txt", "--lane-policy", "vftree"),
+            *("--lanes", 8, "--opensm-conf", conf, "-o", name),
+        )
+        assert all(words in done.stdout for words in said), done.stdout
+        changed = (clearlane.folder / name / "opensm.conf.diff").read_text().splitlines()
+        added = [line for line in changed if line.startswith("+") and not line.startswith("+++")]
+        keys = {line[1:].split()[0] for line in added}
+        assert keys <= {
+            *("qos", "max_op_vls", "qos_max_vls", "qos_high_limit", "qos_vlarb_high"),
+            *("qos_vlarb_low", "qos_sl2vl", "qos_policy_file"),
+        }
