@@ -126,6 +126,7 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
     }
     others.extend(control.and_then(cases).map(|(_, others)| others).unwrap_or_default());
     others.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+    prefer_one_lane(&mut others);
     let (helps, not): (Vec<Other>, Vec<Other>) =
         others.into_iter().partition(|other| other.gain.is_more());
     let than = |gain: &str| match question.has_own() {
@@ -155,6 +156,19 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
     say("does not", &not);
     let best = helps.into_iter().next().map(|other| other.name);
     Answer { lines, best }
+}
+
+/// A lane for the hot traffic alone comes before lanes by leaf pairs that give no more for certain:
+/// it takes two service levels, so it also reaches programs that have one for all they send.
+fn prefer_one_lane(others: &mut [Other]) {
+    let place = |name: &str| others.iter().position(|other| other.name == name);
+    if let (Some(pairs), Some(own)) = (place(super::VFTREE), place(super::LANE))
+        && pairs < own
+        && others[own].gain.mean + others[own].gain.half + others[own].gain.seen
+            >= others[pairs].gain.mean - others[pairs].gain.half
+    {
+        others[pairs..=own].rotate_right(1);
+    }
 }
 
 /// What a variant does, as one says it.

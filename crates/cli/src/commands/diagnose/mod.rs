@@ -419,7 +419,7 @@ fn next(
 ) -> String {
     if let Some(folder) = folder {
         let readme = folder.join("README");
-        return format!("give paths these lanes: {}", quoted(&readme.to_string_lossy()));
+        return format!("load the files for OpenSM: {}", quoted(&readme.to_string_lossy()));
     }
     let fabric = quoted(&arguments.fabric);
     let tables: String = match (question.has_own(), question.engines.first()) {
