@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
+    ("opensm", &["fabric", "ib", "subnet"]),
     ("cli", &["congestion", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"]),
     ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];

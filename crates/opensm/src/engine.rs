@@ -1,0 +1,337 @@
+//! Which tables are taken: those of the files while they are good for the fabric, else the last good
+//! ones while these are, else those that a safe engine computes at once.
+
+use crate::discovered::Discovered;
+use crate::folder::{self, Files};
+use crate::judged::{self, Served};
+use crate::options::{LAST_RESORT, Mode, Options};
+use clearlane_fabric::{Endpoint, NodeKind};
+use clearlane_ib::{Guid, Lid, PortNumber, ServiceLevel};
+use clearlane_subnet::engines::{self, RouteOptions, TableFile};
+use clearlane_subnet::lanes::{self, LaneOptions};
+use clearlane_subnet::{PathSl, Subnet};
+
+/// A line for OpenSM's log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// True if something is not as it should be, and people have to act.
+    pub is_fault: bool,
+    /// The line, without an end of line.
+    pub text: String,
+}
+
+/// Who filled the tables that were taken last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The files as they are now.
+    Files,
+    /// Files as they were when they were last good.
+    LastGood,
+    /// Up*/down* with the lane policy vftree.
+    VfTree,
+    /// A safe engine, by its name.
+    Safe(&'static str),
+}
+
+/// Nothing that could be programmed is good for the fabric.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no tables are good for this fabric: {0}; OpenSM keeps what the switches have")]
+pub struct NothingGood(String);
+
+/// The routing engine, with what it has routed last.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    options: Options,
+    /// The last files that were good.
+    good: Option<Files>,
+    routed: Option<Routed>,
+}
+
+/// Tables as they are to be programmed.
+#[derive(Clone, Debug)]
+struct Routed {
+    found: Discovered,
+    subnet: Subnet,
+    source: Source,
+    served: Served,
+    /// By LID: on what its SLs depend, and which of its port's LIDs it is.
+    ends: Vec<Option<(usize, u16)>>,
+}
+
+/// Most remarks of a reader that are passed on to the log.
+const REMARKS_MAX: usize = 8;
+
+impl Engine {
+    /// An engine that has routed nothing yet.
+    pub fn new(options: Options) -> Self {
+        Engine { options, good: None, routed: None }
+    }
+
+    /// What it is to do.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Chooses tables for a fabric, and says what it has chosen and why. `files` are those of the
+    /// folder as they are now, or what is wrong with them; the mode vftree takes no notice.
+    /// `has_lanes` is false where OpenSM programs no SL2VL, so that all paths have to do with one
+    /// lane. Fails if nothing is good; what was routed before is then kept.
+    pub fn route(
+        &mut self,
+        found: Discovered,
+        has_lanes: bool,
+        files: Result<Files, String>,
+    ) -> Result<Vec<Told>, NothingGood> {
+        let mut choice = Choice { found: &found, has_lanes, told: Vec::new(), refused: Vec::new() };
+        if !has_lanes {
+            choice.fault(
+                "qos is FALSE, so OpenSM programs no SL2VL and all paths are taken on one \
+                          lane; set qos TRUE in opensm.conf",
+            );
+        }
+        let taken = match self.options.mode {
+            Mode::Files => choice.files(&self.options, files, &mut self.good),
+            Mode::VfTree => choice.try_it(Source::VfTree, vftree(&found, &self.options)),
+        };
+        let taken = taken.or_else(|| choice.safe(&self.options));
+        let Choice { told, refused, .. } = choice;
+        let Some((source, subnet, served)) = taken else {
+            return Err(NothingGood(refused.join("; ")));
+        };
+        let ends = ends(&found, &subnet);
+        self.routed = Some(Routed { found, subnet, source, served, ends });
+        Ok(told)
+    }
+
+    /// Who filled the tables; nothing before the first fabric is routed.
+    pub fn source(&self) -> Option<Source> {
+        self.routed.as_ref().map(|routed| routed.source)
+    }
+
+    /// What is programmed, on the fabric it is for; lanes are bounded to what links have.
+    pub fn routed(&self) -> Option<(&Discovered, &Subnet)> {
+        self.routed.as_ref().map(|routed| (&routed.found, &routed.subnet))
+    }
+
+    /// The forwarding table of a switch by its node GUID: output port by LID, 255 where there is
+    /// none.
+    pub fn table(&self, switch: Guid) -> Option<&[u8]> {
+        let Routed { found, subnet, .. } = self.routed.as_ref()?;
+        let row = subnet.tables.row_of(found.fabric.by_guid(switch)?)?;
+        Some(subnet.tables.row(row))
+    }
+
+    /// The SL of a path. `hint` is what OpenSM would take: it stays where any SL is safe and the
+    /// tables ask for none, and for LIDs that nobody has. Paths to and from a switch have the SL of
+    /// those of a host at it.
+    pub fn path_sl(&self, hint: u8, slid: u16, dlid: u16) -> u8 {
+        let hint = ServiceLevel::new(hint).unwrap_or_default();
+        self.level(hint, slid, dlid).unwrap_or(hint).value()
+    }
+
+    fn level(&self, hint: ServiceLevel, slid: u16, dlid: u16) -> Option<ServiceLevel> {
+        let routed = self.routed.as_ref()?;
+        if let PathSl::Uniform(level) = routed.subnet.path_sl {
+            return Some(if routed.served.any_level { hint } else { level });
+        }
+        let end = |lid: u16| routed.ends.get(usize::from(lid)).copied().flatten();
+        let ((source, _), (destination, offset)) = (end(slid)?, end(dlid)?);
+        Some(routed.subnet.path_sl.level_at(source, destination, offset))
+    }
+
+    /// VL by SL at a port. Of a switch, from input to output, 0 being its own port; of an adapter
+    /// what it sends on, whatever the ports. Nothing for a node or port that is not there.
+    pub fn lanes(&self, node: Guid, input: u8, output: u8) -> Option<[u8; 16]> {
+        let Routed { found, subnet, .. } = self.routed.as_ref()?;
+        let id = found.fabric.by_guid(node)?;
+        let node = found.fabric.node(id);
+        if !node.is_switch() {
+            return Some(subnet.sl_to_vl.adapter.map(|lane| lane.value()));
+        }
+        let known = |port: u8| PortNumber::new(port).filter(|_| port <= node.port_count());
+        let (input, output) = (known(input)?, known(output)?);
+        let table = subnet.sl_to_vl.table(id);
+        Some(std::array::from_fn(|sl| {
+            let level = ServiceLevel::new(sl as u8).unwrap_or_default();
+            table.lane(input, output, level).value()
+        }))
+    }
+}
+
+type Taken = (Source, Subnet, Served);
+
+/// A choice being made.
+struct Choice<'a> {
+    found: &'a Discovered,
+    has_lanes: bool,
+    told: Vec<Told>,
+    /// What was not good, and why.
+    refused: Vec<String>,
+}
+
+impl Choice<'_> {
+    fn say(&mut self, text: String) {
+        self.told.push(Told { is_fault: false, text });
+    }
+
+    fn fault(&mut self, text: &str) {
+        self.told.push(Told { is_fault: true, text: text.into() });
+    }
+
+    fn refuse(&mut self, source: Source, why: &str) {
+        let text = format!("{} not taken: {why}", name(source));
+        self.fault(&text);
+        self.refused.push(text);
+    }
+
+    /// The files if they are good, else the last good ones if they still are.
+    fn files(
+        &mut self,
+        options: &Options,
+        files: Result<Files, String>,
+        good: &mut Option<Files>,
+    ) -> Option<Taken> {
+        match files {
+            Err(why) => self.refuse(Source::Files, &why),
+            Ok(files) => {
+                let subnet = of_files(self.found, options, &files);
+                if let Some(taken) = self.try_it(Source::Files, subnet) {
+                    *good = Some(files);
+                    return Some(taken);
+                }
+                // The last good ones are these: they have just been refused.
+                if good.as_ref() == Some(&files) {
+                    return None;
+                }
+            }
+        }
+        let subnet = of_files(self.found, options, good.as_ref()?);
+        self.try_it(Source::LastGood, subnet)
+    }
+
+    /// What the safe engine makes of it, else the last resort.
+    fn safe(&mut self, options: &Options) -> Option<Taken> {
+        let mut names = vec![options.safe, LAST_RESORT];
+        names.dedup();
+        names.into_iter().find_map(|name| {
+            let routing = RouteOptions {
+                lids: Some(self.found.lids.clone()),
+                lanes: options.lanes,
+                ..RouteOptions::default()
+            };
+            let subnet = engines::route(name, &self.found.fabric, &routing);
+            self.try_it(Source::Safe(name), subnet.map_err(|error| error.to_string()))
+        })
+    }
+
+    /// Takes tables if they are good.
+    fn try_it(&mut self, source: Source, subnet: Result<Subnet, String>) -> Option<Taken> {
+        let judged = subnet.and_then(|mut subnet| {
+            if !self.has_lanes {
+                subnet = judged::on_one_lane(self.found, &subnet);
+            }
+            judged::bound(self.found, &mut subnet);
+            let served = judged::judge(self.found, &subnet)?;
+            Ok((subnet, served))
+        });
+        match judged {
+            Err(why) => {
+                self.refuse(source, &why);
+                None
+            }
+            Ok((mut subnet, served)) => {
+                self.say(headline(self.found, &subnet, source, served));
+                let remarks = subnet.notes.iter().chain(&subnet.remarks).take(REMARKS_MAX);
+                let remarks: Vec<String> = remarks.cloned().collect();
+                remarks.into_iter().for_each(|remark| self.say(remark));
+                let circled = judged::prune(self.found, &mut subnet);
+                if circled > 0 {
+                    self.say(format!(
+                        "{circled} entries are left out that no host uses and that would lead \
+                         packets in circles"
+                    ));
+                }
+                Some((source, subnet, served))
+            }
+        }
+    }
+}
+
+/// What is said of tables that are taken.
+fn headline(found: &Discovered, subnet: &Subnet, source: Source, served: Served) -> String {
+    let fabric = &found.fabric;
+    let hosts = fabric.ids(NodeKind::ChannelAdapter).count();
+    let switches = fabric.ids(NodeKind::Switch).count();
+    let (paths, lanes) = (served.paths, subnet.sl_to_vl.lanes());
+    format!(
+        "{} taken: {hosts} hosts, {switches} switches, all {paths} paths arrive, lanes {lanes}, \
+         no credit loop",
+        name(source)
+    )
+}
+
+fn name(source: Source) -> String {
+    match source {
+        Source::Files => "tables of the files".into(),
+        Source::LastGood => "last good tables".into(),
+        Source::VfTree => "vftree over up-down".into(),
+        Source::Safe(engine) => format!("safe engine {engine}"),
+    }
+}
+
+fn of_files(found: &Discovered, options: &Options, files: &Files) -> Result<Subnet, String> {
+    let file = |name: &str, text: &String| TableFile { name: name.into(), text: text.clone() };
+    let optional = [(folder::LANES, &files.lanes), (folder::GROUPS, &files.groups)];
+    let optional = optional.iter().filter_map(|(name, text)| Some(file(name, text.as_ref()?)));
+    let routing = RouteOptions {
+        lids: Some(found.lids.clone()),
+        lanes: options.lanes,
+        files: [file(folder::TABLES, &files.tables)].into_iter().chain(optional).collect(),
+        ..RouteOptions::default()
+    };
+    engines::route("file", &found.fabric, &routing).map_err(|error| error.to_string())
+}
+
+fn vftree(found: &Discovered, options: &Options) -> Result<Subnet, String> {
+    let routing = RouteOptions { lids: Some(found.lids.clone()), ..RouteOptions::default() };
+    let subnet = engines::route("up-down", &found.fabric, &routing);
+    let mut subnet = subnet.map_err(|error| error.to_string())?;
+    let of_links = found.lanes.iter().filter(|(_, lanes)| *lanes < options.lanes).copied();
+    let lanes = LaneOptions { of_links: of_links.collect(), ..LaneOptions::new(options.lanes) };
+    let policy = lanes::policy("vftree").map_err(|error| error.to_string())?;
+    let assigned = policy.assign(&found.fabric, &mut subnet, &lanes);
+    assigned.map_err(|error| error.to_string())?;
+    Ok(subnet)
+}
+
+/// By LID, what its SLs depend on. A switch is as the first host at it; one without hosts is nothing
+/// that SLs of groups know.
+fn ends(found: &Discovered, subnet: &Subnet) -> Vec<Option<(usize, u16)>> {
+    let mut ends = vec![None; subnet.lids.table_len()];
+    for (lid, owner) in subnet.lids.iter() {
+        let end = match owner.end.port.value() {
+            0 => of_switch(found, subnet, owner.end),
+            _ => of_host(found, subnet, owner.end, lid),
+        };
+        if let Some(entry) = ends.get_mut(usize::from(lid.value())) {
+            *entry = end.map(|end| (end, owner.offset));
+        }
+    }
+    ends
+}
+
+fn of_host(found: &Discovered, subnet: &Subnet, end: Endpoint, lid: Lid) -> Option<usize> {
+    let row = subnet.tables.row_of(found.fabric.peer(end)?.node)?;
+    Some(subnet.path_sl.end(row, lid))
+}
+
+fn of_switch(found: &Discovered, subnet: &Subnet, end: Endpoint) -> Option<usize> {
+    if !matches!(subnet.path_sl, PathSl::ByGroup(_)) {
+        return subnet.tables.row_of(end.node);
+    }
+    found.fabric.neighbours(end.node).find_map(|(_, _, peer)| {
+        let adapter = !found.fabric.node(peer.node).is_switch();
+        let (lid, _) = found.lids.base(peer).filter(|_| adapter)?;
+        of_host(found, subnet, peer, lid)
+    })
+}
