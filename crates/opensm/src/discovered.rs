@@ -51,6 +51,58 @@ pub struct DiscoveredCable {
     pub lanes: u8,
 }
 
+/// What OpenSM would list of a fabric.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lists {
+    /// All nodes.
+    pub nodes: Vec<DiscoveredNode>,
+    /// All ports with LIDs.
+    pub ports: Vec<DiscoveredPort>,
+    /// All cables.
+    pub cables: Vec<DiscoveredCable>,
+}
+
+impl Lists {
+    /// Of a fabric with LIDs, every cable with the same number of data VLs: for tests, and for
+    /// whoever has no OpenSM. A port without GUID has its node's plus its number.
+    pub fn of(fabric: &Fabric, lids: &LidMap, lanes: u8) -> Self {
+        let mut lists = Lists::default();
+        for (index, node) in fabric.nodes().iter().enumerate() {
+            let (guid, is_switch) = (node.guid.0, u8::from(node.is_switch()));
+            lists.nodes.push(DiscoveredNode { guid, is_switch, ports: node.port_count() });
+            for (number, port) in node.ports.iter().enumerate() {
+                let number = number as u8;
+                let Some(port_number) = PortNumber::new(number) else { continue };
+                let end = Endpoint { node: NodeId(index as u32), port: port_number };
+                let Some((lid, lmc)) = lids.base(end) else { continue };
+                let own = guid.wrapping_add(u64::from(number));
+                let port_guid = if port.guid == Guid::default() { own } else { port.guid.0 };
+                lists.ports.push(DiscoveredPort {
+                    node: guid,
+                    guid: port_guid,
+                    lid: lid.value(),
+                    port: number,
+                    lmc: lmc.value(),
+                });
+            }
+        }
+        let cables = fabric.links().iter().map(|link| DiscoveredCable {
+            a: fabric.node(link.a.node).guid.0,
+            b: fabric.node(link.b.node).guid.0,
+            a_port: link.a.port.value(),
+            b_port: link.b.port.value(),
+            lanes,
+        });
+        lists.cables = cables.collect();
+        lists
+    }
+
+    /// The fabric they make.
+    pub fn discovered(&self) -> Result<Discovered, DiscoveredError> {
+        Discovered::of(&self.nodes, &self.ports, &self.cables)
+    }
+}
+
 /// A fabric as discovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Discovered {

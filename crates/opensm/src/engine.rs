@@ -262,10 +262,11 @@ fn headline(found: &Discovered, subnet: &Subnet, source: Source, served: Served)
     let fabric = &found.fabric;
     let hosts = fabric.ids(NodeKind::ChannelAdapter).count();
     let switches = fabric.ids(NodeKind::Switch).count();
-    let (paths, lanes) = (served.paths, subnet.sl_to_vl.lanes());
+    let (paths, lanes) = (served.paths, judged::lanes_used(found, subnet));
+    let lanes = if lanes == 1 { "1 lane".into() } else { format!("{lanes} lanes") };
     format!(
-        "{} taken: {hosts} hosts, {switches} switches, all {paths} paths arrive, lanes {lanes}, \
-         no credit loop",
+        "{} taken: {hosts} hosts, {switches} switches, all {paths} paths arrive, {lanes}, no \
+         credit loop",
         name(source)
     )
 }
@@ -334,4 +335,136 @@ fn of_switch(found: &Discovered, subnet: &Subnet, end: Endpoint) -> Option<usize
         let (lid, _) = found.lids.base(peer).filter(|_| adapter)?;
         of_host(found, subnet, peer, lid)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discovered::Lists;
+    use clearlane_fabric::topologies;
+    use clearlane_subnet::formats::{lfts, path_groups, sl2vl};
+
+    /// A ring of five by dimension order: its files, and what OpenSM would list of it.
+    fn ring() -> (Files, Lists) {
+        let fabric = topologies::build("torus:5").unwrap();
+        let options = RouteOptions { lanes: 2, ..RouteOptions::default() };
+        let subnet = engines::route("dor", &fabric, &options).unwrap();
+        type Writer = fn(&clearlane_fabric::Fabric, &Subnet, &mut dyn std::io::Write) -> Written;
+        type Written = std::io::Result<()>;
+        let text = |write: Writer| {
+            let mut bytes = Vec::new();
+            write(&fabric, &subnet, &mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let files = Files {
+            tables: text(lfts::write),
+            lanes: Some(text(sl2vl::write)),
+            groups: Some(text(path_groups::write)),
+        };
+        (files, Lists::of(&fabric, &subnet.lids, 8))
+    }
+
+    /// A cable that packets go round by.
+    fn between_switches(lists: &Lists) -> usize {
+        let is_switch =
+            |guid| lists.nodes.iter().any(|node| node.guid == guid && node.is_switch == 1);
+        lists.cables.iter().position(|cable| is_switch(cable.a) && is_switch(cable.b)).unwrap()
+    }
+
+    fn told(told: &[Told], part: &str) -> bool {
+        told.iter().any(|told| told.text.contains(part))
+    }
+
+    #[test]
+    fn files_then_the_last_good_ones_then_a_safe_engine_then_files_again() {
+        let (files, lists) = ring();
+        let mut engine = Engine::new(Options::default());
+        assert_eq!((engine.source(), engine.path_sl(3, 1, 2)), (None, 3));
+        let mut route = |lists: &Lists, files: Result<Files, String>| {
+            let said = engine.route(lists.discovered().unwrap(), true, files).unwrap();
+            (engine.source().unwrap(), said)
+        };
+        let (source, said) = route(&lists, Ok(files.clone()));
+        assert!(source == Source::Files && told(&said, "all 20 paths arrive"), "{said:?}");
+        let cut = Files { tables: files.tables[..900].into(), ..files.clone() };
+        let (source, said) = route(&lists, Ok(cut.clone()));
+        assert!(source == Source::LastGood && said[0].is_fault, "{said:?}");
+        assert!(told(&said, "tables of the files not taken: "), "{said:?}");
+        let (source, said) = route(&lists, Err("no folder".into()));
+        assert!(source == Source::LastGood && told(&said, "not taken: no folder"), "{said:?}");
+        let mut damaged = lists.clone();
+        damaged.cables.remove(between_switches(&lists));
+        for files in [&files, &cut] {
+            let (source, said) = route(&damaged, Ok(files.clone()));
+            assert_eq!(source, Source::Safe("up-down"), "{said:?}");
+            assert!(told(&said, "safe engine up-down taken"), "{said:?}");
+        }
+        let (source, _) = route(&lists, Ok(cut));
+        assert_eq!(source, Source::LastGood);
+        assert_eq!(route(&lists, Ok(files)).0, Source::Files);
+    }
+
+    #[test]
+    fn tables_that_need_lanes_are_not_taken_where_there_are_none() {
+        let (files, mut lists) = ring();
+        let mut engine = Engine::new(Options::default());
+        let said = engine.route(lists.discovered().unwrap(), false, Ok(files.clone())).unwrap();
+        assert_eq!(engine.source(), Some(Source::Safe("up-down")));
+        assert!(told(&said, "set qos TRUE") && told(&said, "a credit loop of"), "{said:?}");
+        // Any SL is safe with them, so OpenSM's own stays.
+        assert_eq!(engine.path_sl(5, 1, 2), 5);
+        lists.cables.iter_mut().for_each(|cable| cable.lanes = 1);
+        engine.route(lists.discovered().unwrap(), true, Ok(files)).unwrap();
+        assert_eq!(engine.source(), Some(Source::Safe("up-down")));
+    }
+
+    #[test]
+    fn switches_have_the_sl_of_their_hosts_and_strangers_that_of_opensm() {
+        let (files, lists) = ring();
+        let mut engine = Engine::new(Options::default());
+        engine.route(lists.discovered().unwrap(), true, Ok(files)).unwrap();
+        let lid = |node: &crate::discovered::DiscoveredNode| {
+            lists.ports.iter().find(|port| port.node == node.guid).unwrap().lid
+        };
+        let (switches, hosts): (Vec<_>, Vec<_>) =
+            lists.nodes.iter().partition(|node| node.is_switch == 1);
+        let mut different = 0;
+        for (a, host_a) in switches.iter().zip(&hosts) {
+            for (b, host_b) in switches.iter().zip(&hosts) {
+                let level = engine.path_sl(9, lid(host_a), lid(host_b));
+                assert_eq!(engine.path_sl(9, lid(a), lid(b)), level);
+                assert_eq!(engine.path_sl(9, lid(host_a), lid(b)), level);
+                different += usize::from(level != 0);
+            }
+        }
+        assert!(different > 0);
+        for (slid, dlid) in [(0, 1), (1, 0), (1, 4000), (0xffff, 1)] {
+            assert_eq!(engine.path_sl(9, slid, dlid), 9);
+        }
+        assert_eq!(engine.path_sl(77, 0, 0), 0);
+        let at = Guid(switches[0].guid);
+        assert!(engine.lanes(at, 0, 1).is_some() && engine.table(at).is_some());
+        assert_eq!((engine.lanes(at, 0, 200), engine.table(Guid(5))), (None, None));
+    }
+
+    #[test]
+    fn tables_of_another_fabric_are_said_to_be() {
+        let (files, _) = ring();
+        let fabric = topologies::build("star:3").unwrap();
+        let lids = clearlane_subnet::LidMap::assign(&fabric, Default::default()).unwrap();
+        let mut lists = Lists::of(&fabric, &lids, 8);
+        for node in &mut lists.nodes {
+            node.guid ^= 1 << 40;
+        }
+        for port in &mut lists.ports {
+            port.node ^= 1 << 40;
+        }
+        for cable in &mut lists.cables {
+            (cable.a, cable.b) = (cable.a ^ 1 << 40, cable.b ^ 1 << 40);
+        }
+        let mut engine = Engine::new(Options::default());
+        let said = engine.route(lists.discovered().unwrap(), true, Ok(files)).unwrap();
+        assert_eq!(engine.source(), Some(Source::Safe("up-down")));
+        assert!(told(&said, "of another fabric"), "{said:?}");
+    }
 }

@@ -34,7 +34,7 @@ pub(crate) fn judge(found: &Discovered, subnet: &Subnet) -> Result<Served, Strin
         Some(format!("a credit loop of {length} channels, one of them {at}[{}]", first.port))
     };
     if let Some(looped) = looped(subnet) {
-        return Err(format!("{looped}, on virtual lane {}", lanes_used(subnet)));
+        return Err(looped);
     }
     // Asked of tables that want no SL in particular alone.
     let any_level = matches!(subnet.path_sl, PathSl::Uniform(_))
@@ -42,11 +42,20 @@ pub(crate) fn judge(found: &Discovered, subnet: &Subnet) -> Result<Served, Strin
     Ok(Served { paths, any_level })
 }
 
-fn lanes_used(subnet: &Subnet) -> String {
-    match subnet.sl_to_vl.lanes() {
-        1 => "0".into(),
-        lanes => format!("0 to {}", lanes - 1),
-    }
+/// One more than the highest lane that a path can be on between two cabled ports of a switch.
+pub(crate) fn lanes_used(found: &Discovered, subnet: &Subnet) -> u8 {
+    let levels = subnet.path_sl.levels();
+    let highest = subnet.tables.switches().iter().flat_map(|switch| {
+        let ports: Vec<PortNumber> =
+            found.fabric.neighbours(*switch).map(|(port, ..)| port).collect();
+        let table = subnet.sl_to_vl.table(*switch);
+        let pairs = ports.iter().flat_map(|input| ports.iter().map(move |output| (input, output)));
+        let lanes = pairs.map(|(input, output)| {
+            levels.iter().map(|level| table.lane(*input, *output, *level).value()).max()
+        });
+        lanes.max().flatten()
+    });
+    highest.max().unwrap_or(0) + 1
 }
 
 /// The same tables with every packet on one lane, on SL 0.
