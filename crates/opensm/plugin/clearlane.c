@@ -1,7 +1,7 @@
-/* The routing engine `clearlane` for a stock OpenSM: an event plug-in that registers it. What OpenSM
- * has discovered goes to the library behind clearlane.h, and what that decides goes into OpenSM's
- * tables. OpenSM calls all of this with its lock held: to write where tables are built, to read where
- * an SL is asked for. */
+/* The routing engine `clearlane` for a stock OpenSM: an event plug-in that registers it. What
+ * OpenSM has discovered goes to the library behind clearlane.h, and what that decides goes into
+ * OpenSM's tables. OpenSM calls all of this with its lock held: to write where tables are built, to
+ * read where an SL is asked for. */
 #include "clearlane.h"
 
 #include <inttypes.h>

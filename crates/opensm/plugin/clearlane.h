@@ -61,7 +61,8 @@ int clearlane_table(const struct clearlane *engine, uint64_t switch_guid, uint8_
 		    size_t length);
 
 /* The SL of a path, 0 to 15; hint is what OpenSM would take. */
-uint8_t clearlane_path_sl(const struct clearlane *engine, uint8_t hint, uint16_t slid, uint16_t dlid);
+uint8_t clearlane_path_sl(const struct clearlane *engine, uint8_t hint, uint16_t slid,
+			  uint16_t dlid);
 
 /* VL by SL at a port, each below lanes, which is the port's operational data VLs. */
 int clearlane_lanes(const struct clearlane *engine, uint64_t node_guid, uint8_t input,

@@ -134,8 +134,8 @@ impl From<LidError> for DiscoveredError {
 }
 
 impl Discovered {
-    /// Makes the fabric. A cable may be listed from both its ends; one from a port to itself is left
-    /// out. Fails on a GUID or LID that is there twice, and on what is no node, port or LID.
+    /// Makes the fabric. A cable may be listed from both its ends; one from a port to itself is
+    /// left out. Fails on a GUID or LID that is there twice, and on what is no node, port or LID.
     pub fn of(
         nodes: &[DiscoveredNode],
         ports: &[DiscoveredPort],

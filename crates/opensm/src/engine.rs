@@ -1,5 +1,5 @@
-//! Which tables are taken: those of the files while they are good for the fabric, else the last good
-//! ones while these are, else those that a safe engine computes at once.
+//! Which tables are taken: those of the files while they are good for the fabric, else the last
+//! good ones while these are, else those that a safe engine computes at once.
 
 use crate::discovered::Discovered;
 use crate::folder::{self, Files};
@@ -89,11 +89,15 @@ impl Engine {
                           lane; set qos TRUE in opensm.conf",
             );
         }
+        let now = files.as_ref().ok().cloned();
         let taken = match self.options.mode {
             Mode::Files => choice.files(&self.options, files, &mut self.good),
             Mode::VfTree => choice.try_it(Source::VfTree, vftree(&found, &self.options)),
         };
-        let taken = taken.or_else(|| choice.safe(&self.options));
+        let taken = taken.or_else(|| {
+            let files = self.good.as_ref().or(now.as_ref());
+            choice.safe(&self.options, files.filter(|_| self.options.mode == Mode::Files))
+        });
         let Choice { told, refused, .. } = choice;
         let Some((source, subnet, served)) = taken else {
             return Err(NothingGood(refused.join("; ")));
@@ -209,8 +213,12 @@ impl Choice<'_> {
         self.try_it(Source::LastGood, subnet)
     }
 
-    /// What the safe engine makes of it, else the last resort.
-    fn safe(&mut self, options: &Options) -> Option<Taken> {
+    /// What the safe engine makes of it, else the last resort. Where its tables ask for no SL,
+    /// paths keep those of the files: a connection keeps the SL that it began with, and would have
+    /// a wrong one when the files are good again.
+    fn safe(&mut self, options: &Options, files: Option<&Files>) -> Option<Taken> {
+        let kept = files.and_then(|files| of_files(self.found, options, files).ok());
+        let kept = kept.map(|subnet| subnet.path_sl).filter(|_| self.has_lanes);
         let mut names = vec![options.safe, LAST_RESORT];
         names.dedup();
         names.into_iter().find_map(|name| {
@@ -220,7 +228,20 @@ impl Choice<'_> {
                 ..RouteOptions::default()
             };
             let subnet = engines::route(name, &self.found.fabric, &routing);
-            self.try_it(Source::Safe(name), subnet.map_err(|error| error.to_string()))
+            let subnet = subnet.map_err(|error| error.to_string());
+            let free = subnet.as_ref().ok().filter(|of| matches!(of.path_sl, PathSl::Uniform(_)));
+            if let (Some(free), Some(kept @ PathSl::ByGroup(_))) = (free, &kept) {
+                let mut with = Subnet { path_sl: kept.clone(), ..free.clone() };
+                with.notes.push(
+                    "any SL is safe with these tables; paths keep those of the files, \
+                                 so that connections outlast the return to them"
+                        .into(),
+                );
+                if let Some(taken) = self.try_it(Source::Safe(name), Ok(with)) {
+                    return Some(taken);
+                }
+            }
+            self.try_it(Source::Safe(name), subnet)
         })
     }
 
@@ -305,8 +326,8 @@ fn vftree(found: &Discovered, options: &Options) -> Result<Subnet, String> {
     Ok(subnet)
 }
 
-/// By LID, what its SLs depend on. A switch is as the first host at it; one without hosts is nothing
-/// that SLs of groups know.
+/// By LID, what its SLs depend on. A switch is as the first host at it; one without hosts is
+/// nothing that SLs of groups know.
 fn ends(found: &Discovered, subnet: &Subnet) -> Vec<Option<(usize, u16)>> {
     let mut ends = vec![None; subnet.lids.table_len()];
     for (lid, owner) in subnet.lids.iter() {
@@ -398,6 +419,7 @@ mod tests {
             let (source, said) = route(&damaged, Ok(files.clone()));
             assert_eq!(source, Source::Safe("up-down"), "{said:?}");
             assert!(told(&said, "safe engine up-down taken"), "{said:?}");
+            assert!(told(&said, "paths keep those of the files"), "{said:?}");
         }
         let (source, _) = route(&lists, Ok(cut));
         assert_eq!(source, Source::LastGood);
