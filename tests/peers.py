@@ -105,6 +105,8 @@ class Ibsim:
         self.env = dict(os.environ)
         # Part of an abstract socket's name: two runs with the same one would talk to each other.
         self.env["IBSIM_SOCKNAME"] = f"clearlane-{uuid.uuid4().hex[:12]}"
+        self.preload: list[str] = []
+        """Libraries that OpenSM is started with before all others."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Ibsim:
@@ -210,7 +212,7 @@ class Ibsim:
         if guid2lid is not None:
             (folder / "cache" / "guid2lid").write_text(guid2lid)
         env = self.env | {
-            "LD_PRELOAD": str(UMAD2SIM),
+            "LD_PRELOAD": " ".join([*self.preload, str(UMAD2SIM)]),
             "OSM_TMP_DIR": str(folder),
             "OSM_CACHE_DIR": str(folder / "cache"),
         }

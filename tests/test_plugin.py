@@ -15,7 +15,7 @@ import pytest
 
 import readers
 from conftest import ROOT, Clearlane
-from peers import Ibsim, PeerError, ibdmchk
+from peers import Ibsim, PeerError, ibdmchk, run_bounded
 from readers import Cabling
 
 PAIRS = 300
@@ -393,6 +393,45 @@ def test_a_folder_that_is_not_there_is_said(clearlane: Clearlane, plugin: Path) 
         # Options that cannot be understood leave OpenSM without an engine, and it says so.
         log = refused(simulated, conf("colour=red"))
         assert "unknown key" in said(log)[0] and "cannot load plugin 'clearlane'" in log
+
+
+SUPPRESSED = "".join(
+    f"interceptor_via_lib:{name}\n" for name in ("libumad2sim", "libosm", "libibumad")
+)
+"""Reads past the end that are umad2sim's and OpenSM's own."""
+
+
+def test_no_byte_out_of_place_in_opensm(
+    clearlane: Clearlane, plugin: Path, tmp_path: Path
+) -> None:
+    """The shim and all it touches under AddressSanitizer and UBSan, which end OpenSM at once."""
+    netlist, out = routed(clearlane, "torus:5x5", "--engine", "dor", "--lanes", 8)
+    name = subprocess.check_output(["cc", "-print-file-name=libasan.so"], text=True).strip()
+    (tmp_path / "suppressed").write_text(SUPPRESSED)
+    with subnet(netlist, plugin.parent / "sanitized" / plugin.name) as simulated:
+        simulated.preload.append(name)
+        # OpenSM itself leaves memory behind.
+        options = f"detect_leaks=0:suppressions={tmp_path / 'suppressed'}"
+        simulated.env["ASAN_OPTIONS"] = options
+        for number, options in enumerate([f"folder={out}", "mode=vftree", "folder=/nowhere"]):
+            for lmc in (0, 2):
+                keys = conf(options, lmc=lmc)
+                done = simulated.opensm(keys, name=f"sanitized-{number}-{lmc}")
+                assert any(" taken: " in line for line in said(done.log)), done.log[-2000:]
+        with simulated.running_opensm(conf(f"folder={out}")) as opensm:
+            simulated.unlink("S-" + re.findall(r'"S-([0-9a-f]+)"', netlist.read_text())[0], 1)
+            opensm.sweep()
+            opensm.settled()
+            assert asked_sl(simulated, 1, 2) < 16
+            assert any("safe engine" in line for line in said(opensm.log))
+
+
+def test_bad_calls_do_no_harm(plugin: Path, tmp_path: Path) -> None:
+    """Every call of the interface, as no shim should make it, under the same sanitizers."""
+    (tmp_path / "lfts.txt").write_bytes(random.Random(3).randbytes(3000))
+    program = plugin.parent / "sanitized" / "interface_test"
+    done = run_bounded([str(program), str(tmp_path)], limit_s=60, env=os.environ, cwd=tmp_path)
+    assert done.returncode == 0 and not done.stderr, done.stderr[-3000:]
 
 
 def test_only_what_opensm_looks_up_is_exported(plugin: Path) -> None:
