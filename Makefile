@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutants style bench bench-cache bench-pair docs fixtures
+.PHONY: help demo test plugin fuzz mutants style bench bench-cache bench-pair docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,6 +23,7 @@ help:
 	@echo "make demo       what is wrong with the shipped site, who suffers, and what would help"
 	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt HOT=storage01   the same on"
 	@echo "                your own files; without LFT= an engine fills the tables"
+	@echo "make plugin     the routing engine clearlane for a stock OpenSM: docs/opensm-plugin.md"
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
 	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
@@ -46,11 +47,16 @@ demo:
 	@echo "program: $$(realpath $(CLEARLANE))"
 	@echo "report: file://$$(realpath $(OUT))/report.html"
 
+plugin:
+	@scripts/setup plugin
+	@scripts/plugin release
+
 test:
 	@scripts/setup test
 	@$(MAKE) style
 	@scripts/page-test
 	@scripts/cargo-test --workspace --no-fail-fast
+	@scripts/plugin test
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,23 +97,27 @@ class OpenSm:
 class Ibsim:
     """A simulated subnet, up from `with` to the end of the block."""
 
-    def __init__(self, netlist: Path, folder: Path) -> None:
+    def __init__(self, netlist: Path, folder: Path, *, console: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.console = console
         self.netlist = netlist.resolve()
         self.folder = folder.resolve()
         self.env = dict(os.environ)
         # Part of an abstract socket's name: two runs with the same one would talk to each other.
         self.env["IBSIM_SOCKNAME"] = f"clearlane-{uuid.uuid4().hex[:12]}"
+        self.preload: list[str] = []
+        """Libraries that OpenSM is started with before all others."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Ibsim:
         out = self.folder / "ibsim.out"
+        quiet = [] if self.console else ["-n"]
         with out.open("wb") as sink:
             self._process = subprocess.Popen(
-                ["ibsim", "-s", "-n", *IBSIM_LIMITS, str(self.netlist)],
+                ["ibsim", "-s", *quiet, *IBSIM_LIMITS, str(self.netlist)],
                 env=self.env,
                 cwd=self.folder,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self.console else subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -133,6 +137,19 @@ class Ibsim:
     def printed(self) -> str:
         """Everything ibsim has printed so far."""
         return (self.folder / "ibsim.out").read_text(errors="replace")
+
+    def unlink(self, node: str, port: int) -> None:
+        """Pulls the cable out of a port of a node such as `S-0ac1ea5100000000`; needs `console`."""
+        self._tell(f'Unlink "{node}"[{port}]')
+
+    def relink(self, node: str, port: int) -> None:
+        """Puts a cable back that was pulled out."""
+        self._tell(f'ReLink "{node}"[{port}]')
+
+    def _tell(self, line: str) -> None:
+        assert self._process is not None and self._process.stdin is not None, "no console"
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
 
     def client(
         self, command: list[str], *, limit_s: float = 30, attach: str | None = None
@@ -156,6 +173,36 @@ class Ibsim:
     ) -> OpenSm:
         """Lets OpenSM discover, route and program the subnet once. `conf` is opensm.conf's keys,
         `stanza` a text below them; `guid2lid` the LIDs it is to keep, as its cache file says it."""
+        prepared = self._prepare(conf, name, guid2lid, stanza, attach)
+        folder, log = prepared.folder, prepared.log
+        command, env = [*prepared.command, "-o"], prepared.env
+        done = run_bounded(command, limit_s=limit_s, env=env, cwd=folder)
+        text = log.read_text(errors="replace") if log.exists() else ""
+        if done.returncode != 0 or "SUBNET UP" not in text:
+            raise PeerError(f"opensm ended with {done.returncode}:\n{text[-2000:]}{done.stderr}")
+        return OpenSm(folder, text, done.stdout)
+
+    def running_opensm(
+        self,
+        conf: Mapping[str, object],
+        *,
+        name: str = "opensm",
+        guid2lid: str | None = None,
+        attach: str | None = None,
+    ) -> RunningOpenSm:
+        """`with subnet.running_opensm(conf) as opensm:` an OpenSM that stays, without sweeps of its
+        own accord. Keys as for `opensm`."""
+        return RunningOpenSm(self._prepare(conf, name, guid2lid, "", attach))
+
+    def _prepare(
+        self,
+        conf: Mapping[str, object],
+        name: str,
+        guid2lid: str | None,
+        stanza: str,
+        attach: str | None,
+    ) -> Prepared:
+        """A folder with the configuration, and how OpenSM is started in it."""
         folder = self.folder / name
         (folder / "cache").mkdir(parents=True)
         conf_file = folder / "opensm.conf"
@@ -165,7 +212,7 @@ class Ibsim:
         if guid2lid is not None:
             (folder / "cache" / "guid2lid").write_text(guid2lid)
         env = self.env | {
-            "LD_PRELOAD": str(UMAD2SIM),
+            "LD_PRELOAD": " ".join([*self.preload, str(UMAD2SIM)]),
             "OSM_TMP_DIR": str(folder),
             "OSM_CACHE_DIR": str(folder / "cache"),
         }
@@ -173,12 +220,93 @@ class Ibsim:
             env["SIM_HOST"] = attach
         log = folder / "osm.log"
         # 0x47: errors, information, what is sent and answered, and the routing dumps.
-        command = ["opensm", "-o", "-F", str(conf_file), "-e", "-f", str(log), "-D", "0x47"]
-        done = run_bounded(command, limit_s=limit_s, env=env, cwd=folder)
-        text = log.read_text(errors="replace") if log.exists() else ""
-        if done.returncode != 0 or "SUBNET UP" not in text:
-            raise PeerError(f"opensm ended with {done.returncode}:\n{text[-2000:]}{done.stderr}")
-        return OpenSm(folder, text, done.stdout)
+        command = ["opensm", "-F", str(conf_file), "-e", "-f", str(log), "-D", "0x47"]
+        return Prepared(command, env, folder, log)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """How OpenSM is started, and where it writes."""
+
+    command: list[str]
+    env: dict[str, str]
+    folder: Path
+    log: Path
+
+
+class RunningOpenSm:
+    """An OpenSM in a process group of its own, from `with` to the end of the block."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.folder = prepared.folder
+        """Holds the dumps of its last sweep, as those of `OpenSm.folder`."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> RunningOpenSm:
+        with (self.folder / "opensm.out").open("wb") as sink:
+            self._process = subprocess.Popen(
+                [*self._prepared.command, "-s", "0"],
+                env=self._prepared.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._wait(lambda: self.sweeps > 0, "came up")
+        except PeerError:
+            _stop(self._process)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            _stop(self._process)
+
+    @property
+    def log(self) -> str:
+        """Its log so far."""
+        path = self._prepared.log
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def sweeps(self) -> int:
+        """How often the subnet came up."""
+        return len(re.findall(r"0x02 -> SUBNET UP", self.log))
+
+    def sweep(self) -> str:
+        """Has it read everything again and route; what it logged since, once the subnet is up."""
+        assert self._process is not None
+        before, logged = self.sweeps, len(self.log)
+        os.kill(self._process.pid, signal.SIGHUP)
+        self._wait(lambda: self.sweeps > before, "came up again")
+        return self.log[logged:]
+
+    def until(self, text: str) -> None:
+        """Waits until the log has a text."""
+        self._wait(lambda: text in self.log, f"logged {text!r}")
+
+    def settled(self) -> None:
+        """Waits until nothing has been logged for half a second: sweeps that traps asked for."""
+        seen, since = len(self.log), time.monotonic()
+        deadline = since + 30
+        while time.monotonic() < min(since + 0.5, deadline):
+            time.sleep(0.05)
+            if len(self.log) != seen:
+                seen, since = len(self.log), time.monotonic()
+
+    def _wait(self, done: Callable[[], bool], what: str, limit_s: float = 60) -> None:
+        deadline = time.monotonic() + limit_s
+        assert self._process is not None
+        while not done():
+            if self._process.poll() is not None:
+                code = self._process.returncode
+                raise PeerError(f"opensm ended with {code} before it {what}:\n{self.log[-3000:]}")
+            if time.monotonic() > deadline:
+                raise PeerError(f"opensm never {what} in {limit_s} s:\n{self.log[-3000:]}")
+            time.sleep(0.02)
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,8 @@ fuzz_target!(|data: &[u8]| {
             let pairs = HOSTS.iter().flat_map(|from| HOSTS.iter().map(move |to| (from, to)));
             for (from, to) in pairs.filter(|(from, to)| from != to) {
                 let level = |of: &PathSl| {
-                    let end = |(lid, row): &(u16, usize)| {
-                        of.end(*row, Lid::new(*lid).expect("a LID"))
-                    };
+                    let end =
+                        |(lid, row): &(u16, usize)| of.end(*row, Lid::new(*lid).expect("a LID"));
                     of.level(end(from), end(to))
                 };
                 assert_eq!(level(&again), level(&subnet.path_sl), "{from:?} to {to:?}");

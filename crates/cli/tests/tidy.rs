@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
     ("deploy", &["fabric", "ib", "subnet"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
+    ("opensm", &["fabric", "ib", "subnet"]),
     (
         "cli",
         &["congestion", "deploy", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"],

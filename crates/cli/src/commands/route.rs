@@ -14,7 +14,7 @@ use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_subnet::check::{Disjointness, credit_loop, disjointness, reachability};
-use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_sl, sl2vl, subnet_lst};
+use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_groups, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,8 @@ const FILES: &[(&str, &str)] = &[
     ("lfts.txt", "forwarding tables for `opensm -R file -U lfts.txt`"),
     ("guid2lid", "LIDs the tables are for; OpenSM takes them from its cache folder"),
     ("sl2vl.dump", "virtual lane by input, output and service level"),
-    ("psl.txt", "service level by source and destination"),
+    ("psl.txt", "service level by source and destination, for `ibdmchk -c`"),
+    ("path-groups.txt", "service level by groups of hosts, for the plug-in of OpenSM"),
     ("opensm.fdbs", "the tables with hops, for `ibdmchk -f`"),
     ("opensm-subnet.lst", "the cables, for `ibdmchk -s`"),
     ("README", "what to do with these files"),
@@ -211,6 +212,7 @@ fn contents<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<(&'static str, Co
     if with_levels {
         contents.push(("psl.txt", Box::new(|out| path_sl::write(fabric, subnet, out))));
     }
+    contents.push(("path-groups.txt", Box::new(|out| path_groups::write(fabric, subnet, out))));
     contents.push(("opensm.fdbs", Box::new(|out| fdbs::write(fabric, subnet, out))));
     contents
         .push(("opensm-subnet.lst", Box::new(|out| subnet_lst::write(fabric, &subnet.lids, out))));
@@ -243,7 +245,7 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
         say(LEVELS_LEFT_OUT, "");
     }
     if needs_plug_in(subnet) {
-        say(&format!("{PLUG_IN_NEEDED_BY} {PLUG_IN_NEEDED}."), "");
+        say(&format!("{PLUG_IN_NEEDED_BY} {PLUG_IN_NEEDED}: docs/opensm-plugin.md has one."), "");
     } else if coded {
         say(LEVELS_NEEDED, "");
     }
@@ -261,7 +263,7 @@ const LEVELS_LEFT_OUT: &str = "psl.txt is left out: it would be large, and the s
     the same everywhere.";
 const LEVELS_NEEDED: &str = "The tables are free of deadlock only with the service levels of \
     psl.txt and the lanes of sl2vl.dump. OpenSM's engine file sets neither: it takes a QoS policy \
-    that does, or an engine that answers path queries so.";
+    that does, or clearlane's own routing engine (docs/opensm-plugin.md), which reads this folder.";
 const PLUG_IN_NEEDED: &str = "the SL depends on the LID offset: OpenSM's engine file and QoS \
     policy cannot say so, it needs a routing-engine plug-in";
 const PLUG_IN_NEEDED_BY: &str = "The tables are free of deadlock only with the service levels of \

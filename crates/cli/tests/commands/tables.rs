@@ -107,6 +107,7 @@ fn what_is_routed_reads_back_and_is_sane() {
         "lfts.txt",
         "opensm-subnet.lst",
         "opensm.fdbs",
+        "path-groups.txt",
         "psl.txt",
         "sl2vl.dump",
     ];
