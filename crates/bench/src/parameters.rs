@@ -40,6 +40,7 @@ pub(crate) const BY_TABLES: Parameters = Parameters {
     injection_engines: None,
     outstanding: 16,
     ack_coalescing: 1,
+    source_backlog: None,
     queueing: AdapterQueueing::PerDestination,
     arbitration: InputArbitration::RoundRobin,
     input_queueing: InputQueueing::Fifo,

@@ -281,12 +281,13 @@ fn changes(
             }
         }
     }
-    let is_new = |(key, value): &(String, String)| {
-        !conf.get(key).is_some_and(|(_, own)| own.eq_ignore_ascii_case(value))
-            && !(key == "lmc" && value == "0" && conf.get(key).is_none())
-            // The place where OpenSM looks anyway.
-            && !(key == "qos_policy_file" && conf.get(key).is_none()
-                && *value == format!("/etc/opensm/{POLICY}"))
+    // The place where OpenSM looks for a policy anyway.
+    let usual = format!("/etc/opensm/{POLICY}");
+    let is_new = |(key, value): &(String, String)| match (conf.get(key), key.as_str()) {
+        (Some((_, own)), _) => !own.eq_ignore_ascii_case(value),
+        (None, "lmc") => value != "0",
+        (None, "qos_policy_file") => *value != usual,
+        (None, _) => true,
     };
     wanted.into_iter().filter(is_new).collect()
 }

@@ -109,6 +109,7 @@ fn parameters(s: &mut Stream) -> Parameters {
             ],
         ),
         queueing: pick(s, &[AdapterQueueing::PerDestination, AdapterQueueing::SingleFifo]),
+        source_backlog: pick(s, &[None, None, Some(1), Some(5)]),
         injection_engines: pick(s, &[None, Some(1), Some(3)]),
         outstanding,
         ack_coalescing: 1 + s.below(outstanding.into()) as u32,

@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
 fn answer(arguments: &Arguments, answers: &dyn Answers, at: &At<'_>) -> Option<Series> {
     let mut found = chosen_by(arguments, answers, at)?.into_iter().map(|found| found.series);
     let first = found.next()?;
-    let both = [found.last()?, first];
+    let both = [found.next_back()?, first];
     Series::combined(&both, |values| match values {
         [last, first] if *first != 0.0 => Some(last / first).filter(|gain| !gain.is_nan()),
         _ => None,
