@@ -18,7 +18,7 @@ from conftest import ROOT, Clearlane
 from peers import Ibsim, PeerError, ibdmchk, run_bounded
 from readers import Cabling
 
-PAIRS = 300
+PAIRS = 200
 """How many pairs of LIDs are asked for, each in both directions."""
 
 FILES = ["lfts.txt", "sl2vl.dump", "path-groups.txt"]
