@@ -18,7 +18,7 @@ from conftest import ROOT, Clearlane
 from peers import Ibsim, PeerError, ibdmchk, run_bounded
 from readers import Cabling
 
-PAIRS = 300
+PAIRS = 200
 """How many pairs of LIDs are asked for, each in both directions."""
 
 FILES = ["lfts.txt", "sl2vl.dump", "path-groups.txt"]
@@ -255,7 +255,7 @@ def test_vftree_is_computed_on_what_is_left_of_a_tree(
             after = cabling_of(opensm.folder)
             assert (switch, port) not in after.cables
             assert said(opensm.log)[-2].startswith("vftree over up-down taken: 48 hosts")
-            check_vftree(simulated, after, vftree(text, after, 5))
+            check_vftree(simulated, after, vftree(text, after, 5), pairs=100)
             assert walk_all(opensm.folder) == 48 * 47
 
 
@@ -266,9 +266,12 @@ def used(cabling: Cabling, tables: readers.Tables, output: tuple[int, int]) -> b
 
 
 def check_vftree(
-    simulated: Ibsim, cabling: Cabling, levels: dict[tuple[int, int], int]
+    simulated: Ibsim,
+    cabling: Cabling,
+    levels: dict[tuple[int, int], int],
+    pairs: int = 2 * PAIRS,
 ) -> None:
-    for source, target in sampled(cabling.hosts):
+    for source, target in sampled(cabling.hosts)[:pairs]:
         asked = asked_sl(simulated, cabling.lids[source], cabling.lids[target])
         assert asked == levels[source, target] == levels[target, source]
 

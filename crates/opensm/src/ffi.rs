@@ -287,3 +287,14 @@ pub unsafe extern "C" fn clearlane_equal_arbitration(handle: *const Handle) -> c
         c_int::from(engine.options().arbitration == Arbitration::Equal)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_call_alone() {
+        assert_eq!(guarded(FAULT, || panic!("a fault of ours")), FAULT);
+        assert_eq!(guarded(FAULT, || DONE), DONE);
+    }
+}

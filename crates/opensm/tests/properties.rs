@@ -1,6 +1,6 @@
 //! Whatever lies in the folder and whatever is cut: what is programmed joins every pair of hosts
-//! that cables join, leads nothing in circles, and no circle of channels waits for itself. All of it
-//! is looked at by code of its own, from what OpenSM would be told.
+//! that cables join, leads nothing in circles, and no circle of channels waits for itself. All of
+//! it is looked at by code of its own, from what OpenSM would be told.
 
 use clearlane_fabric::{Endpoint, Fabric, Node, NodeId, NodeKind, topologies};
 use clearlane_ib::random::Stream;
