@@ -4,6 +4,7 @@ use clearlane_fabric::{Fabric, topologies};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::engines::{self, RouteOptions};
+use clearlane_subnet::lanes::{self, LaneOptions};
 
 /// What is timed.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(crate) enum Work {
     Route,
     /// Reachability of every pair and the search for credit loops, ACKs included.
     Check,
+    /// Giving paths their lanes by the policy vftree, 8 lanes; the tables are there.
+    Lanes,
 }
 
 /// One row.
@@ -42,6 +45,7 @@ pub(crate) const ROWS: &[TableRow] = &[
         ..tree("tables-11664", "fat-tree:11664", Work::Route, 1.0)
     },
     TableRow { note: "ibdmchk: 19 s", ..tree("check-3456", "fat-tree:3456", Work::Check, 2.0) },
+    tree("lanes-11664", "fat-tree:11664", Work::Lanes, 1.0),
     TableRow {
         engine: "layered",
         lanes: 8,
@@ -51,7 +55,7 @@ pub(crate) const ROWS: &[TableRow] = &[
     },
 ];
 
-/// A fabric and its tables, which are not timed for a row of checks.
+/// A fabric and its tables, which are not timed for a row of checks or lanes.
 pub(crate) struct TableBench {
     row: &'static TableRow,
     fabric: Fabric,
@@ -63,7 +67,7 @@ impl TableRow {
     pub(crate) fn prepare(&'static self) -> Result<TableBench, String> {
         let fabric = topologies::build(self.topology).map_err(|error| error.to_string())?;
         let mut bench = TableBench { row: self, fabric, subnet: None };
-        if matches!(self.work, Work::Check) {
+        if matches!(self.work, Work::Check | Work::Lanes) {
             bench.subnet = Some(bench.route()?);
         }
         Ok(bench)
@@ -73,9 +77,15 @@ impl TableRow {
 impl TableBench {
     /// Does the work once.
     pub(crate) fn run(&self) -> Result<(), String> {
-        match &self.subnet {
-            None => self.route().map(drop),
-            Some(subnet) => {
+        match (&self.subnet, &self.row.work) {
+            (None, _) => self.route().map(drop),
+            (Some(subnet), Work::Lanes) => {
+                let policy = lanes::policy("vftree").map_err(|error| error.to_string())?;
+                let assigned =
+                    policy.assign(&self.fabric, &mut subnet.clone(), &LaneOptions::new(8));
+                assigned.map_err(|error| error.to_string())
+            }
+            (Some(subnet), _) => {
                 let reached = reachability(&self.fabric, subnet);
                 let loops = credit_loop(&self.fabric, subnet);
                 if reached.is_sane() && loops.is_sane() {

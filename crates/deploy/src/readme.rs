@@ -98,7 +98,7 @@ fn load(request: &Request<'_>, plan: &Plan, place: &str) -> String {
     format!(
         "{conf}{policy}{tables}{start}\
          In opensm.log there has to be a new SUBNET UP and none of these:\n  \
-         ERR AC03, AC04     the policy cannot be read: OpenSM drops all of it and says SUBNET UP\n  \
+         ERR AC01 to AC06   the policy cannot be read: OpenSM drops all of it and says SUBNET UP\n  \
          ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
          cannot parse / unrecognized option   a line of opensm.conf is not heeded\n"
     )
