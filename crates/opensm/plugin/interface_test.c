@@ -1,6 +1,6 @@
 /* Calls the interface as no shim should, and as the shim does, under the sanitizers: bad pointers
- * and lengths, lists of nonsense, a ring that is routed and asked about. Ends with 0 if every answer
- * is what clearlane.h says. argv[1] is a folder whose files are spoilt. */
+ * and lengths, lists of nonsense, a ring that is routed and asked about. Ends with 0 if every
+ * answer is what clearlane.h says. argv[1] is a folder whose files are spoilt. */
 #include "clearlane.h"
 
 #include <stdio.h>
