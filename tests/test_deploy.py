@@ -1,5 +1,5 @@
-"""What `clearlane deploy` writes, a stock OpenSM runs: our service levels, our tables where tables are
-new, lanes on switches, and the way back."""
+"""What `clearlane deploy` writes, a stock OpenSM runs: our service levels, our tables where tables
+are new, lanes on switches, and the way back."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def check_lanes(subnet: Ibsim, folder: Path, dump: str) -> None:
     lanes = [int(lane) for lane in conf["qos_sl2vl"].split(",")]
     weights = [tuple(map(int, entry.split(":"))) for entry in conf["qos_vlarb_low"].split(",")]
     # OpenSM's dump has the outputs with a cable.
-    switches = re.findall(r"^Switch .*, base LID (\d+), .*\n#.*\n#.*\n\d+ +(\d+) ", dump, re.MULTILINE)
+    heading = r"^Switch .*, base LID (\d+), .*\n#.*\n#.*\n\d+ +(\d+) "
+    switches = re.findall(heading, dump, re.MULTILINE)
     assert len(switches) > 10
     for lid, port in switches[:: len(switches) // 4]:
         said = subnet.client(["smpquery", "sl2vl", lid, port]).stdout
@@ -155,8 +156,9 @@ def test_lanes_alone_leave_the_engine_and_go_back(
     with ibsim(netlist) as subnet:
         site = clearlane.folder / "etc"
         site.mkdir()
-        policy = "qos-levels\n    qos-level\n        name: DEFAULT\n        sl: 0\n    end-qos-level\n"
-        (site / "qos-policy.conf").write_text(policy + "end-qos-levels\n")
+        level = "    qos-level\n        name: DEFAULT\n        sl: 0\n    end-qos-level\n"
+        policy = f"qos-levels\n{level}end-qos-levels\n"
+        (site / "qos-policy.conf").write_text(policy)
         before = {
             "routing_engine": "ftree",
             "qos": "FALSE",

@@ -154,10 +154,10 @@ impl Policy {
     fn match_rules(&self, with_default: bool) -> String {
         let rule = |(from, level, to): (usize, u8, Vec<usize>)| {
             let to: Vec<String> = to.iter().map(|to| format!("{PREFIX}-{to}")).collect();
+            let (source, to) = (format!("{PREFIX}-{from}"), to.join(","));
             format!(
-                "    qos-match-rule\n        source: {PREFIX}-{from}\n        destination: {}\n        \
-                 qos-level-name: {PREFIX}-sl{level}\n    end-qos-match-rule\n",
-                to.join(",")
+                "    qos-match-rule\n        source: {source}\n        destination: {to}\n        \
+                 qos-level-name: {PREFIX}-sl{level}\n    end-qos-match-rule\n"
             )
         };
         self.rules(with_default).into_iter().map(rule).collect()

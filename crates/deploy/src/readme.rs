@@ -98,7 +98,7 @@ fn load(request: &Request<'_>, plan: &Plan, place: &str) -> String {
     format!(
         "{conf}{policy}{tables}{start}\
          In opensm.log there has to be a new SUBNET UP and none of these:\n  \
-         ERR AC01 to AC06   the policy cannot be read: OpenSM drops all of it and says SUBNET UP\n  \
+         ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET UP\n  \
          ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
          cannot parse / unrecognized option   a line of opensm.conf is not heeded\n"
     )
@@ -132,8 +132,8 @@ fn look(fabric: &Fabric, subnet: &Subnet, request: &Request<'_>) -> String {
     }
     let lanes = subnet.sl_to_vl.lanes();
     text += &format!(
-        "  smpquery sl2vl <LID of a switch> <port>; smpquery vlarb <LID> <port>: {lanes} lanes with \
-         equal weights\n"
+        "  smpquery sl2vl <LID of a switch> <port>; smpquery vlarb <LID> <port>: {lanes} lanes \
+         with equal weights\n"
     );
     if request.tables {
         text += "  dump_fts > new.lft; clearlane check <fabric> --lft new.lft\n";

@@ -25,6 +25,9 @@ size = "2 KiB"
 const BESIDE: &[(&str, &str, &str)] = &[
     ("fabric.cut_random", "seed", "links=1"),
     ("fabric.cut_random", "keep_uplinks", "links=1"),
+    ("subnet.lane_policy", "hot", "kind=\"by-class\""),
+    ("subnet.lane_policy", "seed", "kind=\"random\""),
+    ("subnet.lane_policy", "link_lanes", "kind=\"vftree\""),
     ("subnet.vl_arbitration", "high", "low=[[0, 64]]"),
     ("subnet.vl_arbitration", "high_limit", "low=[[0, 64]]"),
     ("traffic.senders", "offset", "every=2"),
@@ -85,7 +88,9 @@ fn every_key_of_a_table_within_a_table_is_read_and_no_other() {
         let no_key = format!(" has no key `{}z`", key.name);
         assert!(said.contains(&no_key), "{}: {said}", key.dotted());
     }
-    for table in ["fabric.cut_random", "subnet.vl_arbitration", "traffic.senders", "traffic.size"] {
+    for table in
+        ["fabric.cut_random", "subnet.lane_policy", "subnet.vl_arbitration", "traffic.size"]
+    {
         assert!(nested.iter().any(|key| key.table == table), "{table}");
     }
     for entry in mechanisms::ALL.iter().filter(|entry| entry.name != "none") {

@@ -26,8 +26,8 @@ pub(crate) struct Addressing {
 enum Levels {
     /// The same for all.
     Uniform(u8),
-    /// By the ends of source and destination, as `PathSl` has them; of LID offset 0 from a table, if
-    /// there is one.
+    /// By the ends of source and destination, as `PathSl` has them; of LID offset 0 from a table,
+    /// if there is one.
     ByEnds { ends: Vec<u32>, stride: usize, table: Vec<u8>, path_sl: PathSl },
 }
 

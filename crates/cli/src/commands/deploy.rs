@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
     clearlane deploy site.topo --lft site.lft --lane-policy by-class --hot storage01 -o deploy\n  \
     clearlane deploy site.topo --lft site.lft --lane-policy vftree --lanes 8 \\\n      \
     --opensm-conf opensm.conf --clients mvapich2,rdma-cm -o deploy\n  \
-    clearlane deploy site.topo --engine fat-tree --lane-policy vftree -o deploy   # new tables too\n\n\
+    clearlane deploy site.topo --engine fat-tree --lane-policy vftree -o deploy   # new tables\n\n\
     Lane policies: see `clearlane list lanes`")]
 pub struct Arguments {
     /// Fabric file, or a topology to build such as fat-tree:648
@@ -76,7 +76,7 @@ const PATH_GROUPS: (&str, &str) =
 const LFTS: (&str, &str) = ("lfts.txt", "forwarding tables");
 const GUID2LID: (&str, &str) = ("guid2lid", "LIDs the tables are for");
 
-/// Writes what gives a site's paths these lanes into a folder, its tables and engine staying as they
+/// Writes what gives a site's paths these lanes into a folder; its tables and engine stay as they
 /// are. Fails as `deploy` does.
 pub(super) fn write_lanes(
     fabric: &Fabric,

@@ -234,7 +234,7 @@ impl Question<'_> {
         }
     }
 
-    /// Whether paths can be given other lanes: nothing else is or comes on them, and the tables need
+    /// Whether paths can be given other lanes: nothing else is or comes on them, and tables need
     /// none. Of a site whose own SL2VL is given nobody can say so.
     fn has_lanes(&self) -> bool {
         let leaves_lanes = match (self.has_own(), &self.site.tables) {

@@ -26,7 +26,7 @@ use std::io::{self, Write};
 /// `path-groups`.
 pub(super) const ENTRY: Entry = Entry {
     name: "path-groups",
-    summary: "SLs of paths by groups of hosts, as the clearlane routing engine of OpenSM reads them",
+    summary: "SLs of paths by groups of hosts, for the routing engine clearlane of OpenSM",
     forwards: false,
     sniff: |text| text.trim_start().starts_with(HEAD),
     read: |text, file| read(text, file).map(Content::Groups),
