@@ -109,7 +109,6 @@ fn parameters(s: &mut Stream) -> Parameters {
             ],
         ),
         queueing: pick(s, &[AdapterQueueing::PerDestination, AdapterQueueing::SingleFifo]),
-        source_backlog: pick(s, &[None, None, Some(1), Some(5)]),
         injection_engines: pick(s, &[None, Some(1), Some(3)]),
         outstanding,
         ack_coalescing: 1 + s.below(outstanding.into()) as u32,
@@ -183,7 +182,9 @@ fn case(seed: u64) -> Case {
                 0 => Picoseconds(7_000_000),
                 _ => plain.send_overhead,
             };
-            Parameters { send_overhead, ..plain }
+            let bounds = &mut Stream::new(seed, "bounds", 0);
+            let source_backlog = pick(bounds, &[None, None, Some(1), Some(5)]);
+            Parameters { send_overhead, source_backlog, ..plain }
         },
         load: 0.05 + s.unit() * 1.5,
         largest: pick(s, &[64u64, 3000, 20_000]),
