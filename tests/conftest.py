@@ -92,3 +92,12 @@ def opensm(ibsim: Callable[[Path], AbstractContextManager[Ibsim]]) -> Callable[.
 def site() -> Iterator[Path]:
     """The shipped site."""
     yield ROOT / "fixtures" / "site"
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of third parties' files beside the workspace; a skip where it is not."""
+    folder = ROOT.parent / "shared"
+    if not folder.exists():
+        pytest.skip(f"{folder} is not here")
+    return folder

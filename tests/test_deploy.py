@@ -3,7 +3,6 @@ are new, lanes on switches, and the way back."""
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from collections.abc import Callable
@@ -100,7 +99,32 @@ def test_opensm_answers_our_service_levels_and_obeys_our_tables(
     clearlane: Clearlane,
     ibsim: Callable[[Path], Ibsim],
 ) -> None:
-    netlist = fabric(name, clearlane)
+    answers(fabric(name, clearlane), engine, flags, levels, clearlane, ibsim)
+
+
+@pytest.mark.parametrize("dead", [0, 6])
+def test_needs_shared_a_real_irregular_fabric_gets_our_levels(
+    dead: int, shared: Path, clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
+) -> None:
+    """Hosts on spines too, which OpenSM's ftree refuses; whole, and with cables cut."""
+    source = shared / "data/fabrics/loginoff_qdr_fdr10.ibnetdiscover"
+    clearlane("fabric", "convert", source, "-o", "whole.topo")
+    netlist = clearlane.folder / "whole.topo"
+    if dead:
+        clearlane("fabric", "cut", netlist, "--random", dead, "--seed", 1, "-o", "cut.topo")
+        netlist = clearlane.folder / "cut.topo"
+    answers(netlist, "up-down", ["--lane-policy", "vftree", "--lanes", 4], 4, clearlane, ibsim)
+
+
+def answers(
+    netlist: Path,
+    engine: str,
+    flags: list[str],
+    levels: int,
+    clearlane: Clearlane,
+    ibsim: Callable[[Path], Ibsim],
+) -> None:
+    """Deploys and asks: service levels of sampled pairs, tables, lanes of switches."""
     clearlane("deploy", netlist, "--engine", engine, *flags, "-o", "deploy")
     folder = clearlane.folder / "deploy"
     ours = Levels(folder)
@@ -130,7 +154,7 @@ def check_lanes(subnet: Ibsim, folder: Path, dump: str) -> None:
     # OpenSM's dump has the outputs with a cable.
     heading = r"^Switch .*, base LID (\d+), .*\n#.*\n#.*\n\d+ +(\d+) "
     switches = re.findall(heading, dump, re.MULTILINE)
-    assert len(switches) > 10
+    assert len(switches) == len(re.findall(r"^Switch ", dump, re.MULTILINE)) > 4
     for lid, port in switches[:: len(switches) // 4]:
         said = subnet.client(["smpquery", "sl2vl", lid, port]).stdout
         rows = re.findall(rf"^ports: in +\d+, out +{port}: \|(.*)\|$", said, re.MULTILINE)
@@ -200,6 +224,66 @@ KNOWN = {f"AC{number:02}" for number in (*range(1, 7), *range(10, 15))}
 """What OpenSM logs of a policy that it drops."""
 
 
+SITE_POLICY = """
+port-groups
+    port-group
+        name: all of us
+        node-type: CA
+    end-port-group
+end-port-groups
+qos-setup
+    sl2vl-tables
+        sl2vl-scope
+            group: all of us
+            from: *
+            to: *
+            sl2vl-table: 0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7
+        end-sl2vl-scope
+    end-sl2vl-tables
+end-qos-setup
+qos-ulps
+    default : 6 # the site's own
+    ipoib : 5
+end-qos-ulps
+qos-levels
+    qos-level
+        name: bulk
+        sl: 7
+    end-qos-level
+end-qos-levels
+qos-match-rules
+    qos-match-rule
+        use: bulk by class
+        qos-class: 9
+        qos-level-name: bulk
+    end-qos-match-rule
+end-qos-match-rules
+"""
+"""A policy with sections of every kind."""
+
+
+def test_a_sites_own_policy_is_added_to(
+    clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
+) -> None:
+    netlist = fabric("tree", clearlane)
+    (clearlane.folder / "site.conf").write_text(SITE_POLICY)
+    flags = ["--engine", "fat-tree", "--lane-policy", "vftree", "--lanes", 4]
+    clearlane("deploy", netlist, *flags, "--qos-policy", "site.conf", "-o", "deploy")
+    folder = clearlane.folder / "deploy"
+    whole = (folder / "qos-policy.conf").read_text()
+    kept = [line for line in SITE_POLICY.splitlines() if line not in whole.splitlines()]
+    assert not kept, kept
+    ours = Levels(folder)
+    pairs = ours.sample(seed=2)[:40]
+    guid2lid = (folder / "guid2lid").read_text()
+    with ibsim(netlist) as subnet:
+        with subnet.running_opensm(conf_of(folder), guid2lid=guid2lid) as running:
+            assert "ERR" not in running.log
+            # Level 0 too, which is not the site's default.
+            assert answered(subnet, running, pairs) == [ours(pair) for pair in pairs]
+    assert {ours(pair) for pair in pairs} == set(range(4))
+
+
 def test_a_broken_policy_is_dropped_with_the_words_the_readme_names(
     clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
 ) -> None:
@@ -247,6 +331,7 @@ TABLES = ["lfts.txt", "sl2vl.dump", "psl.txt"]
     ("flags", "words"),
     [
         (["--lane-policy", "vftree", "--clients", "ucx,rdma-cm"], "one SL for all it sends"),
+        (["--lane-policy", "vftree", "--lanes", 2, "--clients", "nccl"], "one SL for all it sends"),
         (["--lane-policy", "by-class"], "none is named"),
         (["--lane-policy", "vf"], 'did you mean "vftree"'),
         (["--lane-policy", "by-class", "--hot", "nobody"], "there is no host `nobody`"),
@@ -269,21 +354,18 @@ def test_what_would_not_take_effect_is_refused(
     assert not (clearlane.folder / "deploy").exists()
 
 
-SHARED = Path(__file__).parent.parent.parent / "shared"
-
-
-def test_needs_shared_site_configurations_are_understood(clearlane: Clearlane) -> None:
+def test_needs_shared_site_configurations_are_understood(
+    clearlane: Clearlane, shared: Path
+) -> None:
     """Options of a real site with NVIDIA's OpenSM: adaptive routing and congestion control in
     firmware are said, with their lines."""
-    if not SHARED.exists():
-        pytest.skip("needs ../shared")
     clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
     clearlane("route", "small.topo", "--engine", "up-down", "-o", "site")
     for name, said in [
         ("Scenario2AR.conf", ["ar_ftree is adaptive", "mlnx_congestion_control 2", "max_op_vls"]),
         ("Scenario2DR.conf", ["mlnx_congestion_control 1", "mellanoxMail.conf", "max_op_vls"]),
     ]:
-        conf = SHARED / "data/site-configs" / name
+        conf = shared / "data/site-configs" / name
         done = clearlane(
             *("deploy", "small.topo", "--lft", "site/lfts.txt", "--lane-policy", "vftree"),
             *("--lanes", 8, "--opensm-conf", conf, "-o", name),

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 import readers
-from conftest import ROOT, Clearlane
+from conftest import Clearlane
 from peers import OpenSm, ibdmchk
 from test_opensm import build, load
 
 LMC = 2
 OFFSETS = 1 << LMC
-SHARED = ROOT.parent / "shared"
 
 
 def route(clearlane: Clearlane, fabric: object, out: str, *more: object) -> Path:
@@ -186,12 +185,14 @@ def test_what_stock_opensm_cannot_install_is_said(clearlane: Clearlane) -> None:
 
 @pytest.mark.parametrize("dead", [0, 6])
 def test_needs_shared_loginoff_is_sane_and_loads(
-    dead: int, clearlane: Clearlane, opensm: Callable[..., OpenSm], tmp_path: Path
+    dead: int,
+    shared: Path,
+    clearlane: Clearlane,
+    opensm: Callable[..., OpenSm],
+    tmp_path: Path,
 ) -> None:
     """A real fabric with hosts on spines, which OpenSM's ftree refuses."""
-    if not SHARED.exists():
-        pytest.skip(f"{SHARED} is not here")
-    source = SHARED / "data/fabrics/loginoff_qdr_fdr10.ibnetdiscover"
+    source = shared / "data/fabrics/loginoff_qdr_fdr10.ibnetdiscover"
     clearlane("fabric", "convert", source, "-o", "fabric.topo")
     netlist = clearlane.folder / "fabric.topo"
     if dead:

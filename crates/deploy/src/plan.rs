@@ -29,6 +29,9 @@ pub struct Request<'a> {
     pub tables: bool,
     /// What the site has.
     pub existing: Existing,
+    /// Whether SLs tell hot hosts from others, and nothing else: a program that talks to hot hosts
+    /// alone can then have one SL for all it sends.
+    pub by_class: bool,
     /// Programs that run there; empty if nobody said.
     pub clients: Vec<&'static Client>,
     /// OpenSM's folder of configuration.
@@ -131,7 +134,7 @@ impl Plan {
             let remedy = "name a --lane-policy, or new tables with --engine";
             return Err(DeployError::Nothing { remedy });
         }
-        check(request, &conf, &policy)?;
+        check(request, &conf)?;
         let place = conf
             .get("qos_policy_file")
             .map_or_else(|| format!("{}/{POLICY}", request.folder), |(_, place)| place.to_owned());
@@ -208,7 +211,7 @@ fn by_policy(subnet: &Subnet) -> Result<[u8; 16], DeployError> {
 }
 
 /// Fails where the SLs would not take effect.
-fn check(request: &Request<'_>, conf: &Conf, policy: &Policy) -> Result<(), DeployError> {
+fn check(request: &Request<'_>, conf: &Conf) -> Result<(), DeployError> {
     if request.force {
         return Ok(());
     }
@@ -221,8 +224,7 @@ fn check(request: &Request<'_>, conf: &Conf, policy: &Policy) -> Result<(), Depl
     }
     let one: Vec<&str> =
         request.clients.iter().filter(|client| !client.asks).map(|client| client.name).collect();
-    // With two groups a process that talks to hot hosts alone has an SL of its own.
-    if !one.is_empty() && policy.groups() > 2 {
+    if !one.is_empty() && !request.by_class {
         return Err(DeployError::OnePerProcess { clients: one.join(", ") });
     }
     Ok(())

@@ -204,7 +204,8 @@ impl Outline {
             let value = line.split_once(':').map_or("", |(_, value)| value.trim());
             outline.has_default |=
                 (in_level && word == "name" && value.eq_ignore_ascii_case("DEFAULT"))
-                    || (open.iter().any(|(name, _)| *name == "qos-ulps") && word == "default");
+                    || (open.iter().any(|(name, _)| *name == "qos-ulps")
+                        && word.eq_ignore_ascii_case("default"));
         }
         match open.pop() {
             None => Ok(outline),
@@ -214,7 +215,9 @@ impl Outline {
 }
 
 /// Keywords that begin a section or an entry of one.
-const BEGINNINGS: [&str; 10] = [
+const BEGINNINGS: [&str; 12] = [
+    "qos-ulps",
+    "sl2vl-scope",
     "port-groups",
     "port-group",
     "qos-setup",
@@ -269,6 +272,16 @@ mod tests {
         assert!(both.ends_with("end-port-groups\n"));
         let again = policy.added_to(&both, "site").unwrap_err().to_string();
         assert!(again.contains("clearlane's own"), "{again}");
+    }
+
+    #[test]
+    fn every_section_of_a_site_is_known_and_its_simple_default_counts() {
+        let site = "qos-ulps\n    Default : 2 # theirs\n    ipoib : 3\nend-qos-ulps\nqos-setup\n    \
+            sl2vl-tables\n        sl2vl-scope\n            group: x\n        end-sl2vl-scope\n    \
+            end-sl2vl-tables\n    vlarb-tables\n        vlarb-scope\n        end-vlarb-scope\n    \
+            end-vlarb-tables\nend-qos-setup\n";
+        let both = Policy::of(&dump(&[0, 1, 1, 0], 2)).added_to(site, "site").unwrap();
+        assert!(both.starts_with(site) && !both.contains("DEFAULT"), "{both}");
     }
 
     #[test]

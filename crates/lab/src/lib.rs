@@ -74,8 +74,8 @@ pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,
-    MechanismSpec, OfferedSpec, Plan, PolicyFile, PortSpec, Published, RandomCut, Routing, Senders,
-    SiteFiles, SubnetSpec, TrafficSpec, Variant, WarmUp,
+    LanePolicySpec, MechanismSpec, OfferedSpec, Plan, PolicyFile, PortSpec, Published, RandomCut,
+    Routing, Senders, SiteFiles, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use fact::Fact;
 pub use figures::History;

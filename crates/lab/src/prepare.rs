@@ -4,7 +4,8 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    Ends, FabricSource, FabricSpec, Plan, Routing, SubnetSpec, TrafficSpec, Variant, in_words,
+    Ends, FabricSource, FabricSpec, LanePolicySpec, Plan, Routing, SubnetSpec, TrafficSpec,
+    Variant, in_words,
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
@@ -20,8 +21,10 @@ use clearlane_ib::{ServiceLevel, wire};
 use clearlane_sim::parameters::{KEYS, Key};
 use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
-use clearlane_subnet::{LidError, LidMap, Subnet, check, lanes};
+use clearlane_subnet::lanes::{self, LaneOptions};
+use clearlane_subnet::{LidError, LidMap, Subnet, check};
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,6 +62,13 @@ impl Prepared {
         let mut oddities = Vec::new();
         let fabric = fabric(variant, &mut oddities)?;
         go_on()?;
+        let hosts = Hosts::with_ports(&fabric, variant.devices.parameters.adapter_ports);
+        let mut variant = Cow::Borrowed(variant);
+        let stand_ins = match variant.stand_in {
+            true => variant.to_mut().replace_missing(&hosts.ranks()),
+            false => Vec::new(),
+        };
+        let variant = &*variant;
         lids_suffice(variant, &fabric)?;
         fact(&mut facts, "fabric", fabric.summary().to_string());
         fact(&mut facts, "structure", structure_of(&fabric));
@@ -67,16 +77,13 @@ impl Prepared {
         go_on()?;
         let has_dead_pairs = check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         go_on()?;
-        let ports = variant.devices.parameters.adapter_ports;
-        let hosts = Hosts::with_ports(&fabric, ports);
         let reachable = match &routed {
             Routed::Tables(subnet) if has_dead_pairs => {
                 Some(Arc::new(Reachable::of(&fabric, subnet, &hosts)))
             }
             _ => None,
         };
-        let mut stand_ins = Vec::new();
-        let mut groups = groups(variant, plan, (&fabric, &routed, &hosts), &mut stand_ins)?;
+        let mut groups = groups(variant, plan, (&fabric, &routed, &hosts))?;
         if let Some(reachable) = &reachable {
             let limited = groups.into_iter().map(|group| reachable.limit(group));
             groups = limited.collect::<Result<_, _>>().map_err(|e| fault(&e))?;
@@ -133,13 +140,11 @@ impl Prepared {
     }
 }
 
-/// The flow groups of a variant on a routed fabric. Files that patterns need are read. Hosts that
-/// stand in for missing ones are told in `stand_ins`.
+/// The flow groups of a variant on a routed fabric. Files that patterns need are read.
 fn groups(
     variant: &Variant,
     plan: &Plan,
     (fabric, routed, hosts): (&Fabric, &Routed, &Hosts),
-    stand_ins: &mut Vec<String>,
 ) -> Result<Vec<FlowGroup>, LabError> {
     let ranks = hosts.ranks();
     let routes = match routed {
@@ -149,17 +154,11 @@ fn groups(
     let routes = routes.as_ref().map(|routes| routes as &dyn Routes);
     let group = |spec: &TrafficSpec| {
         let mut spec = spec.clone();
-        if variant.stand_in {
-            stand_ins.extend(spec.stand_in(&ranks));
-        }
         if let Some(table) = spec.table() {
             table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
         }
         let group = spec.group(&ranks, routes, plan.duration);
-        group.map_err(|problem| match variant.foreign_site && !variant.stand_in {
-            true => LabError::variant(&variant.name, format!("{problem}{STAND_IN}")),
-            false => LabError::variant(&variant.name, problem),
-        })
+        group.map_err(|problem| missing_host(variant, problem))
     };
     variant.traffic.iter().map(group).collect()
 }
@@ -311,16 +310,38 @@ fn route(
     options.roots = engine.roots(fabric, roots).map_err(|error| fault(&error))?;
     let mut subnet = engine.fill(fabric, &options).map_err(|error| fault(&error))?;
     if let Some(spec) = lane_policy {
-        let policy = lanes::policy(spec.policy).map_err(|error| fault(&error))?;
-        let options = spec.options(fabric, *lanes);
-        let options = options.map_err(|problem| fault(&format!("lane_policy: {problem}")))?;
-        policy.assign(fabric, &mut subnet, &options).map_err(|error| fault(&error))?;
+        assign_lanes(variant, spec, fabric, &mut subnet)?;
     }
     if let Some(arbitration) = vl_arbitration {
         subnet.vl_arbitration = arbitration.clone();
     }
     oddities.extend(subnet.remarks.iter().map(|remark| LabError::one_line(remark)));
     Ok(Routed::Tables(Box::new(subnet)))
+}
+
+/// Gives paths their lanes.
+fn assign_lanes(
+    variant: &Variant,
+    spec: &LanePolicySpec,
+    fabric: &Fabric,
+    subnet: &mut Subnet,
+) -> Result<(), LabError> {
+    let fault = |problem: &dyn std::fmt::Display| LabError::variant(&variant.name, problem);
+    let policy = lanes::policy(spec.policy).map_err(|error| fault(&error))?;
+    let hot = spec.hot_ports(fabric);
+    let hot = hot.map_err(|problem| missing_host(variant, format!("lane_policy: {problem}")))?;
+    let links = spec.links(fabric);
+    let of_links = links.map_err(|problem| fault(&format!("lane_policy: {problem}")))?;
+    let options = LaneOptions { lanes: variant.subnet.lanes, hot, seed: spec.seed, of_links };
+    policy.assign(fabric, subnet, &options).map_err(|error| fault(&error))
+}
+
+/// A host that may be missing: on a fabric that is not the experiment's own another may stand in.
+fn missing_host(variant: &Variant, problem: String) -> LabError {
+    match variant.foreign_site && !variant.stand_in {
+        true => LabError::variant(&variant.name, format!("{problem}{STAND_IN}")),
+        false => LabError::variant(&variant.name, problem),
+    }
 }
 
 fn table_files(variant: &Variant, paths: &[PathBuf]) -> Result<Vec<TableFile>, LabError> {

@@ -1,7 +1,7 @@
 //! vFtree: the six nodes of its slides in three readings, as the closed forms have them and however
 //! nodes are numbered; and a hot spot in a full tree.
 
-use clearlane_lab::{Experiment, FabricSource, Quiet, RunOptions, RunResult, run};
+use clearlane_lab::{Experiment, FabricSource, Quiet, RunOptions, RunResult, SiteFiles, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -78,4 +78,33 @@ fn six_nodes_get_the_same_however_they_are_numbered() {
         fs::remove_file(&file).unwrap();
         check(&result);
     }
+}
+
+/// Another host stands in for a hot one everywhere or nowhere: in the traffic and in the policy.
+#[test]
+fn a_hot_host_of_another_site_is_stood_in_for_in_the_policy_too() {
+    let text = r#"
+schema = 1
+name = "hot"
+run = { duration = "100 us" }
+fabric = { build = "star:4" }
+sim = { preset = "qdr" }
+subnet = { engine = "up-down", lane_policy = { kind = "by-class", hot = ["storage01"] } }
+
+[[traffic]]
+name = "to storage"
+class = "hot"
+pattern = { kind = "incast", to = "storage01" }
+load = 1.0
+size = "2 KiB"
+"#;
+    let on_six = |stand_in: bool| {
+        let mut experiment = Experiment::parse(text, Path::new("hot.toml")).unwrap();
+        let fabric = Some(root().join("fixtures/six-node/six-node.topo"));
+        experiment.override_site(&SiteFiles { fabric, stand_in, ..Default::default() }).unwrap();
+        run(&experiment, &RunOptions::new(1, "test"), &Quiet, &AtomicBool::new(false))
+    };
+    assert!(on_six(true).is_ok());
+    let said = on_six(false).unwrap_err().to_string();
+    assert!(said.contains("lane_policy: hot: ") && said.ends_with("--stand-in"), "{said}");
 }

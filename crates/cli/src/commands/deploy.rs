@@ -15,6 +15,7 @@ use clearlane_lab::FABRIC_BYTES_MAX;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::formats::{guid2lid, lfts, path_groups};
+use clearlane_subnet::lanes;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -81,13 +82,14 @@ const GUID2LID: (&str, &str) = ("guid2lid", "LIDs the tables are for");
 pub(super) fn write_lanes(
     fabric: &Fabric,
     subnet: &Subnet,
-    title: String,
+    policy: &lanes::Entry,
     output: &Path,
     force: bool,
 ) -> Result<(), Failure> {
     Writing { force, dry_run: false }.folder(output, NAMES, &[])?;
     let request = Request {
-        title,
+        title: title(Some(policy.name), subnet),
+        by_class: policy.hot,
         tables: false,
         existing: Existing::default(),
         clients: Vec::new(),
@@ -144,13 +146,11 @@ fn request<'a>(arguments: &'a Arguments, subnet: &Subnet) -> Result<Request<'a>,
         Ok(Some((path.display().to_string(), files::read(path, FABRIC_BYTES_MAX)?)))
     };
     let clients = arguments.clients.iter().map(|name| client(name).map_err(Failure::Input));
-    let lanes = count(subnet.sl_to_vl.lanes().into(), "lane", "lanes");
-    let title = match arguments.routing.lane_policy() {
-        Some(policy) => format!("Lane policy {policy} on {lanes} for OpenSM"),
-        None => format!("Tables of engine {} on {lanes} for OpenSM", subnet.engine),
-    };
+    let policy = arguments.routing.lane_policy();
+    let entry = policy.and_then(|name| lanes::policy(name).ok());
     Ok(Request {
-        title,
+        title: title(policy, subnet),
+        by_class: entry.is_some_and(|entry| entry.hot),
         tables: arguments.routing.fills(),
         existing: Existing {
             conf: read(&arguments.opensm_conf)?,
@@ -161,6 +161,15 @@ fn request<'a>(arguments: &'a Arguments, subnet: &Subnet) -> Result<Request<'a>,
         folder: &arguments.opensm_folder,
         force: arguments.writing.force,
     })
+}
+
+/// What is deployed, as a heading.
+fn title(policy: Option<&str>, subnet: &Subnet) -> String {
+    let lanes = count(subnet.sl_to_vl.lanes().into(), "lane", "lanes");
+    match policy {
+        Some(policy) => format!("Lane policy {policy} on {lanes} for OpenSM"),
+        None => format!("Tables of engine {} on {lanes} for OpenSM", subnet.engine),
+    }
 }
 
 /// Fails where what is deployed would lose packets or could deadlock.

@@ -3,9 +3,9 @@
 use super::keys::{Field, nearest};
 use super::traffic::host_refs;
 use crate::{LabError, port};
-use clearlane_fabric::Fabric;
+use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_sim::Hosts;
-use clearlane_subnet::lanes::{self, LaneOptions};
+use clearlane_subnet::lanes;
 use clearlane_workload::HostRef;
 
 /// The lane policy of a variant.
@@ -71,26 +71,25 @@ impl LanePolicySpec {
         table
     }
 
-    /// What it is on a fabric, with so many lanes. Fails on a host or port that is not there.
-    pub(crate) fn options(&self, fabric: &Fabric, lanes: u8) -> Result<LaneOptions, String> {
+    /// All ports of the hot hosts. Fails on a host that is not there.
+    pub(crate) fn hot_ports(&self, fabric: &Fabric) -> Result<Vec<Endpoint>, String> {
         let hosts = Hosts::with_ports(fabric, None);
         let ranks = hosts.ranks();
-        let mut hot = Vec::new();
+        let mut ports = Vec::new();
         for host in &self.hot {
             let rank = ranks.resolve(host).map_err(|error| format!("hot: {error}"))?;
-            hot.extend(hosts.ports(rank));
+            ports.extend(hosts.ports(rank));
         }
-        let links = self.link_lanes.iter().map(|(name, lanes)| {
+        Ok(ports)
+    }
+
+    /// Links with fewer lanes. Fails on a port that is not there.
+    pub(crate) fn links(&self, fabric: &Fabric) -> Result<Vec<(Endpoint, u8)>, String> {
+        let link = |(name, lanes): &(String, u8)| {
             let end = port::named(fabric, name);
-            let end = end.map_err(|problem| format!("link_lanes: {name:?} {problem}"))?;
-            Ok((end, *lanes))
-        });
-        Ok(LaneOptions {
-            lanes,
-            hot,
-            seed: self.seed,
-            of_links: links.collect::<Result<_, String>>()?,
-        })
+            Ok((end.map_err(|problem| format!("link_lanes: {name:?} {problem}"))?, *lanes))
+        };
+        self.link_lanes.iter().map(link).collect()
     }
 }
 

@@ -213,32 +213,17 @@ impl TrafficSpec {
         }
     }
 
-    /// Replaces named hosts that are not there by the first ranks, one each, and says so.
-    pub(crate) fn stand_in(&mut self, ranks: &Ranks) -> Vec<String> {
-        let mut missing: Vec<String> = Vec::new();
-        let mut replace = |host: &mut HostRef| {
-            if !ranks.lacks(host) {
-                return;
-            }
-            let HostRef::Name(name) = &*host else { return };
-            let known = missing.iter().position(|other| other == name);
-            let rank = known.unwrap_or_else(|| {
-                missing.push(name.clone());
-                missing.len() - 1
-            });
-            *host = HostRef::Number(rank as u32);
+    /// The hosts it names.
+    pub(super) fn hosts(&mut self) -> Vec<&mut HostRef> {
+        let of_pattern = match &mut self.demand {
+            DemandSpec::OpenLoop(offered) => offered.pattern.hosts(),
+            DemandSpec::Program(..) => Vec::new(),
         };
-        if let DemandSpec::OpenLoop(offered) = &mut self.demand {
-            offered.pattern.hosts().into_iter().for_each(&mut replace);
-        }
-        if let Senders::Hosts(hosts) | Senders::Except(hosts) = &mut self.senders {
-            hosts.iter_mut().for_each(&mut replace);
-        }
-        let said = |(rank, name): (usize, &String)| {
-            let stand_in = ranks.name(Rank(rank as u32));
-            format!("traffic {}: no host {name} here; {stand_in} stands in for it", self.name)
+        let of_senders = match &mut self.senders {
+            Senders::Hosts(hosts) | Senders::Except(hosts) => hosts.as_mut_slice(),
+            _ => &mut [],
         };
-        missing.iter().enumerate().map(said).collect()
+        of_pattern.into_iter().chain(of_senders).collect()
     }
 
     /// The group in a fabric with these hosts, and these routes if it has tables; `end` is when

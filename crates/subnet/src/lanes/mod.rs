@@ -104,7 +104,9 @@ pub enum LaneError {
         lanes: u8,
     },
     /// A policy for hot hosts, and nobody is hot.
-    #[error("lane policy {policy} is for hot hosts, and none is named; name one with `hot`")]
+    #[error(
+        "lane policy {policy} is for hot hosts, and none is named; name one (--hot, or key hot)"
+    )]
     NobodyHot {
         /// The policy.
         policy: &'static str,

@@ -395,8 +395,7 @@ fn lanes(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<P
         options.hot = ports(question.site, question.hot);
         let (fabric, mut subnet) = (&question.site.fabric, tables.subnet.clone());
         policy.assign(fabric, &mut subnet, &options).map_err(Failure::input)?;
-        let title = format!("Lane policy {name} on {count} lanes for OpenSM");
-        deploy::write_lanes(fabric, &subnet, title, &folder, arguments.force)
+        deploy::write_lanes(fabric, &subnet, policy, &folder, arguments.force)
     };
     match written() {
         Ok(()) => Some(folder),
