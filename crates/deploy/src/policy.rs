@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn every_section_of_a_site_is_known_and_its_simple_default_counts() {
-        let site = "qos-ulps\n    Default : 2 # theirs\n    ipoib : 3\nend-qos-ulps\nqos-setup\n    \
+        let site = "qos-ulps\n    Default : 2 # theirs\n    ipoib : 3\nend-qos-ulps\nqos-setup\n  \
             sl2vl-tables\n        sl2vl-scope\n            group: x\n        end-sl2vl-scope\n    \
             end-sl2vl-tables\n    vlarb-tables\n        vlarb-scope\n        end-vlarb-scope\n    \
             end-vlarb-tables\nend-qos-setup\n";

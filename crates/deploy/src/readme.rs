@@ -63,10 +63,11 @@ fn stage(plan: &Plan) -> String {
                 as they\n  will be; there is no way to load them for one pair alone.\n"
             .into();
     }
-    "  Shorten qos-policy.conf: leave two port groups, one port GUID in each, and the rules between\n  \
-     these two groups. Load it as in step 3. Ask for the SL of that pair as in step 4. Run a program\n  \
-     between the two hosts that asks for it, such as `ib_write_bw -R`. Then load the whole file.\n"
-    .into()
+    "  Shorten qos-policy.conf: leave two port groups, one port GUID in each, and the rules\n  \
+     between these two groups. Load it as in step 3. Ask for the SL of that pair as in step 4.\n  \
+     Run a program between the two hosts that asks for it, such as `ib_write_bw -R`. Then load\n  \
+     the whole file.\n"
+        .into()
 }
 
 fn disturbance(plan: &Plan) -> &'static str {
