@@ -1,12 +1,15 @@
 //! The lane policy named on the command line.
 
 use crate::failure::Failure;
+use crate::hot::HotCounted;
 use clap::Args;
 use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_lab::named_port;
 use clearlane_sim::Hosts;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::lanes::{self, LaneOptions};
 use clearlane_workload::HostRef;
+use std::path::Path;
 
 /// Which lanes paths take, if it is not for the engine to say.
 #[derive(Args, Clone, Debug, Default)]
@@ -17,15 +20,26 @@ pub struct LanePolicy {
     /// A host that is hot, by name, GUID or LID, for lane policies that ask; repeat the flag
     #[arg(long, value_name = "HOST", requires = "policy")]
     hot: Vec<String>,
+    #[command(flatten)]
+    counted: HotCounted,
     /// Seed of lane policy random
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "policy")]
     lane_seed: u64,
+    /// A link with fewer data lanes than the others, by a port of it, as in `leaf03[19]=4`; repeat
+    /// the flag
+    #[arg(long, value_name = "PORT=V", requires = "policy", value_parser = link_lanes)]
+    link_lanes: Vec<(String, u8)>,
 }
 
 impl LanePolicy {
     /// The name, if one is named.
     pub fn name(&self) -> Option<&str> {
         self.policy.as_deref()
+    }
+
+    /// The files it reads.
+    pub fn files_read(&self) -> impl Iterator<Item = &Path> {
+        self.counted.files_read()
     }
 
     /// Gives paths their lanes, as many as `lanes` or as the policy uses by itself. Nothing happens
@@ -36,24 +50,56 @@ impl LanePolicy {
         subnet: &mut Subnet,
         lanes: Option<u8>,
     ) -> Result<(), Failure> {
-        let Some(name) = &self.policy else { return Ok(()) };
+        let Some(name) = &self.policy else {
+            if self.counted.is_empty() {
+                return Ok(());
+            }
+            let line = "hot hosts are counted for a lane policy; name one with --lane-policy";
+            return Err(Failure::Input(line.into()));
+        };
         let policy = lanes::policy(name).map_err(Failure::input)?;
         let mut options = LaneOptions::new(lanes.unwrap_or(policy.lanes));
         options.seed = self.lane_seed;
-        options.hot = self.hot_ports(fabric)?;
-        policy.assign(fabric, subnet, &options).map_err(Failure::input)
+        options.of_links = self.links(fabric)?;
+        let (hot, note) = self.hot_ports(fabric)?;
+        options.hot = hot;
+        policy.assign(fabric, subnet, &options).map_err(Failure::input)?;
+        subnet.notes.extend(note);
+        Ok(())
     }
 
-    /// All ports of the hot hosts.
-    fn hot_ports(&self, fabric: &Fabric) -> Result<Vec<Endpoint>, Failure> {
+    /// Links with fewer lanes. Fails on a port that is not there.
+    pub fn links(&self, fabric: &Fabric) -> Result<Vec<(Endpoint, u8)>, Failure> {
+        let link = |(name, lanes): &(String, u8)| {
+            let end = named_port(fabric, name);
+            let end =
+                end.map_err(|what| Failure::Input(format!("--link-lanes: {name:?} {what}")))?;
+            Ok((end, *lanes))
+        };
+        self.link_lanes.iter().map(link).collect()
+    }
+
+    /// All ports of the hot hosts, and a sentence on those that are counted.
+    fn hot_ports(&self, fabric: &Fabric) -> Result<(Vec<Endpoint>, Option<String>), Failure> {
         let hosts = Hosts::with_ports(fabric, None);
         let ranks = hosts.ranks();
-        let mut ports = Vec::new();
-        for text in &self.hot {
+        let (counted, note) = self.counted.hosts(fabric)?.unzip();
+        let mut ports: Vec<Endpoint> = Vec::new();
+        for text in self.hot.iter().chain(counted.iter().flatten()) {
             let rank = ranks.resolve(&HostRef::Name(text.clone()));
             let rank = rank.map_err(|error| Failure::Input(format!("--hot: {error}")))?;
             ports.extend(hosts.ports(rank));
         }
-        Ok(ports)
+        Ok((ports, note))
+    }
+}
+
+/// Operational VLs that a link can have besides all 15 (IBA vol. 1, 14.2.5.6, OperationalVLs).
+fn link_lanes(text: &str) -> Result<(String, u8), String> {
+    let remedy = "write a port and its lanes, 1, 2, 4 or 8, as in leaf03[19]=4";
+    let (port, lanes) = text.rsplit_once('=').ok_or(remedy)?;
+    match lanes.parse() {
+        Ok(lanes @ (1 | 2 | 4 | 8)) => Ok((port.to_owned(), lanes)),
+        _ => Err(remedy.into()),
     }
 }

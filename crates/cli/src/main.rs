@@ -13,6 +13,7 @@ mod division;
 mod exit_codes;
 mod failure;
 mod files;
+mod hot;
 mod interrupt;
 mod lanes;
 mod memory;

@@ -47,6 +47,20 @@ pub struct Routing {
 const FILE: &str = "file";
 
 impl Routing {
+    /// New tables by this engine, on so many lanes.
+    pub fn by_engine(engine: &str, lanes: u8) -> Self {
+        Routing {
+            engine: Some(engine.to_owned()),
+            lft: Vec::new(),
+            lmc: None,
+            lid_offset: None,
+            lanes: Some(lanes),
+            adaptive: false,
+            root: Vec::new(),
+            lane_policy: LanePolicy::default(),
+        }
+    }
+
     /// The tables that new ones are compared with: where an engine is named, those of --lft.
     pub fn current(&self, fabric: &Fabric) -> Result<Option<Subnet>, Failure> {
         if self.lft.is_empty() || self.engine.as_deref().is_none_or(|engine| engine == FILE) {
@@ -150,9 +164,14 @@ impl Routing {
         self.lane_policy.name()
     }
 
-    /// The table files it reads.
+    /// Links with fewer lanes than the others. Fails on a port that is not there.
+    pub fn link_lanes(&self, fabric: &Fabric) -> Result<Vec<(Endpoint, u8)>, Failure> {
+        self.lane_policy.links(fabric)
+    }
+
+    /// The files it reads.
     pub fn files_read(&self) -> impl Iterator<Item = &Path> {
-        self.lft.iter().map(PathBuf::as_path)
+        self.lft.iter().map(PathBuf::as_path).chain(self.lane_policy.files_read())
     }
 
     fn files(&self) -> Result<Vec<TableFile>, Failure> {

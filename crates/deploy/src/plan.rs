@@ -3,8 +3,8 @@
 use crate::conf::OVERRULE;
 use crate::policy::{Policy, PolicyError};
 use crate::{Client, Conf, readme};
-use clearlane_fabric::Fabric;
-use clearlane_ib::ServiceLevel;
+use clearlane_fabric::{Endpoint, Fabric, NodeId};
+use clearlane_ib::{Guid, ServiceLevel, VirtualLane};
 use clearlane_subnet::formats::path_groups;
 use clearlane_subnet::{SlToVlTable, Subnet};
 use similar::TextDiff;
@@ -32,6 +32,8 @@ pub struct Request<'a> {
     /// Whether SLs tell hot hosts from others, and nothing else: a program that talks to hot hosts
     /// alone can then have one SL for all it sends.
     pub by_class: bool,
+    /// Links with fewer data VLs than the others, named by either end: 1, 2, 4 or 8.
+    pub link_lanes: Vec<(Endpoint, u8)>,
     /// Programs that run there; empty if nobody said.
     pub clients: Vec<&'static Client>,
     /// OpenSM's folder of configuration.
@@ -111,10 +113,14 @@ pub struct Plan {
     pub rules: usize,
     /// Whether OpenSM has to be started again, rather than told by SIGHUP.
     pub restart: bool,
+    /// Port GUIDs of the pair that [`STAGE`] is for, if there is one.
+    pub pair: Option<[Guid; 2]>,
 }
 
 /// Where OpenSM of Debian looks for a policy unless told otherwise.
-const POLICY: &str = "qos-policy.conf";
+pub(crate) const POLICY: &str = "qos-policy.conf";
+/// The policy of one pair of hosts, to try it on.
+pub(crate) const STAGE: &str = "one-pair.conf";
 /// By device kind, keys that win over the general ones.
 const KINDS: [&str; 4] = ["qos_ca", "qos_sw0", "qos_swe", "qos_rtr"];
 
@@ -125,7 +131,7 @@ impl Plan {
         subnet: &Subnet,
         request: &Request<'_>,
     ) -> Result<Self, DeployError> {
-        let lanes = by_policy(subnet)?;
+        let lanes = by_policy(fabric, subnet, &request.link_lanes)?;
         let conf = request.existing.conf.as_ref();
         let conf = conf.map_or_else(Conf::default, |(_, text)| Conf::read(text));
         let policy = Policy::of(&path_groups::of(fabric, subnet));
@@ -148,6 +154,7 @@ impl Plan {
             groups: policy.groups(),
             rules: policy.rule_count(),
             restart,
+            pair: None,
         };
         plan.add_conf(request, &conf);
         if has_levels {
@@ -177,11 +184,20 @@ impl Plan {
     }
 
     fn add_policy(&mut self, request: &Request<'_>, policy: &Policy) -> Result<(), DeployError> {
+        let stage = policy.of_one_pair();
         let what = "service levels by source and destination";
+        let of_pair = "the same for one pair of hosts, to try it";
+        self.pair = stage.as_ref().map(|(_, pair)| *pair);
         let Some((name, before)) = &request.existing.policy else {
             self.add(POLICY, what, policy.text());
+            if let Some((stage, _)) = stage {
+                self.add(STAGE, of_pair, stage.text());
+            }
             return Ok(());
         };
+        if let Some((stage, _)) = stage {
+            self.add(STAGE, "your policy with one pair of hosts", stage.added_to(before, name)?);
+        }
         let text = policy.added_to(before, name)?;
         let difference = diff(before, &text, name, POLICY);
         self.add(POLICY, "your policy with service levels by source and destination", text);
@@ -194,20 +210,61 @@ fn diff(before: &str, after: &str, from: &str, to: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().header(from, to).to_string()
 }
 
-/// The lane of each SL, where a policy and one SL2VL say it all.
-fn by_policy(subnet: &Subnet) -> Result<[u8; 16], DeployError> {
+/// The lane of each SL, where a policy and one SL2VL say it all. On a link with fewer VLs OpenSM
+/// keeps the low bits of the lane that its OperationalVLs leave (osm_qos.c, sl2vl_update_table).
+fn by_policy(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    link_lanes: &[(Endpoint, u8)],
+) -> Result<[u8; 16], DeployError> {
     if subnet.path_sl.offsets() > 1 {
         let what = "the SL depends on the LID offset";
         return Err(DeployError::BeyondPolicy { what });
     }
-    let mut rows = subnet.tables.switches().iter().map(|id| subnet.sl_to_vl.table(*id));
-    let adapter = subnet.sl_to_vl.adapter;
-    let same = |table: &SlToVlTable| matches!(table, SlToVlTable::Uniform(row) if *row == adapter);
-    if !rows.all(same) {
-        let what = "the lane of an SL depends on the ports of a switch";
-        return Err(DeployError::BeyondPolicy { what });
+    let of_row = |row: &[VirtualLane; 16]| row.map(VirtualLane::value);
+    let mut whole = of_row(&subnet.sl_to_vl.adapter);
+    for table in subnet.sl_to_vl.tables() {
+        let rows = match table {
+            SlToVlTable::Uniform(row) => std::slice::from_ref(row),
+            SlToVlTable::PerPorts { rows, .. } => rows,
+        };
+        for row in rows {
+            let lanes = of_row(row);
+            whole = std::array::from_fn(|sl| whole[sl].max(lanes[sl]));
+        }
     }
-    Ok(adapter.map(|lane| lane.value()))
+    let levels = subnet.path_sl.levels();
+    let is_kept = |lane: &dyn Fn(ServiceLevel) -> VirtualLane, lanes: u8| {
+        let kept = |sl: &ServiceLevel| {
+            lane(*sl).value() == whole[usize::from(sl.value())] & lanes.wrapping_sub(1)
+        };
+        levels.iter().all(kept)
+    };
+    let fewer = |end: Endpoint| {
+        let of = |(link, lanes): &(Endpoint, u8)| {
+            (*link == end || fabric.peer(*link) == Some(end)).then_some(*lanes)
+        };
+        link_lanes.iter().filter_map(of).min()
+    };
+    let of_switch = |switch: NodeId| {
+        let table = subnet.sl_to_vl.table(switch);
+        let ports = || fabric.neighbours(switch).map(|(port, ..)| port);
+        let mut pairs = ports().flat_map(|input| ports().map(move |output| (input, output)));
+        pairs.all(|(input, output)| {
+            let lanes = fewer(Endpoint { node: switch, port: output }).unwrap_or(0);
+            is_kept(&|sl| table.lane(input, output, sl), lanes)
+        })
+    };
+    let adapter = |sl: ServiceLevel| subnet.sl_to_vl.adapter[usize::from(sl.value())];
+    let of_adapters = link_lanes.iter().map(|(_, lanes)| *lanes).chain([0]);
+    let is_one = subnet.tables.switches().iter().all(|switch| of_switch(*switch))
+        && of_adapters.into_iter().any(|lanes| is_kept(&adapter, lanes));
+    match is_one {
+        true => Ok(whole),
+        false => Err(DeployError::BeyondPolicy {
+            what: "the lane of an SL depends on the ports of a switch",
+        }),
+    }
 }
 
 /// Fails where the SLs would not take effect.
@@ -307,6 +364,13 @@ fn remarks(request: &Request<'_>, conf: &Conf, changes: &[(String, String)]) -> 
              every port anew, which may disturb links; do it in a maintenance window",
             conf.lanes_max()
         ));
+    }
+    if !request.link_lanes.is_empty() {
+        remarks.push(
+            "on links with fewer VLs OpenSM keeps the low bits of the lane, by the OperationalVLs \
+             of the port: look at these with smpquery portinfo"
+                .into(),
+        );
     }
     if request.tables {
         remarks.push(

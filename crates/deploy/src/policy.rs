@@ -65,6 +65,22 @@ impl Policy {
         Policy { groups, levels: pairs.map(|(from, to)| level(from, to)).collect() }
     }
 
+    /// The same for one pair of hosts alone, of those whose SL is not 0, to try it on; and their
+    /// port GUIDs. Nothing if every SL is 0.
+    pub fn of_one_pair(&self) -> Option<(Self, [Guid; 2])> {
+        let count = self.groups.len();
+        let at = (0..count * count).find(|at| {
+            let (from, to) = (at / count, at % count);
+            self.levels[*at] > 0 && self.groups[from].first() != self.groups[to].last()
+        })?;
+        let (from, to) = (at / count, at % count);
+        let pair = [*self.groups[from].first()?, *self.groups[to].last()?];
+        let level = |a: usize, b: usize| self.levels[a * count + b];
+        // Nothing is said of a host and itself.
+        let levels = vec![0, level(from, to), level(to, from), 0];
+        Some((Policy { groups: pair.iter().map(|guid| vec![*guid]).collect(), levels }, pair))
+    }
+
     /// How many port groups there are.
     pub fn groups(&self) -> usize {
         self.groups.len()
@@ -253,6 +269,21 @@ mod tests {
         let text = policy.text();
         assert!(text.contains("port-guid: 0x0000000000000001,0x0000000000000003,0x0"), "{text}");
         assert!(text.contains("source: clearlane-0\n        destination: clearlane-1\n"), "{text}");
+    }
+
+    #[test]
+    fn one_pair_is_tried_first() {
+        // Two hosts on leaf 0, one on leaf 1; SL 1 between leaves, SL 2 on leaf 1, which has nobody
+        // to talk to.
+        let mut groups = dump(&[0, 1, 1, 2], 2);
+        groups.members.insert(1, (Guid(9), 0, 0));
+        let (pair, guids) = Policy::of(&groups).of_one_pair().unwrap();
+        assert_eq!(guids, [Guid(1), Guid(2)]);
+        assert_eq!((pair.groups(), pair.rule_count(), pair.levels()), (2, 2, vec![0, 1]));
+        groups.levels = vec![vec![3, 0, 0, 2]];
+        assert_eq!(Policy::of(&groups).of_one_pair().unwrap().1, [Guid(1), Guid(9)]);
+        groups.levels = vec![vec![0, 0, 0, 2]];
+        assert!(Policy::of(&groups).of_one_pair().is_none());
     }
 
     #[test]

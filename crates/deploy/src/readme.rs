@@ -1,8 +1,11 @@
 //! The README of a folder to deploy: steps in their order, for whoever has to do them at night.
 
+use crate::plan::{POLICY, STAGE};
 use crate::{CLIENTS, Plan, Request};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
+use clearlane_ib::{Guid, Lid};
 use clearlane_subnet::Subnet;
+use clearlane_subnet::formats::path_groups::port_guid;
 
 /// Pairs of hosts whose SL is shown, to be asked for.
 const PAIRS_SHOWN: usize = 4;
@@ -23,16 +26,73 @@ pub(crate) fn text(
     };
     say("What changes", what(request, plan, place));
     if !plan.remarks.is_empty() {
-        let lines = plan.remarks.iter().map(|remark| format!("* {remark}\n"));
-        say("Read this first", lines.collect());
+        say("Read this first", plan.remarks.iter().map(|remark| listed(remark)).collect());
     }
+    let hosts = hosts(fabric, subnet);
     say("1. Keep what is there (disturbs nothing)", backup(request.folder));
-    say("2. Try it on one pair (disturbs nothing but new connections of that pair)", stage(plan));
-    say(&format!("3. Load it ({})", disturbance(plan)), load(request, plan, place));
-    say("4. Look (disturbs nothing)", look(fabric, subnet, request));
+    let (first, second) = match plan.pair {
+        Some(_) => ("Load it for one pair of hosts", "Load it for all"),
+        None => ("Try it in ibsim", "Load it"),
+    };
+    match plan.pair.and_then(|pair| Some((hosts.of(pair[0])?, hosts.of(pair[1])?))) {
+        Some(pair) => {
+            let body = load(request, plan, place, STAGE) + &try_pair(subnet, pair);
+            say(&format!("2. {first} ({})", disturbance(plan.restart)), body);
+            let body = format!("  cp {POLICY} {place}\n  {HUP}\n{}", words());
+            say(&format!("3. {second} ({})", disturbance(false)), body);
+        }
+        None => {
+            say(&format!("2. {first} (disturbs nothing)"), IN_IBSIM.into());
+            let body = load(request, plan, place, POLICY) + &words();
+            say(&format!("3. {second} ({})", disturbance(plan.restart)), body);
+        }
+    }
+    say("4. Look (disturbs nothing)", look(subnet, request, &hosts.0));
     say("5. Programs", programs(request, subnet));
     say("6. Go back", back(request.folder, plan));
     text
+}
+
+const IN_IBSIM: &str = "  There is no way to load tables for one pair alone. On a copy of the \
+    fabric in ibsim,\n  `opensm -o -R file -U lfts.txt` shows them as they will be.\n";
+const HUP: &str = "pkill -HUP -x opensm";
+const RESTART: &str = "systemctl restart opensm";
+const COLUMNS: usize = 90;
+
+fn listed(remark: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).initial_indent("* ").subsequent_indent("  ");
+    textwrap::fill(remark, options.break_words(false)) + "\n"
+}
+
+/// A host port, and the row of its switch.
+#[derive(Clone, Copy)]
+struct Host<'a> {
+    guid: Guid,
+    name: &'a str,
+    lid: Lid,
+    row: usize,
+}
+
+/// Every cabled host port with a LID.
+struct Hosts<'a>(Vec<Host<'a>>);
+
+impl Hosts<'_> {
+    fn of(&self, guid: Guid) -> Option<Host<'_>> {
+        self.0.iter().find(|host| host.guid == guid).copied()
+    }
+}
+
+fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Hosts<'a> {
+    let ports = |node| {
+        let name = &fabric.node(node).name;
+        fabric.neighbours(node).filter_map(move |(port, _, peer)| {
+            let end = Endpoint { node, port };
+            let (lid, _) = subnet.lids.base(end)?;
+            let row = subnet.tables.row_of(peer.node)?;
+            Some(Host { guid: port_guid(fabric, end), name, lid, row })
+        })
+    };
+    Hosts(fabric.ids(NodeKind::ChannelAdapter).flat_map(ports).collect())
 }
 
 fn what(request: &Request<'_>, plan: &Plan, place: &str) -> String {
@@ -57,77 +117,66 @@ fn backup(folder: &str) -> String {
     )
 }
 
-fn stage(plan: &Plan) -> String {
-    if plan.rules == 0 {
-        return "  opensm -o -R file -U lfts.txt on a copy of the fabric in ibsim shows the tables \
-                as they\n  will be; there is no way to load them for one pair alone.\n"
-            .into();
-    }
-    "  Shorten qos-policy.conf: leave two port groups, one port GUID in each, and the rules\n  \
-     between these two groups. Load it as in step 3. Ask for the SL of that pair as in step 4.\n  \
-     Run a program between the two hosts that asks for it, such as `ib_write_bw -R`. Then load\n  \
-     the whole file.\n"
-        .into()
-}
-
-fn disturbance(plan: &Plan) -> &'static str {
-    match (plan.restart, plan.rules > 0) {
-        (true, _) => "OpenSM is started again: queries wait some seconds, traffic goes on",
-        (false, _) => "a heavy sweep: traffic goes on, queries may wait a second",
+fn disturbance(restart: bool) -> &'static str {
+    match restart {
+        true => "OpenSM is started again: queries wait some seconds, traffic goes on",
+        false => "a heavy sweep: traffic goes on, queries may wait a second",
     }
 }
 
-fn load(request: &Request<'_>, plan: &Plan, place: &str) -> String {
+/// Puts the files in place, the QoS policy being `policy`, and tells OpenSM.
+fn load(request: &Request<'_>, plan: &Plan, place: &str, policy: &str) -> String {
     let folder = request.folder;
     let conf = match request.existing.conf {
         Some(_) => format!("  cp opensm.conf {folder}/opensm.conf\n"),
         None => format!("  cat opensm.conf.add >> {folder}/opensm.conf\n"),
     };
-    let policy = if plan.rules > 0 { format!("  cp qos-policy.conf {place}\n") } else { "".into() };
+    let policy = if plan.rules > 0 { format!("  cp {policy} {place}\n") } else { String::new() };
     let tables = match request.tables {
         true => {
             format!("  cp lfts.txt {folder}/lfts.txt\n  cp guid2lid /var/cache/opensm/guid2lid\n")
         }
         false => String::new(),
     };
-    let start = match plan.restart {
-        true => "  systemctl restart opensm\n",
-        false => "  pkill -HUP -x opensm\n",
-    };
+    let start = if plan.restart { RESTART } else { HUP };
+    format!("{conf}{policy}{tables}  {start}\n")
+}
+
+fn words() -> String {
+    "In opensm.log there has to be a new SUBNET UP and none of these:\n  \
+     ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET UP\n  \
+     ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
+     cannot parse / unrecognized option   a line of opensm.conf is not heeded\n"
+        .into()
+}
+
+/// What to do with the pair that has its SL before all others.
+fn try_pair(subnet: &Subnet, (from, to): (Host<'_>, Host<'_>)) -> String {
     format!(
-        "{conf}{policy}{tables}{start}\
-         In opensm.log there has to be a new SUBNET UP and none of these:\n  \
-         ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET UP\n  \
-         ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
-         cannot parse / unrecognized option   a line of opensm.conf is not heeded\n"
+        "{}These have to answer with the SL beside them; every other pair is as before:\n{}{}\
+         Run a program that asks for it, such as `ib_write_bw -R`, between {} and {}.\n",
+        words(),
+        query(subnet, from, to),
+        query(subnet, to, from),
+        from.name.escape_debug(),
+        to.name.escape_debug()
     )
 }
 
+/// The command that asks for the SL of a path, and what it has to answer.
+fn query(subnet: &Subnet, from: Host<'_>, to: Host<'_>) -> String {
+    let end = |host: Host<'_>| subnet.path_sl.end(host.row, host.lid);
+    let sl = subnet.path_sl.level(end(from), end(to));
+    let names = format!("{} to {}", from.name.escape_debug(), to.name.escape_debug());
+    format!("  saquery PR --src-to-dst {}:{}   sl {sl}   # {names}\n", from.lid, to.lid)
+}
+
 /// Pairs of hosts far apart, with their LIDs and SL.
-fn look(fabric: &Fabric, subnet: &Subnet, request: &Request<'_>) -> String {
-    let mut hosts = Vec::new();
-    for node in fabric.ids(NodeKind::ChannelAdapter) {
-        let first = fabric.neighbours(node).next();
-        let found = first.and_then(|(port, _, peer)| {
-            let (lid, _) = subnet.lids.base(Endpoint { node, port })?;
-            Some((node, lid, subnet.tables.row_of(peer.node)?))
-        });
-        hosts.extend(found);
-    }
+fn look(subnet: &Subnet, request: &Request<'_>, hosts: &[Host<'_>]) -> String {
     let mut text = String::from("  saquery PR --src-to-dst <LID>:<LID> shows the SL of a path:\n");
     let step = (hosts.len() / (2 * PAIRS_SHOWN)).max(1);
     for pair in 0..PAIRS_SHOWN.min(hosts.len() / 2) {
-        let (from, to) = (hosts[pair * step], hosts[hosts.len() - 1 - pair * step]);
-        let end = |(_, lid, row)| subnet.path_sl.end(row, lid);
-        let sl = subnet.path_sl.level(end(from), end(to));
-        let name = |node| fabric.node(node).name.escape_debug().to_string();
-        text += &format!(
-            "  saquery PR --src-to-dst {}:{}   sl {sl}   # {} to {}\n",
-            from.1,
-            to.1,
-            name(from.0),
-            name(to.0)
-        );
+        text += &query(subnet, hosts[pair * step], hosts[hosts.len() - 1 - pair * step]);
     }
     let lanes = subnet.sl_to_vl.lanes();
     text += &format!(
@@ -159,7 +208,7 @@ fn programs(request: &Request<'_>, subnet: &Subnet) -> String {
 }
 
 fn back(folder: &str, plan: &Plan) -> String {
-    let start = if plan.restart { "systemctl restart opensm" } else { "pkill -HUP -x opensm" };
+    let start = if plan.restart { RESTART } else { HUP };
     let cache = match plan.restart {
         true => format!("  cp -a /var/cache/opensm.{BACKUP}/. /var/cache/opensm/\n"),
         false => String::new(),

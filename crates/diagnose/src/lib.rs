@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod busy;
 pub mod facts;
 mod finding;
 mod site;
@@ -18,6 +19,7 @@ mod verdict;
 pub mod what_if;
 mod words;
 
+pub use busy::{BusyError, stand_out};
 pub use finding::{Finding, Severity};
 pub use site::{Cable, Cables, Site, Tables};
 pub use verdict::verdict;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anonymize;
+pub mod counters;
 pub mod damage;
 mod fabric;
 pub mod formats;

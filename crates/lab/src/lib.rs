@@ -82,6 +82,7 @@ pub use figures::History;
 pub use folder::exchange_folders;
 pub use headline::{Better, ControlTotals, Moved, PublishedRow};
 pub use opensm_conf::OpensmConf;
+pub use port::named as named_port;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
 pub use remarks::NOT_MODELLED;
 pub use report::{
@@ -89,7 +90,7 @@ pub use report::{
     picture, sweep_page,
 };
 pub use result::{Alone, RunResult, SeedResult, VariantResult};
-pub use results::{RunFolder, write_run_folder};
+pub use results::{RunFolder, loads_to_nodes, write_run_folder};
 pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
 pub use status::Status;
 pub use sweep::{

@@ -4,7 +4,7 @@ use clearlane_fabric::{Endpoint, Fabric, damage};
 use clearlane_ib::PortNumber;
 
 /// The port of this name. Fails if it is not there or has no cable.
-pub(crate) fn named(fabric: &Fabric, text: &str) -> Result<Endpoint, String> {
+pub fn named(fabric: &Fabric, text: &str) -> Result<Endpoint, String> {
     let parts = text.strip_suffix(']').and_then(|text| text.rsplit_once('['));
     let number = parts.and_then(|(_, number)| PortNumber::new(number.parse().ok()?));
     let (Some((node, _)), Some(port)) = (parts, number) else {

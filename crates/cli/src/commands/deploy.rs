@@ -68,6 +68,7 @@ const NAMES: &[&str] = &[
     "opensm.conf.add",
     "qos-policy.conf",
     "qos-policy.conf.diff",
+    "one-pair.conf",
     PATH_GROUPS.0,
     LFTS.0,
     GUID2LID.0,
@@ -77,27 +78,29 @@ const PATH_GROUPS: (&str, &str) =
 const LFTS: (&str, &str) = ("lfts.txt", "forwarding tables");
 const GUID2LID: (&str, &str) = ("guid2lid", "LIDs the tables are for");
 
-/// Writes what gives a site's paths these lanes into a folder; its tables and engine stay as they
-/// are. Fails as `deploy` does.
-pub(super) fn write_lanes(
+/// Writes a folder to deploy: what gives a site's paths the lanes of a policy, its tables and engine
+/// staying as they are, or without a policy new tables. Fails as `deploy` does.
+pub(super) fn write(
     fabric: &Fabric,
     subnet: &Subnet,
-    policy: &lanes::Entry,
+    policy: Option<&lanes::Entry>,
     output: &Path,
     force: bool,
 ) -> Result<(), Failure> {
     Writing { force, dry_run: false }.folder(output, NAMES, &[])?;
+    let tables = policy.is_none();
     let request = Request {
-        title: title(Some(policy.name), subnet),
-        by_class: policy.hot,
-        tables: false,
+        title: title(policy.map(|policy| policy.name), subnet),
+        by_class: policy.is_some_and(|policy| policy.hot),
+        tables,
         existing: Existing::default(),
+        link_lanes: Vec::new(),
         clients: Vec::new(),
         folder: OPENSM_FOLDER,
         force: false,
     };
     let plan = Plan::of(fabric, subnet, &request).map_err(Failure::input)?;
-    files::write_folder(output, &contents(fabric, subnet, false, &plan))
+    files::write_folder(output, &contents(fabric, subnet, tables, &plan))
 }
 
 /// Plans and writes.
@@ -109,7 +112,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let subnet = arguments.routing.subnet(fabric)?;
     progress.label("2 of 2: walking every path");
     check(fabric, &subnet, arguments.writing.force)?;
-    let plan = Plan::of(fabric, &subnet, &request(arguments, &subnet)?).map_err(Failure::input)?;
+    let plan =
+        Plan::of(fabric, &subnet, &request(arguments, fabric, &subnet)?).map_err(Failure::input)?;
     let contents = contents(fabric, &subnet, arguments.routing.fills(), &plan);
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
@@ -140,7 +144,11 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     Ok(Answer::text(text(arguments, &subnet, &plan, &names)))
 }
 
-fn request<'a>(arguments: &'a Arguments, subnet: &Subnet) -> Result<Request<'a>, Failure> {
+fn request<'a>(
+    arguments: &'a Arguments,
+    fabric: &Fabric,
+    subnet: &Subnet,
+) -> Result<Request<'a>, Failure> {
     let read = |path: &Option<PathBuf>| -> Result<Option<(String, String)>, Failure> {
         let Some(path) = path else { return Ok(None) };
         Ok(Some((path.display().to_string(), files::read(path, FABRIC_BYTES_MAX)?)))
@@ -157,6 +165,7 @@ fn request<'a>(arguments: &'a Arguments, subnet: &Subnet) -> Result<Request<'a>,
             policy: read(&arguments.qos_policy)?,
             partitions: read(&arguments.partitions)?,
         },
+        link_lanes: arguments.routing.link_lanes(fabric)?,
         clients: clients.collect::<Result<_, _>>()?,
         folder: &arguments.opensm_folder,
         force: arguments.writing.force,

@@ -60,8 +60,9 @@ const FILES: &[(&str, &str)] = &[
     ("README", "what to do with these files"),
 ];
 
-/// Lines of psl.txt up to which it is written even where every service level is the same.
-const SAME_SL_LINES_MAX: u64 = 4_000_000;
+/// Lines of psl.txt up to which it is written even where it says nothing that path-groups.txt does
+/// not say in few lines.
+const LEVELS_LINES_MAX: u64 = 4_000_000;
 
 /// Routes and writes.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
@@ -199,8 +200,8 @@ fn headline(fabric: &Fabric, subnet: &Subnet) -> String {
 fn contents<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<(&'static str, Content<'a>)> {
     let hosts = fabric.ids(NodeKind::ChannelAdapter).count() as u64;
     let lines = hosts * subnet.lids.iter().count() as u64;
-    let same_sl = matches!(subnet.path_sl, PathSl::Uniform(_));
-    let with_levels = !same_sl || lines <= SAME_SL_LINES_MAX;
+    let in_groups = matches!(subnet.path_sl, PathSl::Uniform(_) | PathSl::ByGroup(_));
+    let with_levels = !in_groups || lines <= LEVELS_LINES_MAX;
     let mut contents: Vec<(&str, Content<'_>)> = vec![
         ("lfts.txt", Box::new(|out| lfts::write(fabric, subnet, out))),
         (
@@ -229,8 +230,9 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
     }
     let coded = !matches!(subnet.path_sl, PathSl::Uniform(_));
     let lmc = subnet.lids.lmc_max().value();
-    let lanes = if subnet.sl_to_vl.lanes() > 1 { " -d sl2vl.dump" } else { "" };
-    let levels = if coded { " -c psl.txt" } else { "" };
+    let by_lane = subnet.sl_to_vl.lanes() > 1 && (with_levels || !coded);
+    let lanes = if by_lane { " -d sl2vl.dump" } else { "" };
+    let levels = if coded && with_levels { " -c psl.txt" } else { "" };
     let judge = format!("ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m /dev/null{lanes}{levels}");
     let head = headline(fabric, subnet);
     let version = env!("CARGO_PKG_VERSION");
@@ -241,12 +243,14 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
             text.push_str(&format!("\n  {command}\n"));
         }
     };
-    if !with_levels {
-        say(LEVELS_LEFT_OUT, "");
+    match (with_levels, coded) {
+        (true, _) => {}
+        (false, false) => say(LEVELS_LEFT_OUT, ""),
+        (false, true) => say(LEVELS_IN_GROUPS, ""),
     }
     if needs_plug_in(subnet) {
         say(&format!("{PLUG_IN_NEEDED_BY} {PLUG_IN_NEEDED}: docs/opensm-plugin.md has one."), "");
-    } else if coded {
+    } else if coded && with_levels {
         say(LEVELS_NEEDED, "");
     }
     if lmc > 0 {
@@ -261,6 +265,10 @@ fn readme(fabric: &Fabric, subnet: &Subnet, with_levels: bool) -> String {
 const README_COLUMNS: usize = 90;
 const LEVELS_LEFT_OUT: &str = "psl.txt is left out: it would be large, and the service level is \
     the same everywhere.";
+const LEVELS_IN_GROUPS: &str = "psl.txt is left out: it would have millions of lines, and \
+    path-groups.txt says the same. OpenSM's engine file sets no service level: `clearlane deploy` \
+    writes a QoS policy that does, or clearlane's own routing engine (docs/opensm-plugin.md) reads \
+    this folder. ibdmchk judges the tables on one lane here.";
 const LEVELS_NEEDED: &str = "The tables are free of deadlock only with the service levels of \
     psl.txt and the lanes of sl2vl.dump. OpenSM's engine file sets neither: it takes a QoS policy \
     that does, or clearlane's own routing engine (docs/opensm-plugin.md), which reads this folder.";

@@ -12,7 +12,7 @@
 //! A line `from <group> to …` has the SLs to groups 0, 1 and so on; `offset` begins those of a LID
 //! offset. Offsets without lines have those of offset o mod the number there is.
 
-use super::subnet_lst::port_guid;
+pub use super::subnet_lst::port_guid;
 use super::unicast_lids::shown;
 use super::{Content, DumpError, Entry, Oddity, Tally};
 use crate::graph::SwitchGraph;

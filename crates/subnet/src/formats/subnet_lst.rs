@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 /// The GUID of a port: the one the file gave, else the node's for a switch and the node's plus the
 /// port number for an adapter, as most adapters have it.
-pub(super) fn port_guid(fabric: &Fabric, end: Endpoint) -> Guid {
+pub fn port_guid(fabric: &Fabric, end: Endpoint) -> Guid {
     let node = fabric.node(end.node);
     let known = node.ports.get(usize::from(end.port.value())).map(|port| port.guid);
     match (node.kind, known) {

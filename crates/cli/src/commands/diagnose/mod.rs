@@ -10,9 +10,11 @@ use crate::arguments::between;
 use crate::division::Asked;
 use crate::failure::Failure;
 use crate::files;
+use crate::hot::HotCounted;
 use crate::interrupt::Interrupts;
 use crate::memory::{self, Guard};
 use crate::progress::Progress;
+use crate::routing::Routing;
 use crate::site::{self, Names};
 use crate::table::{Align, Table, count, wrap};
 use crate::terminal;
@@ -52,6 +54,8 @@ pub struct Arguments {
     /// A host that many write to, by name, GUID or LID; again for more. Without it one is supposed
     #[arg(long, value_name = "HOST")]
     hot: Vec<String>,
+    #[command(flatten)]
+    counted: HotCounted,
     /// The `[[traffic]]` of this file instead of a hot host and its victims
     #[arg(long, value_name = "FILE")]
     traffic: Option<PathBuf>,
@@ -59,7 +63,8 @@ pub struct Arguments {
     #[arg(long, value_name = "V", default_value_t = 1, value_parser = between(1u8, 15))]
     lanes: u8,
     /// Look at cables and tables alone; simulate nothing
-    #[arg(long, conflicts_with_all = ["hot", "traffic", "output", "control"])]
+    #[arg(long, conflicts_with_all =
+        ["hot", "hot_counters", "hot_run", "traffic", "output", "control"])]
     facts: bool,
     /// Whether congestion control is simulated too, which takes 60 ms to be judged and not 2
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Control::Auto)]
@@ -110,11 +115,25 @@ impl Control {
 
 /// Diagnoses.
 pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
+    let counted = with_counted(arguments)?;
+    let arguments = counted.as_ref().unwrap_or(arguments);
     if arguments.anonymize {
         let anonymous = anonymous::arguments(arguments)?;
         return diagnose(&anonymous, json, interrupts);
     }
     diagnose(arguments, json, interrupts)
+}
+
+/// The same with hosts that counters or a run show to be hot, if any are asked for.
+fn with_counted(arguments: &Arguments) -> Result<Option<Arguments>, Failure> {
+    if arguments.counted.is_empty() {
+        return Ok(None);
+    }
+    let site = site::open_named(&arguments.fabric, &arguments.names)?;
+    let Some((hosts, note)) = arguments.counted.hosts(&site.fabric)? else { return Ok(None) };
+    terminal::remark(&note);
+    let hot = arguments.hot.iter().cloned().chain(hosts).collect();
+    Ok(Some(Arguments { hot, counted: HotCounted::default(), ..arguments.clone() }))
 }
 
 fn diagnose(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
@@ -320,7 +339,8 @@ fn ran(
         Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
         Some(_) => "name the host that is hot with --hot".into(),
         None => {
-            let folder = said.best.as_deref().and_then(|best| lanes(arguments, question, best));
+            let best = said.best.as_deref();
+            let folder = best.and_then(|best| files_for_opensm(arguments, question, best));
             next(arguments, question, said.best.as_deref(), folder.as_deref())
         }
     };
@@ -375,29 +395,36 @@ impl Stage {
     }
 }
 
-/// Writes what gives paths the lanes that helped, for OpenSM, beside the results. Nothing if lanes
-/// are not what helped, or the site's own tables are not what they are for; a word if that fails,
-/// because the verdict stands without it.
-fn lanes(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<PathBuf> {
-    let (name, count) = match best {
-        what_if::LANE => ("by-class", question.lanes_by_class()),
-        what_if::VFTREE => ("vftree", what_if::VFTREE_LANES),
-        _ => return None,
+/// Writes what helped for OpenSM, beside the results: lanes, or the tables of an engine. Nothing if
+/// it is something else, the site's own tables are not what it is for, or files cannot say it; a
+/// word if writing fails, because the verdict stands without it.
+fn files_for_opensm(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<PathBuf> {
+    let name = match best {
+        what_if::LANE => Some(("by-class", question.lanes_by_class())),
+        what_if::VFTREE => Some(("vftree", what_if::VFTREE_LANES)),
+        what_if::IBA_CC | what_if::FIRMWARE => return None,
+        _ => None,
     };
     let tables = question.site.tables.as_ref().filter(|_| question.has_own())?;
-    if question.lost() > 0 {
-        return None;
-    }
+    let fabric = &question.site.fabric;
     let folder = anonymous::beside(&arguments.output, DEPLOY);
-    let written = || -> Result<(), Failure> {
+    let lanes = |name: &str, count: u8| -> Result<(), Failure> {
         let policy = policies::policy(name).map_err(Failure::input)?;
         let mut options = LaneOptions::new(count);
         options.hot = ports(question.site, question.hot);
-        let (fabric, mut subnet) = (&question.site.fabric, tables.subnet.clone());
+        let mut subnet = tables.subnet.clone();
         policy.assign(fabric, &mut subnet, &options).map_err(Failure::input)?;
-        deploy::write_lanes(fabric, &subnet, policy, &folder, arguments.force)
+        deploy::write(fabric, &subnet, Some(policy), &folder, arguments.force)
     };
-    match written() {
+    let written = match name {
+        Some(_) if question.lost() > 0 => return None,
+        Some((name, count)) => lanes(name, count),
+        None => {
+            let subnet = Routing::by_engine(best, arguments.lanes).subnet(fabric).ok()?;
+            deploy::write(fabric, &subnet, None, &folder, arguments.force)
+        }
+    };
+    match written {
         Ok(()) => Some(folder),
         Err(error) => {
             terminal::remark(&format!("files for OpenSM: {error}"));

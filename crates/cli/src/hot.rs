@@ -1,0 +1,86 @@
+//! Hosts that counters or a run on the command line show to be hot.
+
+use crate::failure::Failure;
+use crate::files;
+use clap::Args;
+use clearlane_diagnose::stand_out;
+use clearlane_fabric::counters::Counters;
+use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_lab::{TABLE_BYTES_MAX, loads_to_nodes};
+use std::path::{Path, PathBuf};
+
+/// Where hosts are counted.
+#[derive(Args, Clone, Debug, Default)]
+pub struct HotCounted {
+    /// Take the hosts for hot that stand out in these counters: what `ibqueryerrors --counters`
+    /// prints. A second reading has the first subtracted
+    #[arg(long, value_name = "FILE", requires = "hot_seconds")]
+    hot_counters: Vec<PathBuf>,
+    /// For how many seconds they counted: since they were cleared, or between the two readings
+    #[arg(long, value_name = "S", requires = "hot_counters", value_parser = seconds)]
+    hot_seconds: Option<f64>,
+    /// Take the hosts for hot that stand out in the first variant of a run of this fabric
+    #[arg(long, value_name = "DIR", conflicts_with = "hot_counters")]
+    hot_run: Option<PathBuf>,
+}
+
+impl HotCounted {
+    /// The files it reads.
+    pub fn files_read(&self) -> impl Iterator<Item = &Path> {
+        self.hot_counters.iter().map(PathBuf::as_path)
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.hot_counters.is_empty() && self.hot_run.is_none()
+    }
+
+    /// Names of the hot hosts and a sentence on them; nothing if nothing is counted.
+    pub fn hosts(&self, fabric: &Fabric) -> Result<Option<(Vec<String>, String)>, Failure> {
+        let (shares, source) = match (&self.hot_run, self.hot_counters.as_slice()) {
+            (Some(folder), _) => (in_run(fabric, folder)?, folder),
+            (None, []) => return Ok(None),
+            (None, [one]) => (self.shares(fabric, &counters(one)?), one),
+            (None, [before, after]) => {
+                let since = counters(after)?.since(&counters(before)?);
+                let since = since
+                    .map_err(|error| Failure::Input(format!("{}: {error}", after.display())))?;
+                (self.shares(fabric, &since), after)
+            }
+            (None, more) => {
+                let line = format!("{} readings of counters; give one or two", more.len());
+                return Err(Failure::Input(line));
+            }
+        };
+        let hot = stand_out(&shares);
+        hot.map(Some).map_err(|error| Failure::Input(format!("{}: {error}", source.display())))
+    }
+
+    fn shares(&self, fabric: &Fabric, counters: &Counters) -> Vec<(String, f64)> {
+        let busy = counters.to_hosts(fabric, self.hot_seconds.unwrap_or(1.0));
+        let named = busy.into_iter();
+        named.map(|busy| (fabric.node(busy.end.node).name.clone(), busy.share)).collect()
+    }
+}
+
+fn counters(path: &Path) -> Result<Counters, Failure> {
+    let text = files::read(path, TABLE_BYTES_MAX)?;
+    Counters::read(&text, &path.display().to_string()).map_err(Failure::input)
+}
+
+/// The loads of a run, of hosts of this fabric.
+fn in_run(fabric: &Fabric, folder: &Path) -> Result<Vec<(String, f64)>, Failure> {
+    let mut loads = loads_to_nodes(folder).map_err(Failure::lab)?;
+    let is_host = |name: &str| {
+        fabric.ids(NodeKind::ChannelAdapter).any(|host| fabric.node(host).name == name)
+    };
+    loads.retain(|(name, _)| is_host(name));
+    Ok(loads)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err("is no time; give seconds, more than 0".into()),
+    }
+}
