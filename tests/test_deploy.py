@@ -208,6 +208,13 @@ def test_lanes_alone_leave_the_engine_and_go_back(
             pairs = ours.sample(seed=1)
             assert answered(subnet, running, pairs[:20]) == [0] * 20
             conf.write_text((folder / "opensm.conf").read_text())
+            # One pair of hosts before all others: the two that the README asks for.
+            (site / "qos-policy.conf").write_text((folder / "one-pair.conf").read_text())
+            assert "ERR" not in running.sweep()
+            one = tried(folder)
+            assert answered(subnet, running, one) == [ours(pair) for pair in one] != [0, 0]
+            others = [pair for pair in pairs if pair not in one][:40]
+            assert answered(subnet, running, others) == [0] * 40
             (site / "qos-policy.conf").write_text((folder / "qos-policy.conf").read_text())
             log = running.sweep()
             assert "ftree tables configured" in log and "ERR" not in log, log
@@ -218,6 +225,13 @@ def test_lanes_alone_leave_the_engine_and_go_back(
             running.sweep()
             assert answered(subnet, running, pairs) == [0] * len(pairs)
             assert readers.lfts(dump.read_text()) == tables
+
+
+def tried(folder: Path) -> list[tuple[int, int]]:
+    """The pair of port GUIDs in one-pair.conf, both ways."""
+    text = (folder / "one-pair.conf").read_text()
+    a, b = (int(guid, 16) for guid in re.findall(r"port-guid: (0x[0-9a-f]+)\n", text))
+    return [(a, b), (b, a)]
 
 
 KNOWN = {f"AC{number:02}" for number in (*range(1, 7), *range(10, 15))}
@@ -352,6 +366,48 @@ def test_what_would_not_take_effect_is_refused(
     done = clearlane(*arguments, code=2)
     assert words in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert not (clearlane.folder / "deploy").exists()
+
+
+def test_links_with_fewer_lanes_are_left_to_opensm(clearlane: Clearlane) -> None:
+    """OpenSM cuts lanes down to what a link has; lanes that depend on ports otherwise it cannot."""
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    flags = ["--engine", "up-down", "--lane-policy", "vftree", "--lanes", 4]
+    done = clearlane("deploy", "small.topo", *flags, "--link-lanes", "leaf01[3]=2", "-o", "deploy")
+    assert "OperationalVLs" in done.stdout, done.stdout
+    conf = conf_of(clearlane.folder / "deploy")
+    assert conf["qos_sl2vl"].startswith("0,1,2,3,")
+    done = clearlane("deploy", "torus:4x4", "--engine", "dor", "-o", "torus", code=2)
+    assert "the lane of an SL depends on the ports of a switch" in done.stderr, done.stderr
+
+
+def test_hosts_are_hot_by_what_ibqueryerrors_counts(
+    clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
+) -> None:
+    """Real output of the tool, in which nobody stands out, and with one counter of a busy port."""
+    netlist = fabric("site", clearlane)
+    with ibsim(netlist) as subnet, subnet.running_opensm({}) as running:
+        text = subnet.client(["ibqueryerrors", "--counters"]).stdout
+        lft = (running.folder / "opensm-lfts.dump").read_text()
+        lst = (running.folder / "opensm-subnet.lst").read_text()
+    for name, content in [("idle", text), ("site.lft", lft), ("site.lst", lst)]:
+        (clearlane.folder / name).write_text(content)
+    command = ["deploy", "site.lst", "--lft", "site.lft", "--lane-policy", "dftree-static"]
+    counted = [*command, "--hot-seconds", 1, "--hot-counters"]
+    done = clearlane(*counted, "idle", "-o", "deploy", code=2)
+    assert "no host stands out" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    # storage01 is at leaf00[4], FDR: nearly all of what a second takes.
+    leaf = re.search(r'^Data Counters for 0x[0-9a-f]+ "leaf00"\n((?:   .*\n)+)', text, re.MULTILINE)
+    assert leaf, text[:2000]
+    port = re.search(r"port 4: \[PortXmitData == (\d+) ", leaf.group(1))
+    assert port, leaf.group(1)
+    at = leaf.start(1) + port.start(1)
+    busy = text[:at] + str(54_000_000_000 // 32) + text[at + len(port.group(1)) :]
+    (clearlane.folder / "busy").write_text(busy)
+    done = clearlane(*counted, "idle", "--hot-counters", "busy", "-o", "deploy")
+    assert "hot by what is counted: storage01, busy for up to 99 %" in done.stdout, done.stdout
+    assert "1 hot host on slow lane 1" in done.stdout, done.stdout
+    done = clearlane(*counted, "busy", "--hot-counters", "idle", "-o", "deploy", code=2)
+    assert "the wrong way round" in done.stderr, done.stderr
 
 
 def test_needs_shared_site_configurations_are_understood(

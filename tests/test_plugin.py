@@ -259,6 +259,36 @@ def test_vftree_is_computed_on_what_is_left_of_a_tree(
             assert walk_all(opensm.folder) == 48 * 47
 
 
+def test_needs_shared_vftree_is_computed_on_a_real_irregular_fabric(
+    shared: Path, clearlane: Clearlane, plugin: Path, tmp_path: Path
+) -> None:
+    """Hosts on spines too, which OpenSM's ftree refuses; and again when a cable is cut."""
+    source = shared / "data/fabrics/loginoff_qdr_fdr10.ibnetdiscover"
+    clearlane("fabric", "convert", source, "-o", "real.topo")
+    netlist = clearlane.folder / "real.topo"
+    text = netlist.read_text()
+    with (
+        subnet(netlist, plugin) as simulated,
+        simulated.running_opensm(conf("mode=vftree lanes=4")) as opensm,
+    ):
+        assert said(opensm.log)[0].startswith("vftree over up-down taken: ")
+        cabling, tables = cabling_of(opensm.folder), tables_of(opensm.folder)
+        paths = len(cabling.hosts) * (len(cabling.hosts) - 1)
+        levels = vftree(text, cabling, 4)
+        check_vftree(simulated, cabling, levels)
+        assert walk_all(opensm.folder) == paths
+        listed = "".join(f"{a:#018x} {cabling.lids[b]} {sl}\n" for (a, b), sl in levels.items())
+        assert judge(opensm.folder, tmp_path / "judge", listed) == (paths, True)
+        switch, port = next(at for at in sorted(cabling.cables) if used(cabling, tables, at))
+        simulated.unlink(f"S-{switch:016x}", port)
+        opensm.sweep()
+        opensm.settled()
+        after = cabling_of(opensm.folder)
+        assert (switch, port) not in after.cables
+        check_vftree(simulated, after, vftree(text, after, 4), pairs=100)
+        assert walk_all(opensm.folder) == paths
+
+
 def used(cabling: Cabling, tables: readers.Tables, output: tuple[int, int]) -> bool:
     """Whether a switch sends to another by this port."""
     inner = {output[0], cabling.cables[output][0]} <= cabling.switches

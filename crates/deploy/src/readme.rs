@@ -6,6 +6,7 @@ use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Guid, Lid};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::formats::path_groups::port_guid;
+use std::path::Path;
 
 /// Pairs of hosts whose SL is shown, to be asked for.
 const PAIRS_SHOWN: usize = 4;
@@ -29,7 +30,9 @@ pub(crate) fn text(
         say("Read this first", plan.remarks.iter().map(|remark| listed(remark)).collect());
     }
     let hosts = hosts(fabric, subnet);
-    say("1. Keep what is there (disturbs nothing)", backup(request.folder));
+    // Where a site has its policy elsewhere, the copy of the folder is without it.
+    let apart = (plan.rules > 0 && !Path::new(place).starts_with(request.folder)).then_some(place);
+    say("1. Keep what is there (disturbs nothing)", backup(request.folder, apart));
     let (first, second) = match plan.pair {
         Some(_) => ("Load it for one pair of hosts", "Load it for all"),
         None => ("Try it in ibsim", "Load it"),
@@ -49,7 +52,7 @@ pub(crate) fn text(
     }
     say("4. Look (disturbs nothing)", look(subnet, request, &hosts.0));
     say("5. Programs", programs(request, subnet));
-    say("6. Go back", back(request.folder, plan));
+    say("6. Go back", back(request.folder, plan, place, apart));
     text
 }
 
@@ -110,9 +113,12 @@ fn what(request: &Request<'_>, plan: &Plan, place: &str) -> String {
     text
 }
 
-fn backup(folder: &str) -> String {
+fn backup(folder: &str, policy: Option<&str>) -> String {
+    let policy = policy.map_or(String::new(), |policy| {
+        format!("  cp -a {policy} {policy}.{BACKUP}   # if there is one\n")
+    });
     format!(
-        "  cp -a {folder} {folder}.{BACKUP}\n  cp -a /var/cache/opensm \
+        "  cp -a {folder} {folder}.{BACKUP}\n{policy}  cp -a /var/cache/opensm \
          /var/cache/opensm.{BACKUP}\n  dump_fts > /root/tables.{BACKUP}\n"
     )
 }
@@ -207,14 +213,19 @@ fn programs(request: &Request<'_>, subnet: &Subnet) -> String {
     text
 }
 
-fn back(folder: &str, plan: &Plan) -> String {
+fn back(folder: &str, plan: &Plan, place: &str, apart: Option<&str>) -> String {
     let start = if plan.restart { RESTART } else { HUP };
     let cache = match plan.restart {
         true => format!("  cp -a /var/cache/opensm.{BACKUP}/. /var/cache/opensm/\n"),
         false => String::new(),
     };
+    // A policy that was not there before is in no copy.
+    let policy = if plan.rules > 0 { format!("  rm -f {place}\n") } else { String::new() };
+    let kept = apart.map_or(String::new(), |place| {
+        format!("  cp -a {place}.{BACKUP} {place}   # if there was one\n")
+    });
     format!(
-        "  cp -a {folder}.{BACKUP}/. {folder}/\n{cache}  {start}\n\
+        "{policy}  cp -a {folder}.{BACKUP}/. {folder}/\n{kept}{cache}  {start}\n\
          Programs have to connect again. SL2VL and VL arbitration of ports keep their last values \
          while\nqos is FALSE; they do no harm on SL 0.\n"
     )

@@ -135,6 +135,7 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topologies;
     use proptest::prelude::*;
 
     const PRINTED: &str = "Data Counters for 0x200000 \"leaf one\"\n   GUID 0x200000 port ALL: \
@@ -151,6 +152,21 @@ mod tests {
         assert_eq!(later.since(&counters).unwrap().0[&(Guid(0x200000), 1)], 560);
         let back = counters.since(&later).unwrap_err().to_string();
         assert!(back.starts_with("port 1 of 0x0000000000200000 counted 2000 and later 1440"));
+    }
+
+    #[test]
+    fn the_way_to_a_host_is_as_busy_as_what_its_switch_sent() {
+        let fabric = topologies::build("star:2").unwrap();
+        let switch = fabric.ids(NodeKind::Switch).next().unwrap();
+        let hosts: Vec<Endpoint> = fabric.neighbours(switch).map(|(_, _, host)| host).collect();
+        let port = fabric.peer(hosts[1]).unwrap().port;
+        let rate = fabric.link(fabric.link_at(hosts[1]).unwrap()).rate().bits_per_second().0;
+        // Half of what two seconds take, in words of 32 bits.
+        let counted = [((fabric.node(switch).guid, port.value()), rate / 32)];
+        let counters = Counters(counted.into_iter().collect());
+        let busy = counters.to_hosts(&fabric, 2.0);
+        assert_eq!((busy.len(), busy[0].end), (1, hosts[1]));
+        assert!((busy[0].share - 0.5).abs() < 1e-6, "{busy:?}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn ran(experiment: &Experiment) -> RunResult {
 }
 
 /// What the row of this name obtained.
-fn row(result: &RunResult, name: &str) -> f64 {
+fn row_of(result: &RunResult, name: &str) -> f64 {
     let rows = result.published();
     let row = rows.iter().find(|row| row.name == name);
     let row = row.unwrap_or_else(|| panic!("no row {name}"));
@@ -44,7 +44,7 @@ fn check(result: &RunResult) {
         ("total, divided buffer, vftree", 7.0 / 3.0),
     ];
     for (name, expected) in expected {
-        let obtained = row(result, name);
+        let obtained = row_of(result, name);
         assert!((obtained / expected - 1.0).abs() < 0.01, "{name}: {obtained}, not {expected}");
     }
 }
@@ -53,7 +53,7 @@ fn check(result: &RunResult) {
 fn six_nodes_get_what_the_closed_forms_say() {
     let result = ran(&experiment("vftree-six-node.toml"));
     check(&result);
-    let gain = row(&result, "gain of the victims, two spines");
+    let gain = row_of(&result, "gain of the victims, two spines");
     assert!((gain - 2.0).abs() < 0.02, "{gain}");
 }
 
@@ -78,6 +78,38 @@ fn six_nodes_get_the_same_however_they_are_numbered() {
         fs::remove_file(&file).unwrap();
         check(&result);
     }
+}
+
+/// A quarter of the time of the experiment and a few of its points, cut from its own file: one lane
+/// is held to the bound with one queue, and eight give what the rows of the whole file give.
+#[test]
+fn a_hot_spot_in_the_full_tree_is_bound_by_one_lane_and_freed_by_eight() {
+    let text = fs::read_to_string(root().join("experiments/vftree-648.toml")).unwrap();
+    let (head, _) = text.split_once("[sweep]").unwrap();
+    let head = head.replace("duration = \"4 ms\"", "duration = \"1 ms\"");
+    assert!(head.contains("1 ms"), "{head}");
+    let variant = |hot: u32, lanes: u8| {
+        let hosts = (0..hot).map(|host| host.to_string()).collect::<Vec<_>>().join(", ");
+        format!(
+            "[[variant]]\nname = \"{hot} hot, {lanes} lanes\"\nsubnet = {{ lanes = {lanes} }}\n\
+             traffic = [{{ name = \"to hot hosts\", pattern = {{ kind = \"hot-spot\", \
+             hosts = [{hosts}] }} }}]\n"
+        )
+    };
+    let points = [(1, 1), (1, 8), (8, 1), (8, 8)];
+    let variants: String = points.iter().map(|(hot, lanes)| variant(*hot, *lanes)).collect();
+    let row = "[[published]]\neach = [\"{v}, {w}\"]\nname = \"{variant}\"\n\
+        measure = { kind = \"delivered-load\" }\n";
+    let text = format!("{head}{variants}{row}");
+    let result = ran(&Experiment::parse(&text, Path::new("few.toml")).unwrap());
+    let load = |hot: u32, lanes: u8| row_of(&result, &format!("{hot} hot, {lanes} lanes"));
+    for hot in [1, 8] {
+        let bound = 1.0 / (0.05 * 648.0 / f64::from(hot) + 0.95);
+        let obtained = load(hot, 1);
+        assert!((obtained / bound - 1.0).abs() < 0.1, "{hot} hot: {obtained}, bound {bound}");
+    }
+    let gains = [load(1, 8) / load(1, 1), load(8, 8) / load(8, 1)];
+    assert!(gains[0] > 15.0 && (3.5..5.0).contains(&gains[1]), "{gains:?}");
 }
 
 /// Another host stands in for a hot one everywhere or nowhere: in the traffic and in the policy.

@@ -6,7 +6,7 @@ use crate::files::{self, Content};
 use crate::progress::Progress;
 use crate::routing::Routing;
 use crate::site::{self, Names};
-use crate::table::{Align, Table, count};
+use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_deploy::{Existing, Plan, Request, client};
@@ -58,6 +58,8 @@ pub struct Arguments {
     names: Names,
 }
 
+/// Columns of a remark.
+const COLUMNS: usize = 88;
 const OPENSM_FOLDER: &str = "/etc/opensm";
 
 /// All that may be in the folder.
@@ -255,7 +257,9 @@ fn text(arguments: &Arguments, subnet: &Subnet, plan: &Plan, names: &[&str]) -> 
         text.push_str(&format!("the QoS policy has {groups} and {rules}\n"));
     }
     for remark in &plan.remarks {
-        text.push_str(&format!("  {remark}\n"));
+        for (index, line) in wrap(remark, COLUMNS).iter().enumerate() {
+            text.push_str(&format!("{}{line}\n", if index == 0 { "* " } else { "  " }));
+        }
     }
     let would = if arguments.writing.dry_run { "would write " } else { "" };
     let mut table = Table::plain(&[Align::Left, Align::Left]);

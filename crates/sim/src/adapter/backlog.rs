@@ -6,8 +6,6 @@
 //! on a lane have the mix that was drawn, because what is drawn for a full lane is left out
 //! whatever it is for.
 
-use super::message::Message;
-
 /// Messages that have not left whole, by slot and lane. Empty, and of no cost, without a bound.
 #[derive(Default)]
 pub(super) struct Backlog {
@@ -43,17 +41,41 @@ impl Backlog {
 
     /// A message begins to wait.
     #[inline(always)]
-    pub(super) fn joins(&mut self, slot: u32, message: &Message) {
+    pub(super) fn joins(&mut self, slot: u32, lane: u8) {
         if self.is_bounded() {
-            *self.at(slot, message.lane) += 1;
+            *self.at(slot, lane) += 1;
         }
     }
 
     /// A message has left whole.
     #[inline(always)]
-    pub(super) fn leaves(&mut self, slot: u32, message: &Message) {
+    pub(super) fn leaves(&mut self, slot: u32, lane: u8) {
         if self.is_bounded() {
-            *self.at(slot, message.lane) -= 1;
+            *self.at(slot, lane) -= 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_of_a_slot_is_full_at_its_bound_and_others_are_not() {
+        let mut backlog = Backlog::new(Some(2), 2, 3);
+        backlog.joins(1, 2);
+        assert!(!backlog.is_full(1, 2));
+        backlog.joins(1, 2);
+        assert!(backlog.is_full(1, 2));
+        assert!(!backlog.is_full(1, 1) && !backlog.is_full(0, 2));
+        backlog.leaves(1, 2);
+        assert!(!backlog.is_full(1, 2));
+    }
+
+    #[test]
+    fn without_a_bound_nothing_is_full() {
+        let mut backlog = Backlog::new(None, 2, 3);
+        (0..100).for_each(|_| backlog.joins(0, 0));
+        assert!(!backlog.is_bounded() && !backlog.is_full(0, 0));
     }
 }

@@ -485,7 +485,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
     /// All packets of a message have left.
     fn message_left(&mut self, slot: u32, id: MessageIndex) {
         let message = &self.messages[id];
-        self.backlog.leaves(slot, message);
+        self.backlog.leaves(slot, message.lane);
         if message.is_awaited() {
             if message.is_reliable() {
                 let pair = &mut self.queue_pairs[message.queue_pair];

@@ -342,7 +342,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             self.send_at_once(net, slot, port, &message);
             return 1;
         }
-        self.backlog.joins(slot, &message);
+        self.backlog.joins(slot, message.lane);
         let id = self.messages.insert(message);
         self.enqueue(net.now, slot, id);
         self.look(net, slot, port);

@@ -36,7 +36,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         message: Message,
     ) {
         let ready = message.ready();
-        self.backlog.joins(slot, &message);
+        self.backlog.joins(slot, message.lane);
         let id = self.messages.insert(message);
         self.keep_posted(slot, id, ready);
         if ready <= net.now {
@@ -79,7 +79,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let message = self.messages[id];
             if !M::Reactors::ON && self.leaves_at_once(net, slot, port, &message) {
                 self.send_at_once(net, slot, port, &message);
-                self.backlog.leaves(slot, &message);
+                self.backlog.leaves(slot, message.lane);
                 self.messages.remove(id);
             } else {
                 self.enqueue(net.now, slot, id);

@@ -352,7 +352,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let id = self.load_message(net, message, slot, parts, place)?;
             // What sends it asks its queue.
             holds(self.messages[id].queue_pair != QueuePairIndex::NIL || self.is_datagram(id))?;
-            self.backlog.joins(slot, &self.messages[id]);
+            self.backlog.joins(slot, self.messages[id].lane);
             self.queue_pairs[queue].messages.push_back(self.messages.all_mut(), id);
         }
         for message in &saved.waiting {
@@ -470,7 +470,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
             for message in &saved.posted {
                 let id = self.load_message(net, message, slot, parts, place)?;
-                self.backlog.joins(slot, &self.messages[id]);
+                self.backlog.joins(slot, self.messages[id].lane);
                 self.keep_posted(slot, id, message.sent);
             }
             for (until, queue) in &saved.paced {
