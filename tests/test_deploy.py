@@ -410,6 +410,19 @@ def test_hosts_are_hot_by_what_ibqueryerrors_counts(
     assert "the wrong way round" in done.stderr, done.stderr
 
 
+def test_hosts_are_hot_by_a_run(clearlane: Clearlane) -> None:
+    """The hot receiver of the six nodes, by what a run of them says."""
+    root = Path(__file__).parent.parent
+    clearlane("run", root / "experiments/vftree-six-node.toml", "--out", "six")
+    command = ["deploy", root / "fixtures/six-node/six-node.topo", "--engine", "up-down"]
+    command += ["--lane-policy", "by-class", "--hot-run", "six", "-o", "deploy"]
+    done = clearlane(*command)
+    assert "hot by what is counted: H5, busy for up to 100 %" in done.stdout, done.stdout
+    (clearlane.folder / "six/summary.json").write_text('{"variants": []}')
+    done = clearlane(*command[:-1], "other", code=2)
+    assert "six/summary.json: has no run; give the folder" in done.stderr, done.stderr
+
+
 def test_needs_shared_site_configurations_are_understood(
     clearlane: Clearlane, shared: Path
 ) -> None:

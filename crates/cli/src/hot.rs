@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
-use clearlane_diagnose::stand_out;
+use clearlane_diagnose::{middle, stand_out};
+use clearlane_fabric::Fabric;
 use clearlane_fabric::counters::Counters;
-use clearlane_fabric::{Fabric, NodeKind};
-use clearlane_lab::{TABLE_BYTES_MAX, loads_to_nodes};
+use clearlane_lab::{BusiestHosts, TABLE_BYTES_MAX};
 use std::path::{Path, PathBuf};
 
 /// Where hosts are counted.
@@ -37,23 +37,27 @@ impl HotCounted {
 
     /// Names of the hot hosts and a sentence on them; nothing if nothing is counted.
     pub fn hosts(&self, fabric: &Fabric) -> Result<Option<(Vec<String>, String)>, Failure> {
-        let (shares, source) = match (&self.hot_run, self.hot_counters.as_slice()) {
-            (Some(folder), _) => (in_run(fabric, folder)?, folder),
-            (None, []) => return Ok(None),
-            (None, [one]) => (self.shares(fabric, &counters(one)?), one),
-            (None, [before, after]) => {
+        if let Some(folder) = &self.hot_run {
+            let busiest = BusiestHosts::in_folder(folder).map_err(Failure::lab)?;
+            let hosts: Vec<(String, f64)> =
+                busiest.hosts.into_iter().map(|host| (host.host, host.load)).collect();
+            return hot(&hosts, busiest.middle, folder);
+        }
+        let (counted, source) = match self.hot_counters.as_slice() {
+            [] => return Ok(None),
+            [one] => (counters(one)?, one),
+            [before, after] => {
                 let since = counters(after)?.since(&counters(before)?);
-                let since = since
-                    .map_err(|error| Failure::Input(format!("{}: {error}", after.display())))?;
-                (self.shares(fabric, &since), after)
+                let wrong = |error| Failure::Input(format!("{}: {error}", after.display()));
+                (since.map_err(wrong)?, after)
             }
-            (None, more) => {
+            more => {
                 let line = format!("{} readings of counters; give one or two", more.len());
                 return Err(Failure::Input(line));
             }
         };
-        let hot = stand_out(&shares);
-        hot.map(Some).map_err(|error| Failure::Input(format!("{}: {error}", source.display())))
+        let shares = self.shares(fabric, &counted);
+        hot(&shares, middle(&shares), source)
     }
 
     fn shares(&self, fabric: &Fabric, counters: &Counters) -> Vec<(String, f64)> {
@@ -68,14 +72,13 @@ fn counters(path: &Path) -> Result<Counters, Failure> {
     Counters::read(&text, &path.display().to_string()).map_err(Failure::input)
 }
 
-/// The loads of a run, of hosts of this fabric.
-fn in_run(fabric: &Fabric, folder: &Path) -> Result<Vec<(String, f64)>, Failure> {
-    let mut loads = loads_to_nodes(folder).map_err(Failure::lab)?;
-    let is_host = |name: &str| {
-        fabric.ids(NodeKind::ChannelAdapter).any(|host| fabric.node(host).name == name)
-    };
-    loads.retain(|(name, _)| is_host(name));
-    Ok(loads)
+fn hot(
+    hosts: &[(String, f64)],
+    middle: f64,
+    source: &Path,
+) -> Result<Option<(Vec<String>, String)>, Failure> {
+    let hot = stand_out(hosts, middle);
+    hot.map(Some).map_err(|error| Failure::Input(format!("{}: {error}", source.display())))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

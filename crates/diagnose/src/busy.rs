@@ -28,35 +28,37 @@ pub enum BusyError {
     },
 }
 
-/// The hosts that stand out, of all with the share of time, 0 to 1, that the way to each is busy;
-/// and a sentence on it.
-pub fn stand_out(hosts: &[(String, f64)]) -> Result<(Vec<String>, String), BusyError> {
-    let mut shares: Vec<f64> = hosts.iter().map(|(_, share)| *share).collect();
-    shares.sort_by(f64::total_cmp);
-    let middle = shares.get(shares.len().saturating_sub(1) / 2).ok_or(BusyError::Nothing)?;
+/// The hosts that stand out, and a sentence on them. `hosts` are the busiest ones or all, with the
+/// share of time, 0 to 1, that the way to each is busy; `middle` is that of the host in the middle
+/// of all.
+pub fn stand_out(hosts: &[(String, f64)], middle: f64) -> Result<(Vec<String>, String), BusyError> {
     let percent = |share: f64| (100.0 * share).round() as u64;
     let is_hot = |share: f64| share >= BUSY && share >= TIMES * middle;
     let hot: Vec<String> =
         hosts.iter().filter(|(_, share)| is_hot(*share)).map(|(name, _)| name.clone()).collect();
-    match (hot.first(), hosts.iter().max_by(|a, b| a.1.total_cmp(&b.1))) {
-        (Some(first), Some((_, share))) => {
-            let more = match hot.len() {
-                1 => String::new(),
-                all => format!(" and {}", count(all as u64 - 1, "other", "others")),
-            };
-            let note = format!(
-                "hot by what is counted: {first}{more}, busy for up to {} %, the host in the \
-                 middle for {} %",
-                percent(*share),
-                percent(*middle)
-            );
-            Ok((hot, note))
-        }
-        (_, busiest) => {
-            let (name, share) = busiest.cloned().unwrap_or_default();
-            Err(BusyError::Nobody { name, share: percent(share) })
-        }
-    }
+    let busiest = hosts.iter().max_by(|a, b| a.1.total_cmp(&b.1)).ok_or(BusyError::Nothing)?;
+    let Some(first) = hot.first() else {
+        let (name, share) = (busiest.0.clone(), percent(busiest.1));
+        return Err(BusyError::Nobody { name, share });
+    };
+    let more = match hot.len() {
+        1 => String::new(),
+        all => format!(" and {}", count(all as u64 - 1, "other", "others")),
+    };
+    let note = format!(
+        "hot by what is counted: {first}{more}, busy for up to {} %, the host in the middle for \
+         {} %",
+        percent(busiest.1),
+        percent(middle)
+    );
+    Ok((hot, note))
+}
+
+/// The share of the host in the middle; 0 without hosts.
+pub fn middle(hosts: &[(String, f64)]) -> f64 {
+    let mut shares: Vec<f64> = hosts.iter().map(|(_, share)| *share).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -69,15 +71,19 @@ mod tests {
 
     #[test]
     fn hosts_that_stand_out_are_hot() {
-        let (hot, note) = stand_out(&hosts(&[0.1, 0.95, 0.2, 0.85, 0.1])).unwrap();
+        let hosts = hosts(&[0.1, 0.95, 0.2, 0.85, 0.1]);
+        let (hot, note) = stand_out(&hosts, middle(&hosts)).unwrap();
         assert_eq!(hot, ["h1", "h3"]);
         assert!(note.contains("h1 and 1 other, busy for up to 95 %, the host"), "{note}");
     }
 
     #[test]
     fn where_all_are_busy_or_none_is_nobody_stands_out() {
-        assert_eq!(stand_out(&[]), Err(BusyError::Nothing));
-        let said = |shares: &[f64]| stand_out(&hosts(shares)).unwrap_err().to_string();
+        assert_eq!(stand_out(&[], 0.0), Err(BusyError::Nothing));
+        let said = |shares: &[f64]| {
+            let hosts = hosts(shares);
+            stand_out(&hosts, middle(&hosts)).unwrap_err().to_string()
+        };
         assert!(said(&[0.9, 0.9, 0.95]).contains("h2, is busy for 95 %"));
         assert!(said(&[0.0, 0.79]).contains("from 80 % and 2 times"));
     }

@@ -90,7 +90,7 @@ pub use report::{
     picture, sweep_page,
 };
 pub use result::{Alone, RunResult, SeedResult, VariantResult};
-pub use results::{RunFolder, loads_to_nodes, write_run_folder};
+pub use results::{BusiestHosts, HostLoad, RunFolder, write_run_folder};
 pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
 pub use status::Status;
 pub use sweep::{

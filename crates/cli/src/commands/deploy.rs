@@ -80,8 +80,8 @@ const PATH_GROUPS: (&str, &str) =
 const LFTS: (&str, &str) = ("lfts.txt", "forwarding tables");
 const GUID2LID: (&str, &str) = ("guid2lid", "LIDs the tables are for");
 
-/// Writes a folder to deploy: what gives a site's paths the lanes of a policy, its tables and engine
-/// staying as they are, or without a policy new tables. Fails as `deploy` does.
+/// Writes a folder to deploy: what gives a site's paths the lanes of a policy, its tables and
+/// engine staying as they are, or without a policy new tables. Fails as `deploy` does.
 pub(super) fn write(
     fabric: &Fabric,
     subnet: &Subnet,

@@ -1,8 +1,8 @@
 //! What a run's folder holds: the summary as JSON, tables as Parquet, the report.
 
+mod busiest;
 mod folder;
-mod loads;
 mod summary;
 
+pub use busiest::{BusiestHosts, HostLoad};
 pub use folder::{RunFolder, write_run_folder};
-pub use loads::loads_to_nodes;

@@ -1,5 +1,6 @@
 //! `summary.json`, schema `clearlane-summary/2`: every figure with its unit in its name.
 
+use super::busiest::BusiestHosts;
 use crate::experiment::{MechanismSpec, Variant};
 use crate::fact::Fact;
 use crate::headline::{ControlTotals, PublishedRow, headline};
@@ -71,6 +72,7 @@ struct RunSummary<'a> {
     victim_slowdown: Option<f64>,
     worst_link: Option<WorstSummary>,
     most_held_back_link: Option<WorstSummary>,
+    busiest_hosts: BusiestHosts,
     totals: TotalsSummary,
 }
 
@@ -189,6 +191,7 @@ fn one<'a>(variant: &'a VariantResult, run: &'a SeedResult) -> RunSummary<'a> {
         victim_slowdown: run.slowdown,
         worst_link: worst(|channel| channel.load),
         most_held_back_link: worst(|channel| channel.wait),
+        busiest_hosts: BusiestHosts::of(variant, run),
         totals: TotalsSummary {
             packet_hops: t.packet_hops,
             ack_hops: t.ack_hops,
