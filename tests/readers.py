@@ -53,6 +53,8 @@ class Cabling:
     """Node GUIDs."""
     lids: dict[int, int] = field(default_factory=dict)
     """Base LID by node GUID."""
+    host_lids: dict[int, int] = field(default_factory=dict)
+    """Node GUID by the LID of each adapter port: a host may have several."""
     cables: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """(node GUID, port) to (node GUID, port), both ways."""
 
@@ -65,8 +67,8 @@ class Cabling:
         return sorted(guid for guid in self.names if guid not in self.switches)
 
     def leaf(self, host: int) -> tuple[int, int]:
-        """The switch and its port a host hangs on."""
-        return self.cables[host, 1]
+        """The switch and its port a host hangs on, by its first port with a cable."""
+        return self.cables.get((host, 1)) or self.cables[host, 2]
 
     def named(self, name: str) -> int:
         """GUID of the node with this name."""
@@ -94,6 +96,8 @@ def subnet_lst(text: str) -> Cabling:
             cabling.lids[guid] = int(lid, 16)
             if kind == "SW":
                 cabling.switches.add(guid)
+            else:
+                cabling.host_lids[int(lid, 16)] = guid
             places.append((guid, int(port, 16)))
         cabling.cables[places[0]] = places[1]
     assert cabling.cables, "no cable at all"

@@ -406,7 +406,7 @@ def test_hosts_are_hot_by_what_ibqueryerrors_counts(
     done = clearlane(*counted, "idle", "--hot-counters", "busy", "-o", "deploy")
     assert "hot by what is counted: storage01, busy for up to 99 %" in done.stdout, done.stdout
     assert "1 hot host on slow lane 1" in done.stdout, done.stdout
-    done = clearlane(*counted, "busy", "--hot-counters", "idle", "-o", "deploy", code=2)
+    done = clearlane(*counted, "busy", "--hot-counters", "idle", "-o", "other", code=2)
     assert "the wrong way round" in done.stderr, done.stderr
 
 

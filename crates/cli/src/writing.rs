@@ -53,7 +53,7 @@ impl Writing {
         if !self.force && !held.is_empty() {
             return Err(refused(
                 folder,
-                "holds tables from before; name another folder or add --force",
+                "holds files of an earlier command; name another folder or add --force",
             ));
         }
         Ok(())
