@@ -234,6 +234,68 @@ def tried(folder: Path) -> list[tuple[int, int]]:
     return [(a, b), (b, a)]
 
 
+def test_new_tables_go_back(clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]) -> None:
+    """Tables, LIDs and service levels are as before once the files from before are back: OpenSM is
+    started again both ways, as the README says."""
+    netlist = fabric("site", clearlane)
+    with ibsim(netlist) as subnet:
+        before = {"routing_engine": "updn", "qos": "FALSE"}
+        with subnet.running_opensm(before) as running:
+            dump = running.folder / "opensm-lfts.dump"
+            tables = readers.lfts(dump.read_text())
+            kept = lids(running)
+            cache = (running.folder / "cache" / "guid2lid").read_text()
+            (clearlane.folder / "opensm.conf").write_text("routing_engine updn\nqos FALSE\n")
+        flags = ["--engine", "up-down", "--lane-policy", "vftree", "--lanes", 4]
+        clearlane("deploy", netlist, *flags, "--opensm-conf", "opensm.conf", "-o", "deploy")
+        folder = clearlane.folder / "deploy"
+        back = (folder / "README").read_text().split("6. Go back")[1]
+        assert "systemctl restart opensm" in back and "/var/cache/opensm" in back, back
+        ours = Levels(folder)
+        pairs = ours.sample(seed=3)[:60]
+        guid2lid = (folder / "guid2lid").read_text()
+        conf = conf_of(folder, "opensm.conf")
+        with subnet.running_opensm(conf, guid2lid=guid2lid) as running:
+            new = readers.lfts((running.folder / "opensm-lfts.dump").read_text())
+            assert new == readers.lfts((folder / "lfts.txt").read_text()) != tables
+            assert answered(subnet, running, pairs) == [ours(pair) for pair in pairs]
+            assert lids(running) != kept
+        with subnet.running_opensm(before, guid2lid=cache) as running:
+            assert readers.lfts((running.folder / "opensm-lfts.dump").read_text()) == tables
+            assert lids(running) == kept
+            assert answered(subnet, running, pairs) == [0] * len(pairs)
+
+
+def test_going_back_needs_a_start_where_the_old_file_leaves_a_key_out(
+    clearlane: Clearlane,
+) -> None:
+    """OpenSM that is told by SIGHUP keeps a value that the file no longer names."""
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    clearlane("route", "small.topo", "--engine", "up-down", "-o", "site")
+    command = ["deploy", "small.topo", "--lft", "site/lfts.txt", "--lane-policy", "vftree"]
+    whole = (
+        "qos FALSE\nqos_max_vls 0\nqos_high_limit 0\nqos_vlarb_high 0:0\nqos_vlarb_low 0:1\n"
+        "qos_sl2vl 0\n"
+    )
+    for name, text, back in [
+        ("whole", whole, "pkill -HUP -x opensm"),
+        ("bare", "sm_priority 3\n", "systemctl restart opensm"),
+    ]:
+        (clearlane.folder / f"{name}.conf").write_text(text)
+        clearlane(*command, "--opensm-conf", f"{name}.conf", "-o", name)
+        readme = (clearlane.folder / name / "README").read_text()
+        forth, way_back = readme.split("6. Go back")
+        assert "pkill -HUP -x opensm" in forth and back in way_back, readme
+    # Without the site's file it is not known whether OpenSM has read one.
+    clearlane(*command, "-o", "none")
+    readme = (clearlane.folder / "none/README").read_text()
+    assert "pkill" not in readme.split("3. Load")[0], readme
+    # A site's own policy is not replaced by the way.
+    (clearlane.folder / "own.conf").write_text("qos TRUE\nqos_policy_file /etc/opensm/own\n")
+    done = clearlane(*command, "--opensm-conf", "own.conf", "-o", "own", code=2)
+    assert "own.conf:2: the site uses QoS and may have a policy of its own" in done.stderr, done.stderr
+
+
 KNOWN = {f"AC{number:02}" for number in (*range(1, 7), *range(10, 15))}
 """What OpenSM logs of a policy that it drops."""
 

@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
-use clearlane_diagnose::{middle, stand_out};
-use clearlane_fabric::Fabric;
-use clearlane_fabric::counters::Counters;
-use clearlane_lab::{BusiestHosts, TABLE_BYTES_MAX};
+use clearlane_diagnose::stand_out;
+use clearlane_fabric::counters::{Busy, Counters};
+use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_ib::visible;
+use clearlane_lab::{BusiestHosts, HostLoad, TABLE_BYTES_MAX};
 use std::path::{Path, PathBuf};
 
 /// Where hosts are counted.
@@ -39,9 +40,15 @@ impl HotCounted {
     pub fn hosts(&self, fabric: &Fabric) -> Result<Option<(Vec<String>, String)>, Failure> {
         if let Some(folder) = &self.hot_run {
             let busiest = BusiestHosts::in_folder(folder).map_err(Failure::lab)?;
-            let hosts: Vec<(String, f64)> =
-                busiest.hosts.into_iter().map(|host| (host.host, host.load)).collect();
-            return hot(&hosts, busiest.middle, folder);
+            let is_here = |host: &&HostLoad| {
+                fabric.ids(NodeKind::ChannelAdapter).any(|id| fabric.node(id).name == host.host)
+            };
+            if let Some(stranger) = busiest.hosts.iter().find(|host| !is_here(host)) {
+                let (folder, host) = (folder.display(), visible(&stranger.host));
+                let line = format!("{folder}: host {host} is not in this fabric; give a run of it");
+                return Err(Failure::Input(line));
+            }
+            return hot(&busiest, folder);
         }
         let (counted, source) = match self.hot_counters.as_slice() {
             [] => return Ok(None),
@@ -56,14 +63,14 @@ impl HotCounted {
                 return Err(Failure::Input(line));
             }
         };
-        let shares = self.shares(fabric, &counted);
-        hot(&shares, middle(&shares), source)
-    }
-
-    fn shares(&self, fabric: &Fabric, counters: &Counters) -> Vec<(String, f64)> {
-        let busy = counters.to_hosts(fabric, self.hot_seconds.unwrap_or(1.0));
-        let named = busy.into_iter();
-        named.map(|busy| (fabric.node(busy.end.node).name.clone(), busy.share)).collect()
+        let seconds = self.hot_seconds.unwrap_or(1.0);
+        let wrong = |error| Failure::Input(format!("{}: {error}", source.display()));
+        let busy = counted.to_hosts(fabric, seconds).map_err(wrong)?;
+        let load = |busy: &Busy| HostLoad {
+            host: fabric.node(busy.end.node).name.clone(),
+            load: busy.share,
+        };
+        hot(&BusiestHosts::among(busy.iter().map(load).collect()), source)
     }
 }
 
@@ -72,12 +79,8 @@ fn counters(path: &Path) -> Result<Counters, Failure> {
     Counters::read(&text, &path.display().to_string()).map_err(Failure::input)
 }
 
-fn hot(
-    hosts: &[(String, f64)],
-    middle: f64,
-    source: &Path,
-) -> Result<Option<(Vec<String>, String)>, Failure> {
-    let hot = stand_out(hosts, middle);
+fn hot(busiest: &BusiestHosts, source: &Path) -> Result<Option<(Vec<String>, String)>, Failure> {
+    let hot = stand_out(busiest);
     hot.map(Some).map_err(|error| Failure::Input(format!("{}: {error}", source.display())))
 }
 

@@ -94,12 +94,12 @@ impl LanePolicy {
     }
 }
 
-/// Operational VLs that a link can have besides all 15 (IBA vol. 1, 14.2.5.6, OperationalVLs).
+/// `leaf03[19]=4`.
 fn link_lanes(text: &str) -> Result<(String, u8), String> {
-    let remedy = "write a port and its lanes, 1, 2, 4 or 8, as in leaf03[19]=4";
-    let (port, lanes) = text.rsplit_once('=').ok_or(remedy)?;
-    match lanes.parse() {
-        Ok(lanes @ (1 | 2 | 4 | 8)) => Ok((port.to_owned(), lanes)),
+    let remedy = "write a port and its lanes, 1, 2, 4, 8 or 15, as in leaf03[19]=4";
+    let (port, count) = text.rsplit_once('=').ok_or(remedy)?;
+    match count.parse() {
+        Ok(value) if lanes::OPERATIONAL.contains(&value) => Ok((port.to_owned(), value)),
         _ => Err(remedy.into()),
     }
 }

@@ -1,8 +1,11 @@
 //! An opensm.conf as a site has it: what it says, what in it stands against a plan, and the same
 //! file with other values.
 //!
-//! OpenSM takes `key value`, the rest of the line being the value; of a key that occurs twice the
-//! last one counts; `(null)` is "not set"; lines that begin with `#` are comments (osm_subnet.c).
+//! OpenSM takes `key value`, the rest of the line being the value, without quotes; of a key that
+//! occurs twice the last one counts; `(null)` is "not set"; `#` begins a comment anywhere
+//! (osm_subnet.c).
+
+use clearlane_ib::visible;
 
 /// A file, line by line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,7 +24,19 @@ pub struct Remark {
 
 /// Engines of OpenSM that give the SL of a path themselves, after the QoS policy
 /// (osm_sa_path_record.c).
-pub(crate) const OVERRULE: [&str; 4] = ["lash", "dfsssp", "nue", "torus-2QoS"];
+pub(crate) const OVERRULE: [&str; 5] = ["lash", "dfsssp", "nue", "torus-2QoS", OURS];
+/// Our own engine, which takes SLs from files.
+const OURS: &str = "clearlane";
+
+/// What to do about an engine that overrules a policy.
+pub(crate) fn instead(engine: &str) -> &'static str {
+    match engine {
+        OURS => {
+            "copy lfts.txt, sl2vl.dump and path-groups.txt of `clearlane route` into its folder"
+        }
+        _ => "use minhop, updn, dnup, ftree, dor, sssp or file",
+    }
+}
 
 impl Conf {
     /// Takes the text of a file; any text is one.
@@ -31,12 +46,12 @@ impl Conf {
 
     /// Key and value of a line that has one.
     fn entry(line: &str) -> Option<(&str, &str)> {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
+        let line = line.split('#').next()?.trim();
+        if line.is_empty() {
             return None;
         }
         let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        Some((key, value.trim()))
+        Some((key, value.trim_matches(|c: char| c.is_whitespace() || "\"'".contains(c))))
     }
 
     /// The value that counts for a key, with its line; nothing if it is not set.
@@ -49,14 +64,19 @@ impl Conf {
         found.next().filter(|(_, value)| !matches!(*value, "(null)" | ""))
     }
 
-    /// The file with these values: each in the place of the line that counts, new keys at the end.
+    /// The file with these values: each in the place of the line that counts, whose comment stays,
+    /// new keys at the end.
     pub fn with(&self, values: &[(String, String)]) -> String {
         let mut lines = self.lines.clone();
         let mut added = Vec::new();
         for (key, value) in values {
             let is_it = |line: &String| Conf::entry(line).is_some_and(|(known, _)| known == key);
             match lines.iter().rposition(is_it) {
-                Some(index) => lines[index] = format!("{key} {value}"),
+                Some(index) => {
+                    let comment =
+                        lines[index].find('#').map(|at| format!(" {}", &lines[index][at..]));
+                    lines[index] = format!("{key} {value}{}", comment.unwrap_or_default());
+                }
                 None => added.push(format!("{key} {value}")),
             }
         }
@@ -88,14 +108,17 @@ impl Conf {
     /// What stands against service levels from a QoS policy, and what is beside it.
     pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
-        let mut say = |line, what: String| remarks.push(Remark { line, what });
+        let mut say = |line, what: String| {
+            remarks.push(Remark { line, what: visible(&what).into_owned() });
+        };
         let (line, engines) = self.engines();
         for engine in engines.iter().filter(|engine| OVERRULE.contains(engine)) {
             say(
                 line,
                 format!(
                     "routing_engine {engine} gives the SL of a path itself and overrules the QoS \
-                     policy; use minhop, updn, dnup, ftree, dor, sssp or file"
+                     policy; {}",
+                    instead(engine)
                 ),
             );
         }
@@ -174,6 +197,17 @@ mod tests {
     }
 
     #[test]
+    fn comments_and_quotes_are_no_part_of_a_value() {
+        let text = "routing_engine updn # lash once\nsm_sl \"0\"\n qos_policy_file '/a b' #x\n";
+        let conf = Conf::read(text);
+        assert_eq!(conf.engines(), (1, vec!["updn"]));
+        assert!(conf.remarks().is_empty());
+        assert_eq!(conf.get("qos_policy_file"), Some((3, "/a b")));
+        let with = conf.with(&[("routing_engine".into(), "file".into())]);
+        assert!(with.starts_with("routing_engine file # lash once\n"), "{with}");
+    }
+
+    #[test]
     fn lanes_are_those_of_the_specification() {
         let lanes = |text: &str| Conf::read(text).lanes_max();
         let codes = ["max_op_vls 1", "max_op_vls 3", "max_op_vls 4", "max_op_vls 5", ""];
@@ -183,7 +217,7 @@ mod tests {
     proptest! {
         /// Whatever the file, the values that are set are those that count.
         #[test]
-        fn values_count_once_set(text in "[a-c \\t#\\n(]{0,80}", key in "[a-c]{1,2}") {
+        fn values_count_once_set(text in "[a-c \\t#\\n(\"']{0,80}", key in "[a-c]{1,2}") {
             let conf = Conf::read(&text);
             let again = Conf::read(&conf.with(&[(key.clone(), "7".into())]));
             prop_assert_eq!(again.get(&key).map(|(_, value)| value), Some("7"));

@@ -12,6 +12,7 @@ mod conf;
 mod plan;
 mod policy;
 mod readme;
+mod remarks;
 
 pub use clients::{CLIENTS, Client, client};
 pub use conf::{Conf, Remark};

@@ -1,8 +1,8 @@
 //! What is to change on a site, decided once for all files.
 
-use crate::conf::OVERRULE;
+use crate::conf::{OVERRULE, instead};
 use crate::policy::{Policy, PolicyError};
-use crate::{Client, Conf, readme};
+use crate::{Client, Conf, readme, remarks};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
 use clearlane_ib::{Guid, ServiceLevel, VirtualLane};
 use clearlane_subnet::formats::path_groups;
@@ -32,7 +32,7 @@ pub struct Request<'a> {
     /// Whether SLs tell hot hosts from others, and nothing else: a program that talks to hot hosts
     /// alone can then have one SL for all it sends.
     pub by_class: bool,
-    /// Links with fewer data VLs than the others, named by either end: 1, 2, 4 or 8.
+    /// Links with fewer data VLs than the others, named by either end: 1, 2, 4, 8 or 15.
     pub link_lanes: Vec<(Endpoint, u8)>,
     /// Programs that run there; empty if nobody said.
     pub clients: Vec<&'static Client>,
@@ -63,7 +63,8 @@ pub enum DeployError {
     /// A running engine gives SLs itself.
     #[error(
         "{file}:{line}: routing_engine {engine} gives the SL of a path itself and overrules a QoS \
-         policy; use minhop, updn, dnup, ftree, dor, sssp or file, or add --force"
+         policy; {}, or add --force",
+        instead(engine)
     )]
     Overruled {
         /// opensm.conf.
@@ -76,11 +77,22 @@ pub enum DeployError {
     /// Programs that cannot have an SL by destination.
     #[error(
         "{clients} give a process one SL for all it sends, and these SLs differ by pair of hosts; \
-         take --lane-policy by-class with --hot, or add --force"
+         take --lane-policy by-class with --lanes 2 and --hot, or add --force"
     )]
     OnePerProcess {
         /// The programs.
         clients: String,
+    },
+    /// The site has a policy that would be replaced.
+    #[error(
+        "{file}:{line}: the site uses QoS and may have a policy of its own; give it with \
+         --qos-policy, so that its rules stay, an empty file if it has none"
+    )]
+    Replaces {
+        /// opensm.conf.
+        file: String,
+        /// The line that says so.
+        line: usize,
     },
     /// The site's policy is broken.
     #[error(transparent)]
@@ -113,6 +125,8 @@ pub struct Plan {
     pub rules: usize,
     /// Whether OpenSM has to be started again, rather than told by SIGHUP.
     pub restart: bool,
+    /// The same for the way back.
+    pub restart_back: bool,
     /// Port GUIDs of the pair that [`STAGE`] is for, if there is one.
     pub pair: Option<[Guid; 2]>,
 }
@@ -137,23 +151,29 @@ impl Plan {
         let policy = Policy::of(&path_groups::of(fabric, subnet));
         let has_levels = policy.levels() != [0];
         if !has_levels && !request.tables {
-            let remedy = "name a --lane-policy, or new tables with --engine";
+            let remedy = "name a --lane-policy that tells these hosts apart, or new tables with \
+                          --engine";
             return Err(DeployError::Nothing { remedy });
         }
-        check(request, &conf)?;
+        check(request, &conf, &policy.levels())?;
         let place = conf
             .get("qos_policy_file")
             .map_or_else(|| format!("{}/{POLICY}", request.folder), |(_, place)| place.to_owned());
         let changes = changes(request, &conf, subnet, has_levels.then_some((lanes, &place)));
         let restarts = ["routing_engine", "lfts_file", "qos_policy_file", "lmc"];
-        let restart = changes.iter().any(|(key, _)| restarts.contains(&key.as_str()));
+        // An OpenSM that was started without a file reads none when it is told to.
+        let restart = request.existing.conf.is_none()
+            || changes.iter().any(|(key, _)| restarts.contains(&key.as_str()));
+        // Keys that the old file does not name keep what they have until a start.
+        let restart_back = restart || changes.iter().any(|(key, _)| conf.get(key).is_none());
         let mut plan = Plan {
             files: Vec::new(),
-            remarks: remarks(request, &conf, &changes),
+            remarks: remarks::of(request, &conf, &changes, subnet),
             changes,
             groups: policy.groups(),
             rules: policy.rule_count(),
             restart,
+            restart_back,
             pair: None,
         };
         plan.add_conf(request, &conf);
@@ -236,7 +256,9 @@ fn by_policy(
     let levels = subnet.path_sl.levels();
     let is_kept = |lane: &dyn Fn(ServiceLevel) -> VirtualLane, lanes: u8| {
         let kept = |sl: &ServiceLevel| {
-            lane(*sl).value() == whole[usize::from(sl.value())] & lanes.wrapping_sub(1)
+            // VL 0-14 are no power of two: nothing is cut off.
+            let mask = if lanes == 15 { u8::MAX } else { lanes.wrapping_sub(1) };
+            lane(*sl).value() == whole[usize::from(sl.value())] & mask
         };
         levels.iter().all(kept)
     };
@@ -268,7 +290,8 @@ fn by_policy(
 }
 
 /// Fails where the SLs would not take effect.
-fn check(request: &Request<'_>, conf: &Conf) -> Result<(), DeployError> {
+fn check(request: &Request<'_>, conf: &Conf, levels: &[u8]) -> Result<(), DeployError> {
+    let has_levels = levels != [0];
     if request.force {
         return Ok(());
     }
@@ -279,9 +302,19 @@ fn check(request: &Request<'_>, conf: &Conf) -> Result<(), DeployError> {
         let (file, engine) = (file.escape_debug().to_string(), (*engine).to_owned());
         return Err(DeployError::Overruled { file, line, engine });
     }
+    let is_true = |(_, value): &(usize, &str)| *value == "TRUE";
+    // Without a key for it the policy is where OpenSM looks anyway.
+    let qos = conf.get("qos").filter(is_true);
+    let in_use = qos.and(conf.get("qos_policy_file")).or(qos);
+    if let (Some((line, _)), None, true) = (in_use, &request.existing.policy, has_levels) {
+        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
+        return Err(DeployError::Replaces { file: file.escape_debug().to_string(), line });
+    }
     let one: Vec<&str> =
         request.clients.iter().filter(|client| !client.asks).map(|client| client.name).collect();
-    if !one.is_empty() && !request.by_class {
+    // One class of hot hosts is two SLs: one for programs that talk to these alone, one for others.
+    let is_one_class = request.by_class && levels.len() <= 2;
+    if !one.is_empty() && !is_one_class {
         return Err(DeployError::OnePerProcess { clients: one.join(", ") });
     }
     Ok(())
@@ -343,77 +376,11 @@ fn changes(
     // The place where OpenSM looks for a policy anyway.
     let usual = format!("/etc/opensm/{POLICY}");
     let is_new = |(key, value): &(String, String)| match (conf.get(key), key.as_str()) {
-        (Some((_, own)), _) => !own.eq_ignore_ascii_case(value),
+        // OpenSM compares with TRUE as it is written.
+        (Some((_, own)), _) => own != value,
         (None, "lmc") => value != "0",
         (None, "qos_policy_file") => *value != usual,
         (None, _) => true,
     };
     wanted.into_iter().filter(is_new).collect()
-}
-
-fn remarks(request: &Request<'_>, conf: &Conf, changes: &[(String, String)]) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if let Some((name, _)) = &request.existing.conf {
-        let name = name.escape_debug();
-        let said = conf.remarks().into_iter();
-        remarks.extend(said.map(|remark| format!("{name}:{}: {}", remark.line, remark.what)));
-    }
-    if changes.iter().any(|(key, _)| key == "max_op_vls") {
-        remarks.push(format!(
-            "max_op_vls leaves {} data lanes today and is raised: OpenSM sets OperationalVLs of \
-             every port anew, which may disturb links; do it in a maintenance window",
-            conf.lanes_max()
-        ));
-    }
-    if !request.link_lanes.is_empty() {
-        remarks.push(
-            "on links with fewer VLs OpenSM keeps the low bits of the lane, by the OperationalVLs \
-             of the port: look at these with smpquery portinfo"
-                .into(),
-        );
-    }
-    if request.tables {
-        remarks.push(
-            "engine file freezes the routes: after a cable fails they are not computed again, \
-             hosts behind it are cut off until new tables are loaded"
-                .into(),
-        );
-    }
-    if let Some((name, text)) = &request.existing.policy
-        && text.lines().any(|line| line.trim_start().starts_with("qos-ulps"))
-    {
-        remarks.push(format!(
-            "{}: OpenSM looks at qos-ulps after all match rules, so ours win over these between \
-             hosts; write what they mean as qos-match-rules, which stay before ours",
-            name.escape_debug()
-        ));
-    }
-    if let Some((name, text)) = &request.existing.partitions {
-        remarks.extend(partition_levels(name, text));
-    }
-    if request.clients.is_empty() {
-        remarks.push(
-            "nobody said which programs run here (--clients): UCX, NCCL and NVSHMEM do not ask for \
-             the SL of a path, so for them nothing changes until an SL is set"
-                .into(),
-        );
-    }
-    remarks
-}
-
-/// Partitions with an SL of their own, which a policy wins over.
-fn partition_levels(name: &str, text: &str) -> Vec<String> {
-    let level = |(index, line): (usize, &str)| {
-        let line = line.split('#').next()?;
-        let (_, level) = line.split(':').next()?.split_once("sl=")?;
-        let level: u8 = level.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
-        (level > 0).then(|| {
-            format!(
-                "{}:{}: the partition has SL {level}, and the policy wins over it between hosts",
-                name.escape_debug(),
-                index + 1
-            )
-        })
-    };
-    text.lines().enumerate().filter_map(level).collect()
 }

@@ -152,7 +152,8 @@ fn words() -> String {
     "In opensm.log there has to be a new SUBNET UP and none of these:\n  \
      ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET UP\n  \
      ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
-     cannot parse / unrecognized option   a line of opensm.conf is not heeded\n"
+     On OpenSM's standard output or in syslog there must not be:\n  \
+     Unrecognized token, Parsing error in field   a line of opensm.conf is not heeded\n"
         .into()
 }
 
@@ -206,15 +207,27 @@ fn programs(request: &Request<'_>, subnet: &Subnet) -> String {
     let shown = CLIENTS.iter().filter(|client| {
         request.clients.is_empty() || request.clients.iter().any(|one| one.name == client.name)
     });
+    let is_one_class = request.by_class && levels.len() <= 2;
+    let own = levels.last().filter(|_| is_one_class);
     for client in shown {
         let how = if client.asks { "asks" } else { "does not ask" };
-        text += &format!("  {:<14} {how:<13} {}\n", client.name, client.setting);
+        let setting = match own {
+            Some(level) if !client.asks => client.setting.replace("<SL>", level),
+            _ => client.setting.to_owned(),
+        };
+        text += &format!("  {:<14} {how:<13} {setting}\n", client.name);
+    }
+    if let Some(level) = own {
+        text += &format!(
+            "A process of a program that does not ask is given SL {level} if it talks to hot hosts \
+             alone, else SL 0.\n"
+        );
     }
     text
 }
 
 fn back(folder: &str, plan: &Plan, place: &str, apart: Option<&str>) -> String {
-    let start = if plan.restart { RESTART } else { HUP };
+    let start = if plan.restart_back { RESTART } else { HUP };
     let cache = match plan.restart {
         true => format!("  cp -a /var/cache/opensm.{BACKUP}/. /var/cache/opensm/\n"),
         false => String::new(),

@@ -19,7 +19,7 @@ mod verdict;
 pub mod what_if;
 mod words;
 
-pub use busy::{BusyError, middle, stand_out};
+pub use busy::{BusyError, stand_out};
 pub use finding::{Finding, Severity};
 pub use site::{Cable, Cables, Site, Tables};
 pub use verdict::verdict;

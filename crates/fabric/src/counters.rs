@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub struct Counters(BTreeMap<(Guid, u8), u64>);
 
 /// Why a file of counters cannot be read, or two do not go together.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error, PartialEq)]
 pub enum CountersError {
     /// A line is not as the tool writes it.
     #[error("{file}:{line}: {what}; give what `ibqueryerrors --counters` prints")]
@@ -48,7 +48,25 @@ pub enum CountersError {
         /// Of the second.
         after: u64,
     },
+    /// More than the link can have sent.
+    #[error(
+        "port {port} of {guid} counted {sent} words of 4 octets, more than its link takes in \
+         {seconds} s; give the seconds between the readings, or since counters were cleared"
+    )]
+    TooMuch {
+        /// The switch.
+        guid: Guid,
+        /// Its port.
+        port: u8,
+        /// PortXmitData.
+        sent: u64,
+        /// In which time.
+        seconds: f64,
+    },
 }
+
+/// Share of a link's rate from which a time must be wrong: readings of ports are some time apart.
+const SHARE_MAX: f64 = 1.1;
 
 /// How busy the way to a host is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -98,23 +116,23 @@ impl Counters {
         }
     }
 
-    /// What was counted since an earlier reading. A port that is not in it has counted from 0.
-    /// Fails where a counter went back.
+    /// What was counted since an earlier reading; ports that are not in it are left out. Fails where
+    /// a counter went back.
     pub fn since(&self, earlier: &Counters) -> Result<Counters, CountersError> {
         let difference = |(key, after): (&(Guid, u8), &u64)| {
-            let before = earlier.0.get(key).copied().unwrap_or(0);
+            let before = *earlier.0.get(key)?;
             let (guid, port) = *key;
-            match after.checked_sub(before) {
+            Some(match after.checked_sub(before) {
                 Some(sent) => Ok((*key, sent)),
                 None => Err(CountersError::Back { guid, port, before, after: *after }),
-            }
+            })
         };
-        self.0.iter().map(difference).collect::<Result<_, _>>().map(Counters)
+        self.0.iter().filter_map(difference).collect::<Result<_, _>>().map(Counters)
     }
 
-    /// How busy the way to every host was in so many seconds, the busiest first; hosts whose switch
-    /// has no counters are left out.
-    pub fn to_hosts(&self, fabric: &Fabric, seconds: f64) -> Vec<Busy> {
+    /// How busy the way to every host was in so many seconds, in the order of the fabric; hosts
+    /// whose switch has no counters are left out. Fails where more was counted than a link takes.
+    pub fn to_hosts(&self, fabric: &Fabric, seconds: f64) -> Result<Vec<Busy>, CountersError> {
         let mut hosts = Vec::new();
         for node in fabric.ids(NodeKind::ChannelAdapter) {
             for (port, link, peer) in fabric.neighbours(node) {
@@ -122,13 +140,15 @@ impl Counters {
                 if let Some(sent) = self.0.get(&(guid, peer.port.value())) {
                     let rate = fabric.link(link).rate().bits_per_second().0 as f64;
                     let share = *sent as f64 * 32.0 / (rate * seconds);
+                    if share > SHARE_MAX {
+                        let (port, sent) = (peer.port.value(), *sent);
+                        return Err(CountersError::TooMuch { guid, port, sent, seconds });
+                    }
                     hosts.push(Busy { end: Endpoint { node, port }, share });
                 }
             }
         }
-        // Stable: hosts alike stay in the order of the file.
-        hosts.sort_by(|a, b| b.share.total_cmp(&a.share));
-        hosts
+        Ok(hosts)
     }
 }
 
@@ -164,9 +184,11 @@ mod tests {
         // Half of what two seconds take, in words of 32 bits.
         let counted = [((fabric.node(switch).guid, port.value()), rate / 32)];
         let counters = Counters(counted.into_iter().collect());
-        let busy = counters.to_hosts(&fabric, 2.0);
+        let busy = counters.to_hosts(&fabric, 2.0).unwrap();
         assert_eq!((busy.len(), busy[0].end), (1, hosts[1]));
         assert!((busy[0].share - 0.5).abs() < 1e-6, "{busy:?}");
+        let said = counters.to_hosts(&fabric, 0.5).unwrap_err().to_string();
+        assert!(said.contains("more than its link takes in 0.5 s"), "{said}");
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl Choice<'_> {
     fn try_it(&mut self, source: Source, subnet: Result<Subnet, String>) -> Option<Taken> {
         let judged = subnet.and_then(|mut subnet| {
             if !self.has_lanes {
-                subnet = judged::on_one_lane(self.found, &subnet);
+                subnet = subnet.on_one_lane(&self.found.fabric);
             }
             judged::bound(self.found, &mut subnet);
             let served = judged::judge(self.found, &subnet)?;

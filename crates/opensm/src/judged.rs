@@ -3,9 +3,9 @@
 
 use crate::discovered::Discovered;
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Lid, PortNumber, ServiceLevel, VirtualLane};
+use clearlane_ib::{Lid, PortNumber, VirtualLane};
 use clearlane_subnet::check::{credit_loop, reachability};
-use clearlane_subnet::{PathSl, SlToVl, SlToVlTable, Subnet};
+use clearlane_subnet::{PathSl, SlToVlTable, Subnet};
 
 /// What is known of tables that are good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn judge(found: &Discovered, subnet: &Subnet) -> Result<Served, Strin
     }
     // Asked of tables that want no SL in particular alone.
     let any_level = matches!(subnet.path_sl, PathSl::Uniform(_))
-        && looped(&on_one_lane(found, subnet)).is_none();
+        && looped(&subnet.on_one_lane(&found.fabric)).is_none();
     Ok(Served { paths, any_level })
 }
 
@@ -56,15 +56,6 @@ pub(crate) fn lanes_used(found: &Discovered, subnet: &Subnet) -> u8 {
         lanes.max().flatten()
     });
     highest.max().unwrap_or(0) + 1
-}
-
-/// The same tables with every packet on one lane, on SL 0.
-pub(crate) fn on_one_lane(found: &Discovered, subnet: &Subnet) -> Subnet {
-    Subnet {
-        path_sl: PathSl::Uniform(ServiceLevel::default()),
-        sl_to_vl: SlToVl::modulo(&found.fabric, 1),
-        ..subnet.clone()
-    }
 }
 
 /// Paths between hosts at switches that cables connect: what has to arrive. A host is an adapter

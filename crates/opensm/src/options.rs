@@ -1,13 +1,11 @@
 //! What `event_plugin_options` of opensm.conf says: words `key=value`, apart by blanks.
 
 use clearlane_subnet::engines;
+use clearlane_subnet::lanes::LANES;
 use std::path::PathBuf;
 
 /// Where `clearlane route` has put its files, unless `folder=` says otherwise.
 pub const FOLDER: &str = "/etc/opensm/clearlane";
-
-/// Data VLs that SLs are spread over, unless `lanes=` says otherwise.
-const LANES: u8 = 8;
 
 /// Where tables come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

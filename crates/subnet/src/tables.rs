@@ -252,6 +252,15 @@ pub struct Subnet {
 }
 
 impl Subnet {
+    /// The same tables with every packet on SL 0 and one lane.
+    pub fn on_one_lane(&self, fabric: &Fabric) -> Self {
+        Subnet {
+            path_sl: PathSl::Uniform(ServiceLevel::default()),
+            sl_to_vl: SlToVl::modulo(fabric, 1),
+            ..self.clone()
+        }
+    }
+
     /// The subnet with one LID offset of every port alone, as if it had LMC 0: what tools can judge
     /// that know no LMC.
     pub fn at_offset(&self, offset: u16) -> Self {

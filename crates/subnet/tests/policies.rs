@@ -219,6 +219,44 @@ fn a_path_with_two_service_levels_is_refused() {
     assert!(error.contains("psl.txt") && error.contains("SL 2 from"), "{error}");
 }
 
+/// Puts lines of `<host> <host> <SL>` onto a star, and reads what every pair has.
+fn star_with(hosts_of_star: usize, lines: &[(usize, usize, u8)]) -> Vec<Vec<u8>> {
+    let fabric = topologies::build(&format!("star:{hosts_of_star}")).unwrap();
+    let subnet = routed(&fabric, "min-hop");
+    let all = hosts(&fabric, &subnet);
+    let line = |(from, to, sl): &(usize, usize, u8)| {
+        format!("{} {} {sl}\n", fabric.node(all[*from].0.node).guid, all[*to].2)
+    };
+    let mut bytes = Vec::new();
+    lfts::write(&fabric, &subnet, &mut bytes).unwrap();
+    let tables = TableFile { name: "lfts".into(), text: String::from_utf8(bytes).unwrap() };
+    let psl = TableFile { name: "psl".into(), text: lines.iter().map(line).collect() };
+    let options = RouteOptions { files: vec![tables, psl], ..Default::default() };
+    levels(&fabric, &route("file", &fabric, &options).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Every SL of a file is there, however few it names: all other pairs are on SL 0.
+    #[test]
+    fn a_file_of_some_pairs_says_nothing_of_others(
+        drawn in proptest::collection::btree_map((0usize..6, 0usize..6), 0u8..4, 2..20)
+    ) {
+        let lines: Vec<(usize, usize, u8)> = drawn.into_iter()
+            .filter(|((from, to), _)| from != to)
+            .map(|((from, to), sl)| (from, to, sl))
+            .collect();
+        // Where all lines have one SL the switch has it, and it is everybody's.
+        prop_assume!(lines.iter().any(|line| line.2 != lines[0].2));
+        let of = star_with(6, &lines);
+        for (from, to) in (0..6).flat_map(|from| (0..6).map(move |to| (from, to))) {
+            let named = lines.iter().find(|line| (line.0, line.1) == (from, to));
+            prop_assert!(from == to || of[from][to] == named.map_or(0, |line| line.2));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -144,7 +144,7 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
         let is_engine = !others.contains(&&*other.name);
         let than = if is_engine { than(&gain) } else { String::new() };
         let moving = if other.is_moving { ", still changing" } else { "" };
-        format!("{}: victims get {gain}{than}{lost}{moving}", means(&other.name))
+        format!("{}: victims get {gain}{than}{lost}{moving}", means(&other.name, question))
     };
     let mut say = |label, others: &[Other]| {
         if !others.is_empty() {
@@ -172,11 +172,11 @@ fn prefer_one_lane(others: &mut [Other]) {
 }
 
 /// What a variant does, as one says it.
-fn means(name: &str) -> String {
+fn means(name: &str, question: &Question<'_>) -> String {
     match name {
         super::LANE => "hot traffic on a lane of its own".into(),
         super::VFTREE => {
-            format!("pairs of leaf switches on {} lanes (vFtree)", super::VFTREE_LANES)
+            format!("pairs of leaf switches on {} lanes (vFtree)", question.lanes_vftree())
         }
         super::IBA_CC | super::FIRMWARE => name.into(),
         engine => format!("tables of engine {engine}"),

@@ -12,7 +12,5 @@ mod screen;
 
 pub use answer::{Answer, answer};
 pub use candidates::{Hot, HotError, hot};
-pub use question::{
-    AS_IS, FIRMWARE, FabricFile, IBA_CC, LANE, Question, Traffic, VFTREE, VFTREE_LANES,
-};
+pub use question::{AS_IS, FIRMWARE, FabricFile, IBA_CC, LANE, Question, Traffic, VFTREE};
 pub use screen::{Screened, screen};

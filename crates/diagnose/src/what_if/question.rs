@@ -7,6 +7,7 @@ use clearlane_fabric::NodeKind;
 use clearlane_ib::LinkSpeed;
 use clearlane_subnet::SlToVl;
 use clearlane_subnet::check::credit_loop;
+use clearlane_subnet::lanes::LANES;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -17,14 +18,14 @@ pub const AS_IS: &str = "as-is";
 pub const LANE: &str = "lane of its own";
 /// The variant in which pairs of leaf switches are spread over lanes.
 pub const VFTREE: &str = "lanes by leaf pairs";
-/// Lanes of [`VFTREE`]: what most switches and adapters have.
-pub const VFTREE_LANES: u8 = 8;
 /// The variant with InfiniBand congestion control.
 pub const IBA_CC: &str = "InfiniBand congestion control";
 /// The variant with the congestion control of ConnectX firmware.
 pub const FIRMWARE: &str = "congestion control of ConnectX firmware";
 /// How many engines are simulated beside the site's tables.
 const ENGINES_MAX: usize = 2;
+/// Data VLs a link can have.
+const LANES_MAX: u8 = 15;
 
 /// What runs besides: the built-in supposition or somebody's flow groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -246,12 +247,21 @@ impl Question<'_> {
             _ => self.engines.first().is_some_and(|first| first.leaves_lanes),
         };
         let is_named = self.traffic == Traffic::Supposed || self.hot.supposed.is_none();
-        is_named && self.lanes < VFTREE_LANES && leaves_lanes
+        is_named && self.lanes_by_class() <= LANES_MAX && leaves_lanes
     }
 
-    /// The lanes of [`LANE`]: one more than there are.
+    /// The lanes of [`LANE`]: those there are, of which traffic uses the first alone unless it is
+    /// from a file, which may use all.
     pub fn lanes_by_class(&self) -> u8 {
-        self.lanes + 1
+        match self.traffic {
+            Traffic::Supposed => self.lanes.max(2),
+            Traffic::File(_) => self.lanes + 1,
+        }
+    }
+
+    /// The lanes of [`VFTREE`].
+    pub fn lanes_vftree(&self) -> u8 {
+        self.lanes.max(LANES)
     }
 
     /// The variants of lane policies.
@@ -264,7 +274,7 @@ impl Question<'_> {
         let hot = self.hot.ranks.iter().map(|rank| text(self.guid(*rank))).collect();
         vec![
             (LANE, policy("by-class", self.lanes_by_class(), hot)),
-            (VFTREE, policy("vftree", VFTREE_LANES, Vec::new())),
+            (VFTREE, policy("vftree", self.lanes_vftree(), Vec::new())),
         ]
     }
 

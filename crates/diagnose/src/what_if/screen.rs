@@ -1,13 +1,13 @@
 //! Which engines are worth simulating: those that are free of deadlock in the lanes there are, by
 //! how much of the traffic of others would stand behind that to the hot hosts.
 
-use super::question::VFTREE_LANES;
 use crate::Site;
 use clearlane_fabric::Endpoint;
 use clearlane_ib::ServiceLevel;
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{Exposure, credit_loop, exposure, usage};
 use clearlane_subnet::engines::{RouteOptions, route};
+use clearlane_subnet::lanes::LANES;
 
 /// Engines tried.
 const ENGINES: &[&str] = &["fat-tree", "up-down", "min-hop", "dor", "layered"];
@@ -45,8 +45,8 @@ pub fn screen(site: &Site, lanes: u8, hot: &[Endpoint]) -> Vec<Screened> {
             route(engine, &site.fabric, &more)
                 .is_ok_and(|more| more.tables == subnet.tables && on_level_0(&more))
         };
-        let leaves_lanes =
-            on_level_0(&subnet) && [lanes.saturating_add(1), VFTREE_LANES].into_iter().all(stays);
+        let leaves_lanes = on_level_0(&subnet)
+            && [lanes.saturating_add(1), lanes.max(2), lanes.max(LANES)].into_iter().all(stays);
         Some(Screened { engine, exposure, leaves_lanes })
     };
     let mut all: Vec<Screened> = ENGINES.iter().filter_map(|engine| one(engine)).collect();

@@ -96,7 +96,15 @@ impl LanePolicySpec {
 /// `[["leaf03[19]", 4], …]`.
 fn links(field: &Field<'_>) -> Result<Vec<(String, u8)>, LabError> {
     let link = |item: &Field<'_>| match item.items()?.as_slice() {
-        [port, lanes] => Ok((port.text()?.to_owned(), lanes.integer(1, 15)? as u8)),
+        [port, count] => {
+            let value = count.integer(1, 15)? as u8;
+            match lanes::OPERATIONAL.contains(&value) {
+                true => Ok((port.text()?.to_owned(), value)),
+                false => {
+                    Err(count.error("is no number of lanes a port has; give 1, 2, 4, 8 or 15"))
+                }
+            }
+        }
         _ => Err(item.error("is not a pair [port, lanes]")),
     };
     field.items()?.iter().map(link).collect()

@@ -3,12 +3,14 @@
 use crate::LabError;
 use crate::error::named;
 use crate::result::{SeedResult, VariantResult};
+use crate::text::read_text;
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::PortNumber;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
+/// Most bytes of a summary.
+const BYTES_MAX: u64 = 1 << 30;
 /// Most hosts that are listed.
 const LISTED_MAX: usize = 64;
 
@@ -39,13 +41,15 @@ impl BusiestHosts {
             let peer = fabric.peer(end)?;
             (!fabric.node(peer.node).is_switch()).then_some(&fabric.node(peer.node).name)
         };
-        let mut hosts: Vec<HostLoad> = variant
-            .switch_channels(run)
-            .filter_map(|channel| {
-                let host = to_host(channel.node, channel.port)?.clone();
-                Some(HostLoad { host, load: channel.load })
-            })
-            .collect();
+        let hosts = variant.switch_channels(run).filter_map(|channel| {
+            let host = to_host(channel.node, channel.port)?.clone();
+            Some(HostLoad { host, load: channel.load })
+        });
+        BusiestHosts::among(hosts.collect())
+    }
+
+    /// Those of all host ports. Hosts alike stay in their order.
+    pub fn among(mut hosts: Vec<HostLoad>) -> Self {
         hosts.sort_by(|a, b| b.load.total_cmp(&a.load));
         let middle = hosts.get(hosts.len() / 2).map_or(0.0, |host| host.load);
         hosts.truncate(LISTED_MAX);
@@ -68,12 +72,12 @@ impl BusiestHosts {
             busiest_hosts: BusiestHosts,
         }
         let path = folder.join("summary.json");
-        let text = fs::read(&path);
+        let text = read_text(&path, BYTES_MAX);
         let text = text.map_err(|source| LabError::Read { path: path.clone(), source })?;
         let remedy = "give the folder of a `clearlane run` of this version";
         let wrong = |what: String| LabError::Request(format!("{}: {what}; {remedy}", named(&path)));
         let read: Summary =
-            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let run = read.variants.into_iter().next().and_then(|of| of.runs.into_iter().next());
         run.map(|run| run.busiest_hosts).ok_or_else(|| wrong("has no run".into()))
     }

@@ -54,6 +54,7 @@ fn read(text: &str, file: &str) -> Result<GroupDump, DumpError> {
     let mut rows: Vec<Vec<Vec<u8>>> = Vec::new();
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let mut last = 1;
+    let mut known: BTreeMap<Guid, usize> = BTreeMap::new();
     for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         last = number;
         let error = |what: String| {
@@ -62,7 +63,7 @@ fn read(text: &str, file: &str) -> Result<GroupDump, DumpError> {
         };
         let mut words = line.split_whitespace();
         match words.next().unwrap_or_default() {
-            "path-groups" => {}
+            "path-groups" if line == HEAD => {}
             "group" => {
                 let group = words.next().unwrap_or_default();
                 let group = super::decimal::<u16>(group)
@@ -73,6 +74,10 @@ fn read(text: &str, file: &str) -> Result<GroupDump, DumpError> {
                     let guid = word.strip_prefix("0x").and_then(|word| Guid::from_hex(word).ok());
                     let guid =
                         guid.ok_or_else(|| error(format!("{:?} is no port GUID", shown(word))))?;
+                    if let Some(before) = known.insert(guid, number) {
+                        let what = format!("port GUID {guid} again, it is in line {before}");
+                        return Err(error(what));
+                    }
                     dump.members.push((guid, group, number));
                 }
             }
@@ -186,9 +191,14 @@ pub fn of(fabric: &Fabric, subnet: &Subnet) -> GroupDump {
     GroupDump { members, levels, count }
 }
 
-/// Writes the SLs of a subnet, by the groups of [`of`]. Fails if `out` does.
+/// Writes the SLs of a subnet, by the groups of [`of`]. Fails if `out` does, or if there are more
+/// groups than can be read back.
 pub fn write(fabric: &Fabric, subnet: &Subnet, out: &mut dyn Write) -> io::Result<()> {
     let dump = of(fabric, subnet);
+    if dump.count > GROUPS_MAX {
+        let what = format!("{} groups of hosts, and {GROUPS_MAX} can be read back", dump.count);
+        return Err(io::Error::other(what));
+    }
     writeln!(out, "{HEAD}")?;
     for members in dump.members.chunk_by(|a, b| a.1 == b.1) {
         for some in members.chunks(GUIDS_A_LINE) {

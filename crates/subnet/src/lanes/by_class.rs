@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry = Entry {
 fn assign(ground: &Ground<'_>) -> Assignment {
     let own = ground.lanes() - 1;
     let lane = |hot: usize| 1 + hot % own;
-    let hot = ground.hot.iter().flatten().count();
+    let hot = ground.hot_hosts();
     let of_host = ground.hot.iter().map(|hot| hot.map_or(0, &lane));
     let level = |from: usize, to: usize| match (from, to) {
         (0, one) | (one, 0) => one,

@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the lane of a path is that of its destination, as with VOQsw and Flow2SL",
     reference: "Escudero-Sahuquillo et al., Flow2SL, JPDC 74(1), 2014; Gómez et al., VOQsw, 2007",
     parameters: "lanes 1 to 15",
-    lanes: 8,
+    lanes: super::LANES,
     lanes_min: 1,
     hot: false,
     symmetric: false,

@@ -25,7 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn assign(ground: &Ground<'_>) -> Assignment {
     let of_host = ground.hot.iter().map(|hot| usize::from(hot.is_some()));
-    let hot = ground.hot.iter().flatten().count();
+    let hot = ground.hot_hosts();
     let hosts = if hot == 1 { "host" } else { "hosts" };
     let note = format!("static, {hot} hot {hosts} on slow lane 1, everybody else on fast lane 0");
     Assignment::new(of_host, 2, |from, to| from | to, note)

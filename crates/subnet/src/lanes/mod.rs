@@ -15,8 +15,8 @@ use crate::check::credit_loop;
 use crate::engines;
 use crate::graph::{Host, SwitchGraph};
 use crate::{HostGroups, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration};
-use clearlane_fabric::{Endpoint, Fabric};
-use clearlane_ib::{ServiceLevel, VirtualLane};
+use clearlane_fabric::{Endpoint, Fabric, NodeId};
+use clearlane_ib::VirtualLane;
 use std::collections::BTreeMap;
 
 /// A policy.
@@ -42,6 +42,13 @@ pub struct Entry {
     /// The SL of every path.
     assign: fn(&Ground<'_>) -> Assignment,
 }
+
+/// Data VLs that most switches and adapters have: what policies that spread paths use where nobody
+/// says how many.
+pub const LANES: u8 = 8;
+
+/// Data VLs that a port can have in operation (IBA vol. 1, 14.2.5.6, OperationalVLs).
+pub const OPERATIONAL: [u8; 5] = [1, 2, 4, 8, 15];
 
 /// All policies.
 pub const ALL: &[Entry] =
@@ -150,12 +157,7 @@ fn on_one_lane(fabric: &Fabric, subnet: &Subnet) -> Result<(), String> {
     if promised && matches!(subnet.path_sl, PathSl::Uniform(_)) {
         return Ok(());
     }
-    let flat = Subnet {
-        path_sl: PathSl::Uniform(ServiceLevel::default()),
-        sl_to_vl: SlToVl::modulo(fabric, 1),
-        ..subnet.clone()
-    };
-    match credit_loop(fabric, &flat).is_sane() {
+    match credit_loop(fabric, &subnet.on_one_lane(fabric)).is_sane() {
         true => Ok(()),
         false => Err(subnet.engine.clone()),
     }
@@ -204,7 +206,7 @@ struct Ground<'a> {
     /// By host port: how many are before it on its leaf.
     place: Vec<usize>,
     leaves: usize,
-    /// By host port: if it is hot, how many hot ones are before it.
+    /// By host port: if it is hot, how many hot hosts are before its own.
     hot: Vec<Option<usize>>,
     options: &'a LaneOptions,
 }
@@ -222,11 +224,13 @@ impl<'a> Ground<'a> {
             place.push(*taken);
             *taken += 1;
         }
-        let mut count = 0;
+        // The ports of a host are hot together.
+        let mut known: BTreeMap<NodeId, usize> = BTreeMap::new();
         let mut is_hot = |host: &Host| {
-            let hot = options.hot.contains(&host.end).then_some(count);
-            count += usize::from(hot.is_some());
-            hot
+            options.hot.contains(&host.end).then(|| {
+                let next = known.len();
+                *known.entry(host.end.node).or_insert(next)
+            })
         };
         let hot = hosts.iter().map(&mut is_hot).collect();
         Ground { graph, hosts, leaf, place, leaves: leaves.len(), hot, options }
@@ -234,6 +238,11 @@ impl<'a> Ground<'a> {
 
     fn lanes(&self) -> usize {
         usize::from(self.options.lanes)
+    }
+
+    /// How many hosts are hot.
+    fn hot_hosts(&self) -> usize {
+        self.hot.iter().flatten().max().map_or(0, |last| last + 1)
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "pairs of leaf switches on lanes drawn at random, the same lane both ways",
     reference: "ours: what a rule has to beat",
     parameters: "lanes 1 to 15; seed of the draw, 1 by default",
-    lanes: 8,
+    lanes: super::LANES,
     lanes_min: 1,
     hot: false,
     symmetric: true,

@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "pairs of leaf switches over all lanes, the same lane both ways",
     reference: "Guay et al., vFtree, IPDPS 2011; US patent 9,325,619",
     parameters: "lanes 1 to 15; as many as leaves keep all pairs of a leaf apart",
-    lanes: 8,
+    lanes: super::LANES,
     lanes_min: 1,
     hot: false,
     symmetric: true,
@@ -31,8 +31,9 @@ fn assign(ground: &Ground<'_>) -> Assignment {
     let note = match separates(leaves, lanes) {
         true => format!("{leaves} leaves on {lanes} lanes, no two pairs of a leaf share one"),
         false => {
-            let most = leaves.saturating_sub(1).div_ceil(lanes);
-            format!("{leaves} leaves on {lanes} lanes, a leaf has up to {most} others on each")
+            let most = shared(leaves, lanes);
+            let others = if most == 1 { "other" } else { "others" };
+            format!("{leaves} leaves on {lanes} lanes, a leaf has up to {most} {others} on each")
         }
     };
     let level = |from, to| lane(leaves, lanes, from, to);
@@ -42,6 +43,15 @@ fn assign(ground: &Ground<'_>) -> Assignment {
 /// Whether no two other leaves of a leaf share a lane.
 fn separates(leaves: usize, lanes: usize) -> bool {
     lanes >= leaves || (leaves.is_multiple_of(2) && lanes + 1 == leaves)
+}
+
+/// How many other leaves a leaf has on one lane at most, where pairs are not all apart.
+fn shared(leaves: usize, lanes: usize) -> usize {
+    match lanes {
+        1 => leaves - 1,
+        // Some leaf is not itself among the leaves of the fullest lane.
+        _ => leaves.div_ceil(lanes),
+    }
 }
 
 /// The lane of two leaves, the same both ways.
@@ -61,6 +71,7 @@ mod tests {
     fn pairs_of_a_leaf_are_apart_wherever_lanes_suffice_and_even_everywhere() {
         for leaves in 1..=40 {
             for lanes in 1..=15 {
+                let mut worst = 0;
                 for i in 0..leaves {
                     let mut used = vec![0; lanes];
                     for j in 0..leaves {
@@ -71,8 +82,10 @@ mod tests {
                     if separates(leaves, lanes) {
                         assert!(most <= 1, "{leaves} leaves, {lanes} lanes: {used:?}");
                     }
-                    let even = leaves.div_ceil(lanes.min(leaves));
-                    assert!(most <= even, "{leaves} leaves, {lanes} lanes: {used:?}");
+                    worst = worst.max(most);
+                }
+                if !separates(leaves, lanes) {
+                    assert_eq!(worst, shared(leaves, lanes), "{leaves} leaves, {lanes} lanes");
                 }
             }
         }

@@ -401,11 +401,13 @@ impl Stage {
 fn files_for_opensm(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<PathBuf> {
     let name = match best {
         what_if::LANE => Some(("by-class", question.lanes_by_class())),
-        what_if::VFTREE => Some(("vftree", what_if::VFTREE_LANES)),
+        what_if::VFTREE => Some(("vftree", question.lanes_vftree())),
         what_if::IBA_CC | what_if::FIRMWARE => return None,
         _ => None,
     };
-    let tables = question.site.tables.as_ref().filter(|_| question.has_own())?;
+    // Made-up GUIDs are of no use to an OpenSM.
+    let of_site = question.has_own() && !arguments.anonymize;
+    let tables = question.site.tables.as_ref().filter(|_| of_site)?;
     let fabric = &question.site.fabric;
     let folder = anonymous::beside(&arguments.output, DEPLOY);
     let lanes = |name: &str, count: u8| -> Result<(), Failure> {
@@ -447,7 +449,9 @@ fn next(
         let readme = folder.join("README");
         return format!("load the files for OpenSM: {}", quoted(&readme.to_string_lossy()));
     }
-    let fabric = quoted(&arguments.fabric);
+    let map = arguments.names.node_name_map.as_ref();
+    let map = map.map(|map| format!(" --node-name-map {}", quoted(&map.to_string_lossy())));
+    let fabric = quoted(&arguments.fabric) + &map.unwrap_or_default();
     let tables: String = match (question.has_own(), question.engines.first()) {
         (false, Some(first)) => format!(" --engine {}", first.engine),
         _ => {
@@ -459,11 +463,17 @@ fn next(
         None => String::new(),
         Some(what_if::LANE) => {
             let hot = arguments.hot.iter().map(|host| format!(" --hot {}", quoted(host)));
-            let hot: String = hot.collect();
-            format!("clearlane deploy {fabric}{tables} --lane-policy by-class{hot} -o deploy")
+            let (hot, lanes): (String, u8) = (hot.collect(), question.lanes_by_class());
+            format!(
+                "clearlane deploy {fabric}{tables} --lane-policy by-class --lanes {lanes}{hot} \
+                 -o deploy"
+            )
         }
         Some(what_if::VFTREE) => {
-            format!("clearlane deploy {fabric}{tables} --lane-policy vftree -o deploy")
+            let lanes = question.lanes_vftree();
+            format!(
+                "clearlane deploy {fabric}{tables} --lane-policy vftree --lanes {lanes} -o deploy"
+            )
         }
         Some(what_if::IBA_CC) => {
             let folder = anonymous::beside(&arguments.output, CONTROL);

@@ -5,6 +5,8 @@ use super::{LevelDump, Placed, Ports, UNSET};
 use crate::HostGroups;
 use crate::formats::{DumpError, Oddity, Tally};
 use crate::path_sl::GROUPS_MAX;
+use clearlane_ib::ServiceLevel;
+use std::collections::BTreeMap;
 
 /// Most SLs that are held: a file of them all has some 25 bytes each.
 const LEVELS_MAX: usize = 1 << 28;
@@ -15,10 +17,8 @@ struct Matrix {
     of_offset: Vec<Vec<u8>>,
     /// By host port: the one whose lines are its as well.
     source: Vec<usize>,
-}
-
-fn agree(a: u8, b: u8) -> bool {
-    a == b || a == UNSET || b == UNSET
+    /// By that one: all ports it stands for.
+    same: Vec<Vec<usize>>,
 }
 
 impl Matrix {
@@ -40,23 +40,127 @@ impl Matrix {
             }
             *level = sl;
         }
-        let source = ports.hosts.iter().map(|host| ports.first[&host.end.node]).collect();
-        Ok(Matrix { hosts, of_offset, source })
+        let source: Vec<usize> =
+            ports.hosts.iter().map(|host| ports.first[&host.end.node]).collect();
+        let mut same = vec![Vec::new(); hosts];
+        source.iter().enumerate().for_each(|(host, first)| same[*first].push(host));
+        Ok(Matrix { hosts, of_offset, source, same })
     }
 
     fn at(&self, offset: usize, from: usize, to: usize) -> u8 {
         self.of_offset[offset][self.source[from] * self.hosts + to]
     }
 
-    /// Whether two hosts are treated alike by all others, and by each other.
-    fn alike(&self, a: usize, b: usize) -> bool {
+    /// The same, SL 0 where the file has none, and `own` where it has none from a host to itself.
+    fn filled(&self, offset: usize, from: usize, to: usize, own: u8) -> u8 {
+        match self.at(offset, from, to) {
+            UNSET if self.source[from] == self.source[to] => own,
+            UNSET => 0,
+            level => level,
+        }
+    }
+
+    /// By host port: a sum over all that it sends to and receives from, whatever it has with itself
+    /// left out. Sums of hosts that are treated alike differ in that alone.
+    fn sums(&self) -> Vec<u64> {
+        let mut sums = vec![0u64; self.hosts];
+        for offset in 0..self.of_offset.len() {
+            for from in 0..self.hosts {
+                for to in (0..self.hosts).filter(|to| !self.is_open(offset, from, *to)) {
+                    let level = self.filled(offset, from, to, 0);
+                    let sent = mixed([offset, to, usize::from(level), 0]);
+                    let received = mixed([offset, from, usize::from(level), 1]);
+                    sums[from] = sums[from].wrapping_add(sent);
+                    sums[to] = sums[to].wrapping_add(received);
+                }
+            }
+        }
+        sums
+    }
+
+    /// Whether the file leaves out what a host has with itself, as it may.
+    fn is_open(&self, offset: usize, from: usize, to: usize) -> bool {
+        self.source[from] == self.source[to] && self.at(offset, from, to) == UNSET
+    }
+
+    /// What is missing in the sum of a host port if it has this SL with itself.
+    fn open_part(&self, host: usize, own: u8) -> u64 {
+        let mut part = 0u64;
+        for offset in 0..self.of_offset.len() {
+            for other in &self.same[self.source[host]] {
+                let level = usize::from(own);
+                if self.is_open(offset, host, *other) {
+                    part = part.wrapping_add(mixed([offset, *other, level, 0]));
+                }
+                if self.is_open(offset, *other, host) {
+                    part = part.wrapping_add(mixed([offset, *other, level, 1]));
+                }
+            }
+        }
+        part
+    }
+
+    /// Whether two host ports are treated alike, having this SL with themselves.
+    fn alike(&self, a: usize, b: usize, own: u8) -> bool {
+        let level = |offset, from, to| self.filled(offset, from, to, own);
         (0..self.of_offset.len()).all(|offset| {
-            let to = |other| agree(self.at(offset, a, other), self.at(offset, b, other));
-            let from = |other| agree(self.at(offset, other, a), self.at(offset, other, b));
-            agree(self.at(offset, a, b), self.at(offset, b, a))
-                && (0..self.hosts).all(|other| to(other) && from(other))
+            (0..self.hosts).all(|other| {
+                level(offset, a, other) == level(offset, b, other)
+                    && level(offset, other, a) == level(offset, other, b)
+            })
         })
     }
+
+    /// The group of every host port, in the order of their first ports, and their number; none if
+    /// there are more than [`GROUPS_MAX`].
+    fn groups(&self) -> Option<(Vec<u16>, usize)> {
+        let sums = self.sums();
+        let mut of_host: Vec<Option<u16>> = vec![None; self.hosts];
+        let mut with: Vec<BTreeMap<u64, Vec<usize>>> = Vec::new();
+        for own in 0..ServiceLevel::COUNT {
+            let mut alike: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+            for (host, sum) in sums.iter().enumerate() {
+                let sum = sum.wrapping_add(self.open_part(host, own as u8));
+                alike.entry(sum).or_default().push(host);
+            }
+            with.push(alike);
+        }
+        let mut count = 0;
+        for host in 0..self.hosts {
+            if of_host[host].is_some() {
+                continue;
+            }
+            if count == GROUPS_MAX {
+                return None;
+            }
+            // With whom it is most alike: the SL it has with itself is open.
+            let mates = |own: &usize| -> Vec<usize> {
+                let sum = sums[host].wrapping_add(self.open_part(host, *own as u8));
+                let others = with[*own].get(&sum).into_iter().flatten().copied();
+                let free = others.filter(|other| *other != host && of_host[*other].is_none());
+                free.filter(|other| self.alike(host, *other, *own as u8)).collect()
+            };
+            let best = (0..ServiceLevel::COUNT).map(|own| mates(&own)).max_by_key(Vec::len);
+            for member in best.into_iter().flatten().chain([host]) {
+                of_host[member] = Some(count as u16);
+            }
+            count += 1;
+        }
+        Some((of_host.into_iter().flatten().collect(), count))
+    }
+}
+
+/// A number that tells these apart from others, as good as surely.
+fn mixed(words: [usize; 4]) -> u64 {
+    let mut mixed = 0u64;
+    for word in words {
+        // The steps of SplitMix64 (Steele, Lea, Flood 2014).
+        mixed = mixed.wrapping_add(word as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+    }
+    mixed
 }
 
 /// Groups of hosts that are treated alike, with the SLs between them.
@@ -67,25 +171,14 @@ pub(super) fn groups(
     file: &str,
 ) -> Result<HostGroups, DumpError> {
     let matrix = Matrix::of(dump, ports, file)?;
-    let mut first: Vec<usize> = Vec::new();
-    let mut of_host = Vec::with_capacity(matrix.hosts);
-    for host in 0..matrix.hosts {
-        let known = first.iter().position(|first| matrix.alike(*first, host));
-        let group = known.unwrap_or_else(|| {
-            first.push(host);
-            first.len() - 1
-        });
-        of_host.push(group as u16);
-    }
-    let count = first.len();
-    if count > GROUPS_MAX {
-        let what = format!("{count} hosts that are each treated differently");
+    let Some((of_host, count)) = matrix.groups() else {
+        let what = format!("more than {GROUPS_MAX} hosts that are each treated differently");
         let remedy = "give SLs that are the same for groups of hosts";
         return Err(DumpError::new(file, 1, what, remedy));
-    }
+    };
     let mut holes = Tally::default();
     let level = |offset: usize| {
-        let mut levels = vec![UNSET; count * count];
+        let mut levels = vec![0; count * count];
         for from in 0..matrix.hosts {
             for to in 0..matrix.hosts {
                 let sl = matrix.at(offset, from, to);
@@ -96,11 +189,10 @@ pub(super) fn groups(
                 }
             }
         }
-        levels.iter_mut().filter(|level| **level == UNSET).for_each(|level| *level = 0);
         levels
     };
     let mut levels: Vec<Vec<u8>> = (0..matrix.of_offset.len()).map(level).collect();
-    holes.tell(oddities, "pairs of hosts have no SL and are taken as others alike, or on SL 0");
+    holes.tell(oddities, "pairs of hosts have no SL and are on SL 0");
     if levels.iter().all(|of| *of == levels[0]) {
         levels.truncate(1);
     }
