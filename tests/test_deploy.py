@@ -246,7 +246,8 @@ def test_new_tables_go_back(clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
             kept = lids(running)
             cache = (running.folder / "cache" / "guid2lid").read_text()
             (clearlane.folder / "opensm.conf").write_text("routing_engine updn\nqos FALSE\n")
-        flags = ["--engine", "up-down", "--lane-policy", "vftree", "--lanes", 4]
+        # LIDs are new as well, without those of the file.
+        flags = ["--engine", "up-down", "--lmc", 0, "--lane-policy", "vftree", "--lanes", 4]
         clearlane("deploy", netlist, *flags, "--opensm-conf", "opensm.conf", "-o", "deploy")
         folder = clearlane.folder / "deploy"
         back = (folder / "README").read_text().split("6. Go back")[1]
@@ -255,12 +256,12 @@ def test_new_tables_go_back(clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
         pairs = ours.sample(seed=3)[:60]
         guid2lid = (folder / "guid2lid").read_text()
         conf = conf_of(folder, "opensm.conf")
-        with subnet.running_opensm(conf, guid2lid=guid2lid) as running:
+        with subnet.running_opensm(conf, name="new", guid2lid=guid2lid) as running:
             new = readers.lfts((running.folder / "opensm-lfts.dump").read_text())
             assert new == readers.lfts((folder / "lfts.txt").read_text()) != tables
             assert answered(subnet, running, pairs) == [ours(pair) for pair in pairs]
             assert lids(running) != kept
-        with subnet.running_opensm(before, guid2lid=cache) as running:
+        with subnet.running_opensm(before, name="back", guid2lid=cache) as running:
             assert readers.lfts((running.folder / "opensm-lfts.dump").read_text()) == tables
             assert lids(running) == kept
             assert answered(subnet, running, pairs) == [0] * len(pairs)
@@ -458,7 +459,8 @@ def test_hosts_are_hot_by_what_ibqueryerrors_counts(
     done = clearlane(*counted, "idle", "-o", "deploy", code=2)
     assert "no host stands out" in done.stderr and done.stderr.count("\n") == 1, done.stderr
     # storage01 is at leaf00[4], FDR: nearly all of what a second takes.
-    leaf = re.search(r'^Data Counters for 0x[0-9a-f]+ "leaf00"\n((?:   .*\n)+)', text, re.MULTILINE)
+    heading = r'^Data Counters for 0x[0-9a-f]+ "leaf00"\n((?:   .*\n)+)'
+    leaf = re.search(heading, text, re.MULTILINE)
     assert leaf, text[:2000]
     port = re.search(r"port 4: \[PortXmitData == (\d+) ", leaf.group(1))
     assert port, leaf.group(1)

@@ -14,11 +14,7 @@ pub(crate) fn of(
     subnet: &Subnet,
 ) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some((name, _)) = &request.existing.conf {
-        let name = name.escape_debug();
-        let said = conf.remarks().into_iter();
-        remarks.extend(said.map(|remark| format!("{name}:{}: {}", remark.line, remark.what)));
-    }
+    remarks.extend(of_conf(request, conf));
     if changes.iter().any(|(key, _)| key == "max_op_vls") {
         remarks.push(format!(
             "max_op_vls leaves {} data lanes today and is raised: OpenSM sets OperationalVLs of \
@@ -77,6 +73,14 @@ pub(crate) fn of(
         );
     }
     remarks
+}
+
+/// What is odd in the site's opensm.conf.
+fn of_conf(request: &Request<'_>, conf: &Conf) -> Vec<String> {
+    let Some((name, _)) = &request.existing.conf else { return Vec::new() };
+    let name = name.escape_debug();
+    let said = conf.remarks().into_iter();
+    said.map(|remark| format!("{name}:{}: {}", remark.line, remark.what)).collect()
 }
 
 /// Values of the site for SLs and lanes that give way.

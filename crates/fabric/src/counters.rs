@@ -116,8 +116,8 @@ impl Counters {
         }
     }
 
-    /// What was counted since an earlier reading; ports that are not in it are left out. Fails where
-    /// a counter went back.
+    /// What was counted since an earlier reading; ports that are not in it are left out. Fails
+    /// where a counter went back.
     pub fn since(&self, earlier: &Counters) -> Result<Counters, CountersError> {
         let difference = |(key, after): (&(Guid, u8), &u64)| {
             let before = *earlier.0.get(key)?;
