@@ -3,6 +3,7 @@ are new, lanes on switches, and the way back."""
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 
 import readers
 from conftest import Clearlane
-from peers import Ibsim, RunningOpenSm, ibdmchk
+from peers import Ibsim, RunningOpenSm, ibdmchk, run_bounded
 
 PAIRS = 200
 """Pairs of hosts whose service level is asked for, half of them the other way round."""
@@ -251,7 +252,7 @@ def test_new_tables_go_back(clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
         clearlane("deploy", netlist, *flags, "--opensm-conf", "opensm.conf", "-o", "deploy")
         folder = clearlane.folder / "deploy"
         back = (folder / "README").read_text().split("6. Go back")[1]
-        assert "systemctl restart opensm" in back and "/var/cache/opensm" in back, back
+        assert "systemctl start opensm" in back and "/var/cache/opensm" in back, back
         ours = Levels(folder)
         pairs = ours.sample(seed=3)[:60]
         guid2lid = (folder / "guid2lid").read_text()
@@ -265,6 +266,72 @@ def test_new_tables_go_back(clearlane: Clearlane, ibsim: Callable[[Path], Ibsim]
             assert readers.lfts((running.folder / "opensm-lfts.dump").read_text()) == tables
             assert lids(running) == kept
             assert answered(subnet, running, pairs) == [0] * len(pairs)
+
+
+@pytest.mark.parametrize("has_conf", [True, False])
+def test_the_readmes_commands_bring_every_file_back(clearlane: Clearlane, has_conf: bool) -> None:
+    """Steps 1, 2, 3 and 6 as they are written, but for OpenSM itself and for where the site is."""
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    site = clearlane.folder / "site"
+    etc, cache = site / "etc/opensm", site / "var/cache/opensm"
+    for folder in (etc, cache, site / "root"):
+        folder.mkdir(parents=True)
+    kept = {"partitions.conf": "Default=0x7fff:ALL;\n"}
+    if has_conf:
+        # Without a line feed at the end.
+        kept |= {"opensm.conf": "log_file /var/log/opensm.log", "qos-policy.conf": "# ours\n"}
+    for name, text in kept.items():
+        (etc / name).write_text(text)
+    (cache / "guid2lid").write_text("0x1 0x1 0x1\n")
+    flags = ["--engine", "up-down", "--lane-policy", "vftree", "-o", "deploy"]
+    clearlane("deploy", "small.topo", *flags)
+    readme = (clearlane.folder / "deploy/README").read_text()
+    steps = dict(re.findall(r"^(\d)\. .*\n-+\n((?:.+\n)+)", readme, re.MULTILINE))
+
+    def does(number: str) -> None:
+        lines = [line for line in steps[number].splitlines() if line.startswith("  ")]
+        of_opensm = ("systemctl", "pkill", "sleep", "dump_fts", "grep", "saquery", "ERR")
+        kept = [line for line in lines if not line.strip().startswith(of_opensm)]
+        script = "\n".join(kept).replace("tar -C /", f"tar -C {site}")
+        for place in ("/etc/opensm", "/var/cache/opensm", "/root"):
+            script = re.sub(rf"(?<=[ ]){place}", f"{site}{place}", script)
+        run_bounded(
+            ["bash", "-euc", script], limit_s=20, env=os.environ, cwd=clearlane.folder / "deploy"
+        )
+
+    does("1")
+    does("2")
+    conf = (etc / "opensm.conf").read_text().splitlines()
+    assert "qos TRUE" in conf and "routing_engine file" in conf, conf
+    assert not has_conf or "log_file /var/log/opensm.log" in conf, conf
+    does("3")
+    assert "clearlane-1" in (etc / "qos-policy.conf").read_text()
+    assert (etc / "lfts.txt").exists() and "0x1 0x1" not in (cache / "guid2lid").read_text()
+    does("6")
+    assert {file.name: file.read_text() for file in etc.iterdir()} == kept
+    assert (cache / "guid2lid").read_text() == "0x1 0x1 0x1\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--qos-policy", "small.topo"], "is in no section; OpenSM would drop"),
+        (["--opensm-conf", "small.topo"], "small.topo: is no opensm.conf"),
+        (["--partitions", "small.topo"], "small.topo: is no partitions.conf"),
+        (["--opensm-folder", ""], "is no folder to deploy into"),
+        (["--opensm-folder", "/etc/my opensm"], "is no folder to deploy into"),
+        (["--hot", "host0"], "asks for no hot hosts"),
+        (["--link-lanes", "leaf00[1]=2", "--link-lanes", "leaf00[1]=4"], "is named twice"),
+    ],
+)
+def test_files_of_another_kind_and_idle_flags_are_refused(
+    flags: list[str], words: str, clearlane: Clearlane
+) -> None:
+    clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
+    command = ["deploy", "small.topo", "--engine", "up-down", "--lane-policy", "vftree"]
+    done = clearlane(*command, *flags, "-o", "deploy", code=2)
+    assert words in done.stderr, done.stderr
+    assert not (clearlane.folder / "deploy").exists()
 
 
 def test_going_back_needs_a_start_where_the_old_file_leaves_a_key_out(
@@ -290,7 +357,7 @@ def test_going_back_needs_a_start_where_the_old_file_leaves_a_key_out(
     # Without the site's file it is not known whether OpenSM has read one.
     clearlane(*command, "-o", "none")
     readme = (clearlane.folder / "none/README").read_text()
-    assert "pkill" not in readme.split("3. Load")[0], readme
+    assert "pkill -HUP" not in readme.split("3. Load")[0], readme
     # A site's own policy is not replaced by the way.
     (clearlane.folder / "own.conf").write_text("qos TRUE\nqos_policy_file /etc/opensm/own\n")
     done = clearlane(*command, "--opensm-conf", "own.conf", "-o", "own", code=2)
@@ -494,6 +561,7 @@ def test_needs_shared_site_configurations_are_understood(
     firmware are said, with their lines."""
     clearlane("fabric", "build", "leaf-spine:leaves=4,hosts=2,spines=2", "-o", "small.topo")
     clearlane("route", "small.topo", "--engine", "up-down", "-o", "site")
+    (clearlane.folder / "none").write_text("")
     for name, said in [
         ("Scenario2AR.conf", ["ar_ftree is adaptive", "mlnx_congestion_control 2", "max_op_vls"]),
         ("Scenario2DR.conf", ["mlnx_congestion_control 1", "mellanoxMail.conf", "max_op_vls"]),
@@ -501,7 +569,7 @@ def test_needs_shared_site_configurations_are_understood(
         conf = shared / "data/site-configs" / name
         done = clearlane(
             *("deploy", "small.topo", "--lft", "site/lfts.txt", "--lane-policy", "vftree"),
-            *("--lanes", 8, "--opensm-conf", conf, "-o", name),
+            *("--lanes", 8, "--opensm-conf", conf, "--partitions", "none", "-o", name),
         )
         assert all(words in done.stdout for words in said), done.stdout
         changed = (clearlane.folder / name / "opensm.conf.diff").read_text().splitlines()

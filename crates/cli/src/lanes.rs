@@ -25,7 +25,7 @@ pub struct LanePolicy {
     /// Seed of lane policy random
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "policy")]
     lane_seed: u64,
-    /// A link with fewer data lanes than the others, by a port of it, as in `leaf03[19]=4`; repeat
+    /// A link with fewer data lanes than the others, by a port of it, as in `leaf03[15]=4`; repeat
     /// the flag
     #[arg(long, value_name = "PORT=V", requires = "policy", value_parser = link_lanes)]
     link_lanes: Vec<(String, u8)>,
@@ -58,6 +58,10 @@ impl LanePolicy {
             return Err(Failure::Input(line.into()));
         };
         let policy = lanes::policy(name).map_err(Failure::input)?;
+        if !policy.hot && !(self.hot.is_empty() && self.counted.is_empty()) {
+            let line = format!("lane policy {name} asks for no hot hosts; leave them out");
+            return Err(Failure::Input(line));
+        }
         let mut options = LaneOptions::new(lanes.unwrap_or(policy.lanes));
         options.seed = self.lane_seed;
         options.of_links = self.links(fabric)?;
@@ -76,7 +80,20 @@ impl LanePolicy {
                 end.map_err(|what| Failure::Input(format!("--link-lanes: {name:?} {what}")))?;
             Ok((end, *lanes))
         };
-        self.link_lanes.iter().map(link).collect()
+        let links = self.link_lanes.iter().map(link).collect::<Result<Vec<_>, Failure>>()?;
+        let twice = (1..links.len()).find(|at| {
+            let is_same = |(end, _): &(Endpoint, u8)| {
+                *end == links[*at].0 || fabric.peer(*end) == Some(links[*at].0)
+            };
+            links[..*at].iter().any(is_same)
+        });
+        match twice.and_then(|at| self.link_lanes.get(at)) {
+            Some((port, _)) => {
+                let line = format!("--link-lanes: the link of {port:?} is named twice");
+                Err(Failure::Input(line + "; name it once"))
+            }
+            None => Ok(links),
+        }
     }
 
     /// All ports of the hot hosts, and a sentence on those that are counted.
@@ -94,9 +111,9 @@ impl LanePolicy {
     }
 }
 
-/// `leaf03[19]=4`.
+/// `leaf03[15]=4`.
 fn link_lanes(text: &str) -> Result<(String, u8), String> {
-    let remedy = "write a port and its lanes, 1, 2, 4, 8 or 15, as in leaf03[19]=4";
+    let remedy = "write a port and its lanes, 1, 2, 4, 8 or 15, as in leaf03[15]=4";
     let (port, count) = text.rsplit_once('=').ok_or(remedy)?;
     match count.parse() {
         Ok(value) if lanes::OPERATIONAL.contains(&value) => Ok((port.to_owned(), value)),

@@ -19,7 +19,8 @@ pub struct Routing {
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// The site's own tables (engine file), and with further --lft its opensm-sl2vl.dump and the
-    /// service levels of its paths. Beside another engine, `route` compares its tables with them
+    /// service levels of its paths. Beside another engine, `route` compares its tables with them;
+    /// other commands take one or the other
     #[arg(long, value_name = "FILE")]
     lft: Vec<PathBuf>,
     /// Give every host 2^N LIDs, and so 2^N paths; without it, the LIDs of the fabric file are kept
@@ -30,7 +31,7 @@ pub struct Routing {
     #[arg(long, value_name = "K", value_parser = between(0u16, 127))]
     lid_offset: Option<u16>,
     /// Data virtual lanes every link has; without it, as few as the engine needs (layered and
-    /// multipath: 8)
+    /// multipath: 8), or as the lane policy takes (8, those for hot hosts 2)
     #[arg(long, value_name = "V", value_parser = between(1u8, 15))]
     lanes: Option<u8>,
     /// Let switches choose among the ports the engine allows (adaptive routing); every choice is

@@ -38,10 +38,38 @@ pub(crate) fn instead(engine: &str) -> &'static str {
     }
 }
 
+/// Whether a key is OpenSM's: some of them, and families of them.
+fn is_known(key: &str) -> bool {
+    let families = ["qos", "sm_", "log_", "perfmgr", "sa_", "force_", "max_", "cc_", "m_key"];
+    let keys = [
+        "guid",
+        "lmc",
+        "subnet_prefix",
+        "routing_engine",
+        "sweep_interval",
+        "leaf_head_of_queue_lifetime",
+        "head_of_queue_lifetime",
+        "partition_config_file",
+        "lfts_file",
+        "console",
+        "babbling_port_policy",
+        "event_plugin_name",
+        "mlnx_congestion_control",
+        "congestion_control",
+    ];
+    keys.contains(&key) || families.iter().any(|family| key.starts_with(family))
+}
+
 impl Conf {
     /// Takes the text of a file; any text is one.
     pub fn read(text: &str) -> Self {
         Conf { lines: text.lines().map(str::to_owned).collect() }
+    }
+
+    /// Whether it has a key that every opensm.conf may have, or nothing at all.
+    pub fn is_one(&self) -> bool {
+        let mut keys = self.lines.iter().filter_map(|line| Conf::entry(line)).peekable();
+        keys.peek().is_none() || keys.any(|(key, _)| is_known(key))
     }
 
     /// Key and value of a line that has one.

@@ -16,5 +16,5 @@ mod remarks;
 
 pub use clients::{CLIENTS, Client, client};
 pub use conf::{Conf, Remark};
-pub use plan::{DeployError, Existing, File, Plan, Request};
+pub use plan::{DeployError, Existing, File, Plan, Request, lanes_in_use};
 pub use policy::{Policy, PolicyError};

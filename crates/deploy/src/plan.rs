@@ -25,6 +25,8 @@ pub struct Existing {
 pub struct Request<'a> {
     /// What gave the paths their SLs, in words for a heading: `lane policy vftree on 8 lanes`.
     pub title: String,
+    /// The command line that makes the folder again.
+    pub command: String,
     /// Whether the tables are new, so that OpenSM has to load them.
     pub tables: bool,
     /// What the site has.
@@ -94,6 +96,25 @@ pub enum DeployError {
         /// The line that says so.
         line: usize,
     },
+    /// The site has partitions, which may have SLs.
+    #[error(
+        "{file}:{line}: the site may have partitions, whose service levels would be 0; give the \
+         file with --partitions, so that these are named, an empty file if it has none"
+    )]
+    Partitions {
+        /// opensm.conf.
+        file: String,
+        /// Its line.
+        line: usize,
+    },
+    /// A file is something else.
+    #[error("{file}: is no {what}; give the site's own")]
+    Other {
+        /// The file.
+        file: String,
+        /// What it should be.
+        what: &'static str,
+    },
     /// The site's policy is broken.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -155,6 +176,7 @@ impl Plan {
                           --engine";
             return Err(DeployError::Nothing { remedy });
         }
+        kinds(request, &conf)?;
         check(request, &conf, &policy.levels())?;
         let place = conf
             .get("qos_policy_file")
@@ -180,7 +202,9 @@ impl Plan {
         if has_levels {
             plan.add_policy(request, &policy)?;
         }
-        let text = readme::text(fabric, subnet, request, &plan, &place);
+        let log = conf.get("log_file").map_or("/var/log/opensm*.log", |(_, log)| log);
+        let site = readme::Place { policy: place, log: log.to_owned() };
+        let text = readme::text(fabric, subnet, request, &plan, &site);
         let what = "steps, what each disturbs, and the way back";
         plan.files.insert(0, File { name: "README", what, text });
         Ok(plan)
@@ -195,7 +219,9 @@ impl Plan {
         let Some((name, _)) = &request.existing.conf else {
             let lines: String =
                 self.changes.iter().map(|(key, value)| format!("{key} {value}\n")).collect();
-            return self.add("opensm.conf.add", "keys to set in opensm.conf", lines);
+            // The file it is added to may end without a line feed.
+            let text = format!("\n{lines}");
+            return self.add("opensm.conf.add", "keys to set in opensm.conf", text);
         };
         let text = conf.with(&self.changes);
         let difference = diff(&conf.text(), &text, name, "opensm.conf");
@@ -289,6 +315,20 @@ fn by_policy(
     }
 }
 
+/// Fails where a file is of another kind.
+fn kinds(request: &Request<'_>, conf: &Conf) -> Result<(), DeployError> {
+    let other =
+        |name: &str, what| DeployError::Other { file: name.escape_debug().to_string(), what };
+    match &request.existing.conf {
+        Some((name, _)) if !conf.is_one() => return Err(other(name, "opensm.conf")),
+        _ => {}
+    }
+    match &request.existing.partitions {
+        Some((name, text)) if !remarks::are_partitions(text) => Err(other(name, "partitions.conf")),
+        _ => Ok(()),
+    }
+}
+
 /// Fails where the SLs would not take effect.
 fn check(request: &Request<'_>, conf: &Conf, levels: &[u8]) -> Result<(), DeployError> {
     let has_levels = levels != [0];
@@ -313,11 +353,29 @@ fn check(request: &Request<'_>, conf: &Conf, levels: &[u8]) -> Result<(), Deploy
     let one: Vec<&str> =
         request.clients.iter().filter(|client| !client.asks).map(|client| client.name).collect();
     // One class of hot hosts is two SLs: one for programs that talk to these alone, one for others.
+    let partitions = conf.get("partition_config_file");
+    if let (Some((line, _)), None, true) = (partitions, &request.existing.partitions, has_levels) {
+        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
+        return Err(DeployError::Partitions { file: file.escape_debug().to_string(), line });
+    }
     let is_one_class = request.by_class && levels.len() <= 2;
     if !one.is_empty() && !is_one_class {
         return Err(DeployError::OnePerProcess { clients: one.join(", ") });
     }
     Ok(())
+}
+
+/// One more than the highest lane that a path is on: a policy may use fewer than there are.
+pub fn lanes_in_use(subnet: &Subnet) -> u8 {
+    let levels = subnet.path_sl.levels();
+    let rows = subnet.sl_to_vl.tables().iter().flat_map(|table| match table {
+        SlToVlTable::Uniform(row) => std::slice::from_ref(row),
+        SlToVlTable::PerPorts { rows, .. } => rows,
+    });
+    let lane = |row: &[VirtualLane; 16]| {
+        levels.iter().map(|sl| row[usize::from(sl.value())].value()).max().unwrap_or(0)
+    };
+    rows.chain([&subnet.sl_to_vl.adapter]).map(lane).max().unwrap_or(0) + 1
 }
 
 /// Keys of opensm.conf with values that differ from what is there.
@@ -335,7 +393,7 @@ fn changes(
         want("lmc", subnet.lids.lmc_max().value().to_string());
     }
     if let Some((lanes, place)) = levels {
-        let used = subnet.sl_to_vl.lanes();
+        let used = lanes_in_use(subnet);
         if conf.lanes_max() < used {
             // 3 is VL 0-3, 4 VL 0-7, 5 VL 0-14.
             let code = [(1, 1), (2, 2), (4, 3), (8, 4), (15, 5)];
@@ -351,7 +409,8 @@ fn changes(
             let known = weights.iter().find(|entry| entry.vl.value() == lane);
             known.map_or(64, |entry| entry.weight)
         };
-        let row: Vec<String> = (0..ServiceLevel::COUNT).map(|sl| lanes[sl].to_string()).collect();
+        let row: Vec<String> =
+            (0..ServiceLevel::COUNT).map(|sl| (lanes[sl] % used).to_string()).collect();
         let of_ports = [
             ("max_vls", used.to_string()),
             ("high_limit", subnet.vl_arbitration.high_limit.to_string()),

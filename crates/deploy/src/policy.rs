@@ -209,6 +209,8 @@ impl Outline {
                 }
             } else if BEGINNINGS.contains(&word) {
                 open.push((word, index));
+            } else if open.is_empty() && !word.is_empty() {
+                return Err(error(index, format!("{:?} is in no section", short(line))));
             } else if word.starts_with(PREFIX) || line.contains(&format!("name: {PREFIX}-")) {
                 let what = format!("{:?} is clearlane's own", short(line));
                 return Err(error(

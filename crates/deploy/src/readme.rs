@@ -1,70 +1,62 @@
 //! The README of a folder to deploy: steps in their order, for whoever has to do them at night.
 
-use crate::plan::{POLICY, STAGE};
+use crate::plan::{POLICY, STAGE, lanes_in_use};
 use crate::{CLIENTS, Plan, Request};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Guid, Lid};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::formats::path_groups::port_guid;
-use std::path::Path;
 
 /// Pairs of hosts whose SL is shown, to be asked for.
 const PAIRS_SHOWN: usize = 4;
-const BACKUP: &str = "before-clearlane";
+/// Where what was there is kept. An archive of files alone touches no folder when it is unpacked.
+const KEPT: &str = "/root/before-clearlane";
+const GUID2LID: &str = "/var/cache/opensm/guid2lid";
+const HUP: &str = "pkill -HUP -x opensm";
+const RESTART: &str = "systemctl restart opensm";
+const STOP: &str = "systemctl stop opensm";
+const START: &str = "systemctl start opensm";
+const COLUMNS: usize = 90;
+const WHERE: &str = "Do this as root, in this folder, on the host of the master subnet manager; \
+    `sminfo` says which that is. Put the same files on every standby: one that takes over with its \
+    old files takes all this back.";
+const IN_IBSIM: &str = "  There is no way to load tables for one pair alone. On a copy of the \
+    fabric in ibsim,\n  `opensm -o -R file -U lfts.txt` shows them as they will be.\n";
 
-/// The text; `place` is where the QoS policy goes.
+/// Where things are on the site.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The QoS policy.
+    pub(crate) policy: String,
+    /// OpenSM's log, maybe with a wildcard.
+    pub(crate) log: String,
+}
+
+struct Readme<'a> {
+    subnet: &'a Subnet,
+    request: &'a Request<'a>,
+    plan: &'a Plan,
+    place: &'a Place,
+    hosts: Vec<Host<'a>>,
+}
+
+/// The text.
 pub(crate) fn text(
     fabric: &Fabric,
     subnet: &Subnet,
     request: &Request<'_>,
     plan: &Plan,
-    place: &str,
+    place: &Place,
 ) -> String {
+    let readme = Readme { subnet, request, plan, place, hosts: hosts(fabric, subnet) };
     let version = env!("CARGO_PKG_VERSION");
-    let mut text = format!("{}\nWritten by clearlane {version}.\n", request.title);
-    let mut say = |heading: &str, body: String| {
+    let (title, command) = (&request.title, &request.command);
+    let mut text = format!("{title}\nWritten by clearlane {version}: {command}\n\n");
+    text += &format!("{}\n", textwrap::fill(WHERE, COLUMNS));
+    for (heading, body) in readme.sections() {
         text += &format!("\n{heading}\n{}\n{body}", "-".repeat(heading.chars().count()));
-    };
-    say("What changes", what(request, plan, place));
-    if !plan.remarks.is_empty() {
-        say("Read this first", plan.remarks.iter().map(|remark| listed(remark)).collect());
     }
-    let hosts = hosts(fabric, subnet);
-    // Where a site has its policy elsewhere, the copy of the folder is without it.
-    let apart = (plan.rules > 0 && !Path::new(place).starts_with(request.folder)).then_some(place);
-    say("1. Keep what is there (disturbs nothing)", backup(request.folder, apart));
-    let (first, second) = match plan.pair {
-        Some(_) => ("Load it for one pair of hosts", "Load it for all"),
-        None => ("Try it in ibsim", "Load it"),
-    };
-    match plan.pair.and_then(|pair| Some((hosts.of(pair[0])?, hosts.of(pair[1])?))) {
-        Some(pair) => {
-            let body = load(request, plan, place, STAGE) + &try_pair(subnet, pair);
-            say(&format!("2. {first} ({})", disturbance(plan.restart)), body);
-            let body = format!("  cp {POLICY} {place}\n  {HUP}\n{}", words());
-            say(&format!("3. {second} ({})", disturbance(false)), body);
-        }
-        None => {
-            say(&format!("2. {first} (disturbs nothing)"), IN_IBSIM.into());
-            let body = load(request, plan, place, POLICY) + &words();
-            say(&format!("3. {second} ({})", disturbance(plan.restart)), body);
-        }
-    }
-    say("4. Look (disturbs nothing)", look(subnet, request, &hosts.0));
-    say("5. Programs", programs(request, subnet));
-    say("6. Go back", back(request.folder, plan, place, apart));
     text
-}
-
-const IN_IBSIM: &str = "  There is no way to load tables for one pair alone. On a copy of the \
-    fabric in ibsim,\n  `opensm -o -R file -U lfts.txt` shows them as they will be.\n";
-const HUP: &str = "pkill -HUP -x opensm";
-const RESTART: &str = "systemctl restart opensm";
-const COLUMNS: usize = 90;
-
-fn listed(remark: &str) -> String {
-    let options = textwrap::Options::new(COLUMNS).initial_indent("* ").subsequent_indent("  ");
-    textwrap::fill(remark, options.break_words(false)) + "\n"
 }
 
 /// A host port, and the row of its switch.
@@ -77,15 +69,7 @@ struct Host<'a> {
 }
 
 /// Every cabled host port with a LID.
-struct Hosts<'a>(Vec<Host<'a>>);
-
-impl Hosts<'_> {
-    fn of(&self, guid: Guid) -> Option<Host<'_>> {
-        self.0.iter().find(|host| host.guid == guid).copied()
-    }
-}
-
-fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Hosts<'a> {
+fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<Host<'a>> {
     let ports = |node| {
         let name = &fabric.node(node).name;
         fabric.neighbours(node).filter_map(move |(port, _, peer)| {
@@ -95,32 +79,12 @@ fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Hosts<'a> {
             Some(Host { guid: port_guid(fabric, end), name, lid, row })
         })
     };
-    Hosts(fabric.ids(NodeKind::ChannelAdapter).flat_map(ports).collect())
+    fabric.ids(NodeKind::ChannelAdapter).flat_map(ports).collect()
 }
 
-fn what(request: &Request<'_>, plan: &Plan, place: &str) -> String {
-    let mut text = String::new();
-    for (key, value) in &plan.changes {
-        text += &format!("opensm.conf  {key} {value}\n");
-    }
-    if plan.rules > 0 {
-        text += &format!("{place}  {} port groups and {} match rules\n", plan.groups, plan.rules);
-    }
-    match request.tables {
-        true => text += &format!("{}/lfts.txt  new forwarding tables\n", request.folder),
-        false => text += "Forwarding tables and routing engine stay as they are.\n",
-    }
-    text
-}
-
-fn backup(folder: &str, policy: Option<&str>) -> String {
-    let policy = policy.map_or(String::new(), |policy| {
-        format!("  cp -a {policy} {policy}.{BACKUP}   # if there is one\n")
-    });
-    format!(
-        "  cp -a {folder} {folder}.{BACKUP}\n{policy}  cp -a /var/cache/opensm \
-         /var/cache/opensm.{BACKUP}\n  dump_fts > /root/tables.{BACKUP}\n"
-    )
+fn listed(remark: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).initial_indent("* ").subsequent_indent("  ");
+    textwrap::fill(remark, options.break_words(false)) + "\n"
 }
 
 fn disturbance(restart: bool) -> &'static str {
@@ -130,116 +94,223 @@ fn disturbance(restart: bool) -> &'static str {
     }
 }
 
-/// Puts the files in place, the QoS policy being `policy`, and tells OpenSM.
-fn load(request: &Request<'_>, plan: &Plan, place: &str, policy: &str) -> String {
-    let folder = request.folder;
-    let conf = match request.existing.conf {
-        Some(_) => format!("  cp opensm.conf {folder}/opensm.conf\n"),
-        None => format!("  cat opensm.conf.add >> {folder}/opensm.conf\n"),
-    };
-    let policy = if plan.rules > 0 { format!("  cp {policy} {place}\n") } else { String::new() };
-    let tables = match request.tables {
-        true => {
-            format!("  cp lfts.txt {folder}/lfts.txt\n  cp guid2lid /var/cache/opensm/guid2lid\n")
+impl Readme<'_> {
+    fn sections(&self) -> Vec<(String, String)> {
+        let (plan, restart) = (self.plan, disturbance(self.plan.restart));
+        let mut all = vec![("What changes".into(), self.changes())];
+        if !plan.remarks.is_empty() {
+            let remarks = plan.remarks.iter().map(|remark| listed(remark)).collect();
+            all.push(("Read this first".into(), remarks));
         }
-        false => String::new(),
-    };
-    let start = if plan.restart { RESTART } else { HUP };
-    format!("{conf}{policy}{tables}  {start}\n")
-}
-
-fn words() -> String {
-    "In opensm.log there has to be a new SUBNET UP and none of these:\n  \
-     ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET UP\n  \
-     ERR AC10 to AC14   a level, group or partition of the policy is missing: the same\n  \
-     On OpenSM's standard output or in syslog there must not be:\n  \
-     Unrecognized token, Parsing error in field   a line of opensm.conf is not heeded\n"
-        .into()
-}
-
-/// What to do with the pair that has its SL before all others.
-fn try_pair(subnet: &Subnet, (from, to): (Host<'_>, Host<'_>)) -> String {
-    format!(
-        "{}These have to answer with the SL beside them; every other pair is as before:\n{}{}\
-         Run a program that asks for it, such as `ib_write_bw -R`, between {} and {}.\n",
-        words(),
-        query(subnet, from, to),
-        query(subnet, to, from),
-        from.name.escape_debug(),
-        to.name.escape_debug()
-    )
-}
-
-/// The command that asks for the SL of a path, and what it has to answer.
-fn query(subnet: &Subnet, from: Host<'_>, to: Host<'_>) -> String {
-    let end = |host: Host<'_>| subnet.path_sl.end(host.row, host.lid);
-    let sl = subnet.path_sl.level(end(from), end(to));
-    let names = format!("{} to {}", from.name.escape_debug(), to.name.escape_debug());
-    format!("  saquery PR --src-to-dst {}:{}   sl {sl}   # {names}\n", from.lid, to.lid)
-}
-
-/// Pairs of hosts far apart, with their LIDs and SL.
-fn look(subnet: &Subnet, request: &Request<'_>, hosts: &[Host<'_>]) -> String {
-    let mut text = String::from("  saquery PR --src-to-dst <LID>:<LID> shows the SL of a path:\n");
-    let step = (hosts.len() / (2 * PAIRS_SHOWN)).max(1);
-    for pair in 0..PAIRS_SHOWN.min(hosts.len() / 2) {
-        text += &query(subnet, hosts[pair * step], hosts[hosts.len() - 1 - pair * step]);
+        all.push(("1. Keep what is there (disturbs nothing)".into(), self.keep()));
+        let host = |guid| self.hosts.iter().find(|host| host.guid == guid).copied();
+        match plan.pair.and_then(|pair| Some((host(pair[0])?, host(pair[1])?))) {
+            Some(pair) => {
+                let first = format!("2. Load it for one pair of hosts ({restart})");
+                all.push((first, self.load(STAGE) + &self.log() + &self.try_pair(pair)));
+                let then = format!("3. Load it for all ({})", disturbance(false));
+                let copy = format!("  cp {POLICY} {}\n  {HUP}\n", self.place.policy);
+                all.push((then, copy + &self.log()));
+            }
+            None => {
+                all.push(("2. Try it in ibsim (disturbs nothing)".into(), IN_IBSIM.into()));
+                all.push((format!("3. Load it ({restart})"), self.load(POLICY) + &self.log()));
+            }
+        }
+        all.push(("4. Look (disturbs nothing)".into(), self.look()));
+        if self.has_levels() {
+            all.push(("5. Programs".into(), self.programs()));
+        }
+        let heading = format!("6. Go back ({})", disturbance(plan.restart_back));
+        all.push((heading, self.back()));
+        all
     }
-    let lanes = subnet.sl_to_vl.lanes();
-    text += &format!(
-        "  smpquery sl2vl <LID of a switch> <port>; smpquery vlarb <LID> <port>: {lanes} lanes \
-         with equal weights\n"
-    );
-    if request.tables {
-        text += "  dump_fts > new.lft; clearlane check <fabric> --lft new.lft\n";
-    }
-    text + "  perfquery -x on the host's switch port: PortXmitWait should stop growing\n"
-}
 
-fn programs(request: &Request<'_>, subnet: &Subnet) -> String {
-    let levels: Vec<String> =
-        subnet.path_sl.levels().iter().map(|level| level.to_string()).collect();
-    let mut text = format!(
-        "Connections keep the SL they were made with: programs have to connect again. SLs in use: \
-         {}.\n",
-        levels.join(", ")
-    );
-    let shown = CLIENTS.iter().filter(|client| {
-        request.clients.is_empty() || request.clients.iter().any(|one| one.name == client.name)
-    });
-    let is_one_class = request.by_class && levels.len() <= 2;
-    let own = levels.last().filter(|_| is_one_class);
-    for client in shown {
-        let how = if client.asks { "asks" } else { "does not ask" };
-        let setting = match own {
-            Some(level) if !client.asks => client.setting.replace("<SL>", level),
-            _ => client.setting.to_owned(),
+    fn has_levels(&self) -> bool {
+        self.plan.rules > 0
+    }
+
+    /// The site's files that are replaced or made.
+    fn files(&self) -> Vec<String> {
+        let folder = self.request.folder;
+        let mut files = vec![format!("{folder}/opensm.conf")];
+        if self.has_levels() {
+            files.push(self.place.policy.clone());
+        }
+        if self.request.tables {
+            files.extend([format!("{folder}/lfts.txt"), GUID2LID.to_owned()]);
+        }
+        files
+    }
+
+    fn changes(&self) -> String {
+        let (plan, folder) = (self.plan, self.request.folder);
+        let mut text: String = self.subnet.notes.iter().map(|note| listed(note)).collect();
+        for (key, value) in &plan.changes {
+            text += &format!("opensm.conf  {key} {value}\n");
+        }
+        if self.has_levels() {
+            let (place, groups, rules) = (&self.place.policy, plan.groups, plan.rules);
+            text += &format!("{place}  {groups} port groups and {rules} match rules\n");
+        }
+        match self.request.tables {
+            true => text += &format!("{folder}/lfts.txt  new forwarding tables\n"),
+            false => text += "Forwarding tables and routing engine stay as they are.\n",
+        }
+        if self.has_levels() {
+            text += "path-groups.txt has the same service levels for clearlane's own routing \
+                     engine; OpenSM does\nnot read it.\n";
+        }
+        text
+    }
+
+    fn keep(&self) -> String {
+        let files = self.files();
+        let files: Vec<&str> = files.iter().map(|file| file.trim_start_matches('/')).collect();
+        format!(
+            "  test ! -e {KEPT}.tar || echo 'STOP: an earlier deployment has its way back there'\n  \
+             tar -C / --ignore-failed-read -cf {KEPT}.tar \\\n    {}\n  dump_fts > {KEPT}.lft\n\
+             tar warns of a file that the site does not have; that is no fault.\n",
+            files.join(" \\\n    ")
+        )
+    }
+
+    /// Puts the files in place, the QoS policy being `policy`, and tells OpenSM.
+    fn load(&self, policy: &str) -> String {
+        let folder = self.request.folder;
+        let mut text = String::new();
+        // OpenSM writes its LIDs itself while it runs.
+        if self.request.tables {
+            text += &format!("  {STOP}\n");
+        }
+        text += &match self.request.existing.conf {
+            Some(_) => format!("  cp opensm.conf {folder}/opensm.conf\n"),
+            None => format!("  cat opensm.conf.add >> {folder}/opensm.conf\n"),
         };
-        text += &format!("  {:<14} {how:<13} {setting}\n", client.name);
+        if self.has_levels() {
+            text += &format!("  cp {policy} {}\n", self.place.policy);
+        }
+        if self.request.tables {
+            text += &format!("  cp lfts.txt {folder}/lfts.txt\n  cp guid2lid {GUID2LID}\n");
+        }
+        text + &format!("  {}\n", self.start(self.plan.restart))
     }
-    if let Some(level) = own {
-        text += &format!(
-            "A process of a program that does not ask is given SL {level} if it talks to hot hosts \
-             alone, else SL 0.\n"
-        );
-    }
-    text
-}
 
-fn back(folder: &str, plan: &Plan, place: &str, apart: Option<&str>) -> String {
-    let start = if plan.restart_back { RESTART } else { HUP };
-    let cache = match plan.restart {
-        true => format!("  cp -a /var/cache/opensm.{BACKUP}/. /var/cache/opensm/\n"),
-        false => String::new(),
-    };
-    // A policy that was not there before is in no copy.
-    let policy = if plan.rules > 0 { format!("  rm -f {place}\n") } else { String::new() };
-    let kept = apart.map_or(String::new(), |place| {
-        format!("  cp -a {place}.{BACKUP} {place}   # if there was one\n")
-    });
-    format!(
-        "{policy}  cp -a {folder}.{BACKUP}/. {folder}/\n{kept}{cache}  {start}\n\
-         Programs have to connect again. SL2VL and VL arbitration of ports keep their last values \
-         while\nqos is FALSE; they do no harm on SL 0.\n"
-    )
+    fn start(&self, restart: bool) -> &'static str {
+        match (self.request.tables, restart) {
+            (true, _) => START,
+            (false, true) => RESTART,
+            (false, false) => HUP,
+        }
+    }
+
+    /// What to look for in OpenSM's log, which it keeps to itself until it is told.
+    fn log(&self) -> String {
+        let mut text = format!(
+            "  sleep 10; pkill -USR1 -x opensm; sleep 1\n  grep -hE 'SUBNET UP|tables configured|ERR \
+             (AC|6302)' {} | tail\nThe last lines have to say SUBNET UP, after this change",
+            self.place.log
+        );
+        match self.request.tables {
+            true => text += ", and `file tables configured on all switches`. None says:\n",
+            false => text += ". None says:\n",
+        }
+        if self.request.tables {
+            text += "  ERR 6302           lfts.txt cannot be read: OpenSM takes minhop tables\n";
+        }
+        if self.has_levels() {
+            text += "  ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET \
+                     UP\n  ERR AC10 to AC14   a level, group or partition of the policy is missing: \
+                     the same\n";
+        }
+        text + "In syslog or on OpenSM's standard output there is neither `Unrecognized token` nor \
+                `Parsing error\nin field`: a line of opensm.conf is not heeded then.\n"
+    }
+
+    /// What to do with the pair that has its SL before all others.
+    fn try_pair(&self, (from, to): (Host<'_>, Host<'_>)) -> String {
+        format!(
+            "These have to answer with the SL beside them. Pairs that no rule names are on SL \
+             0:\n{}{}Run a program that asks for it, such as `ib_write_bw -R`, between {} and {}.\n",
+            self.query(from, to),
+            self.query(to, from),
+            from.name.escape_debug(),
+            to.name.escape_debug()
+        )
+    }
+
+    /// The command that asks for the SL of a path, and what it has to answer.
+    fn query(&self, from: Host<'_>, to: Host<'_>) -> String {
+        let end = |host: Host<'_>| self.subnet.path_sl.end(host.row, host.lid);
+        let sl = self.subnet.path_sl.level(end(from), end(to));
+        let names = format!("{} to {}", from.name.escape_debug(), to.name.escape_debug());
+        format!("  saquery PR --src-to-dst {}:{}   sl {sl}   # {names}\n", from.lid, to.lid)
+    }
+
+    /// Pairs of hosts far apart, with their LIDs and SL.
+    fn look(&self) -> String {
+        let (hosts, lanes) = (&self.hosts, lanes_in_use(self.subnet));
+        let mut text =
+            String::from("  saquery PR --src-to-dst <LID>:<LID> shows the SL of a path:\n");
+        let step = (hosts.len() / (2 * PAIRS_SHOWN)).max(1);
+        for pair in 0..PAIRS_SHOWN.min(hosts.len() / 2) {
+            text += &self.query(hosts[pair * step], hosts[hosts.len() - 1 - pair * step]);
+        }
+        if lanes > 1 {
+            text += &format!(
+                "  smpquery sl2vl <LID of a switch> <port>; smpquery vlarb <LID> <port>: {lanes} \
+                 lanes with equal weights\n"
+            );
+        }
+        if self.request.tables {
+            text += "  dump_fts > new.lft; clearlane check <fabric> --lft new.lft\n";
+        }
+        text + "  perfquery -x on the host's switch port: PortXmitWait should stop growing\n"
+    }
+
+    fn programs(&self) -> String {
+        let levels = self.subnet.path_sl.levels();
+        let names: Vec<String> = levels.iter().map(|level| level.to_string()).collect();
+        let mut text = format!(
+            "Connections keep the SL they were made with: programs have to connect again. SLs in \
+             use: {}.\n",
+            names.join(", ")
+        );
+        let clients = &self.request.clients;
+        let shown = CLIENTS.iter().filter(|client| {
+            clients.is_empty() || clients.iter().any(|one| one.name == client.name)
+        });
+        let is_one_class = self.request.by_class && levels.len() <= 2;
+        let own = names.last().filter(|_| is_one_class);
+        for client in shown {
+            let how = if client.asks { "asks" } else { "does not ask" };
+            let setting = match own {
+                Some(level) if !client.asks => client.setting.replace(
+                    "<SL>, one for all that a process sends",
+                    &format!("0, but {level} on hot hosts and for what talks to hot hosts alone"),
+                ),
+                _ => client.setting.to_owned(),
+            };
+            text += &format!("  {:<14} {how:<13} {setting}\n", client.name);
+        }
+        text
+    }
+
+    fn back(&self) -> String {
+        let stop = if self.request.tables { format!("  {STOP}\n") } else { String::new() };
+        let again = match self.has_levels() {
+            true => {
+                "Programs have to connect again. SL2VL and VL arbitration of ports keep their last \
+                 values while\nqos is FALSE; they do no harm on SL 0.\n"
+            }
+            false => "",
+        };
+        format!(
+            "{stop}  rm -f {}\n  tar -C / -xpf {KEPT}.tar\n  {}\n  sleep 10; dump_fts | diff \
+             {KEPT}.lft -\n  mv {KEPT}.tar {KEPT}.$(date +%F-%H%M).tar\n\
+             diff prints what is not as before: of tables by the same engine nothing.\n{again}",
+            self.files().join(" "),
+            self.start(self.plan.restart_back)
+        )
+    }
 }

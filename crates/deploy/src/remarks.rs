@@ -1,7 +1,7 @@
 //! What somebody has to know before he deploys.
 
 use crate::Conf;
-use crate::plan::Request;
+use crate::plan::{Request, lanes_in_use};
 use clearlane_ib::visible;
 use clearlane_subnet::Subnet;
 use std::collections::BTreeSet;
@@ -13,7 +13,9 @@ pub(crate) fn of(
     changes: &[(String, String)],
     subnet: &Subnet,
 ) -> Vec<String> {
+    let has_levels = subnet.path_sl.levels().iter().any(|level| level.value() > 0);
     let mut remarks = Vec::new();
+    remarks.extend(shared_lanes(request, lanes_in_use(subnet)).filter(|_| has_levels));
     remarks.extend(of_conf(request, conf));
     if changes.iter().any(|(key, _)| key == "max_op_vls") {
         remarks.push(format!(
@@ -36,9 +38,8 @@ pub(crate) fn of(
                 .into(),
         );
     }
-    let lanes = subnet.sl_to_vl.lanes();
+    let lanes = lanes_in_use(subnet);
     remarks.extend(replaced(request, conf, changes));
-    remarks.extend(shared_lanes(request, lanes));
     if lanes > 1 {
         remarks.push(format!(
             "every link needs OperVLs of {lanes} lanes at least: a port with fewer puts several of \
@@ -46,10 +47,10 @@ pub(crate) fn of(
              --link-lanes"
         ));
     }
-    if request.existing.conf.is_none() && request.existing.policy.is_none() {
+    if request.existing.conf.is_none() && has_levels {
         remarks.push(
-            "nobody gave the site's files (--opensm-conf, --qos-policy): if it has a QoS policy, \
-             this one would replace it"
+            "nobody gave the site's files (--opensm-conf, --qos-policy, --partitions): a QoS policy \
+             it has would be replaced, and SLs of its partitions would be 0"
                 .into(),
         );
     }
@@ -65,7 +66,7 @@ pub(crate) fn of(
     if let Some((name, text)) = &request.existing.partitions {
         remarks.extend(partition_levels(name, text));
     }
-    if request.clients.is_empty() {
+    if request.clients.is_empty() && has_levels {
         remarks.push(
             "nobody said which programs run here (--clients): UCX, NCCL and NVSHMEM do not ask for \
              the SL of a path, so for them nothing changes until an SL is set"
@@ -101,10 +102,16 @@ fn shared_lanes(request: &Request<'_>, lanes: u8) -> Option<String> {
     let own = [&request.existing.policy, &request.existing.partitions].into_iter().flatten();
     let levels = own.flat_map(|(_, text)| text.lines().flat_map(levels_in));
     let levels: BTreeSet<u8> = levels.filter(|level| *level > 0).collect();
-    let all: Vec<String> =
-        levels.iter().map(|level| format!("SL {level} on lane {}", level % lanes.max(1))).collect();
+    let all: Vec<String> = levels
+        .iter()
+        .map(|level| format!("SL {level} shares lane {}", level % lanes.max(1)))
+        .collect();
     (!all.is_empty()).then(|| {
-        format!("SLs of the site's own policy and partitions are beside these: {}", all.join(", "))
+        format!(
+            "traffic on SLs of the site's own policy and partitions shares lanes with these paths: \
+             {}; where that is the lane of hot traffic, give it another SL",
+            all.join(", ")
+        )
     })
 }
 
@@ -127,6 +134,17 @@ fn number(text: &str) -> Option<u8> {
 /// What rules of `qos-ulps` begin with; the SL is behind the colon.
 const SIMPLE: [&str; 8] = ["default", "ipoib", "sdp", "rds", "iser", "srp", "any", "pkey"];
 
+/// Whether a text is a partitions.conf: statements `name=0x…, flags : members;`, or nothing at all.
+pub(crate) fn are_partitions(text: &str) -> bool {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let mut statements = text.split(';').map(str::trim).filter(|statement| !statement.is_empty());
+    statements.all(|statement| {
+        let head = statement.split([':', ',']).next().unwrap_or_default().trim();
+        !head.is_empty() && !head.contains(|c: char| c.is_whitespace() || "\"'[]()".contains(c))
+    })
+}
+
 /// Partitions with an SL of their own, which a policy wins over.
 fn partition_levels(name: &str, text: &str) -> Vec<String> {
     let level = |(index, line): (usize, &str)| {
@@ -135,7 +153,8 @@ fn partition_levels(name: &str, text: &str) -> Vec<String> {
         let level: u8 = level.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
         (level > 0).then(|| {
             format!(
-                "{}:{}: the partition has SL {level}, and the policy wins over it between hosts",
+                "{}:{}: the partition has SL {level}; from step 2 on every pair that no rule \
+                 names is on SL 0, in this partition too",
                 name.escape_debug(),
                 index + 1
             )
@@ -155,5 +174,14 @@ mod tests {
         assert_eq!(levels_in("Default=0x7fff, ipoib, sl=3, defmember=full : ALL=full;"), [3]);
         assert_eq!(levels_in("    use: sl 4"), [0u8; 0]);
         assert_eq!(levels_in("    sl: 99"), [0u8; 0]);
+    }
+
+    #[test]
+    fn partitions_are_told_from_other_texts() {
+        let text =
+            "# ours\nDefault=0x7fff, ipoib, defmember=full :\n  ALL, SELF=full ;\nmgmt=0x1:A;";
+        assert!(are_partitions(text) && are_partitions("") && are_partitions("# none\n"));
+        assert!(!are_partitions("vendid=0x119f\ndevid=0xbc64\n"));
+        assert!(!are_partitions("Switch 36 \"S-1\" # \"x;y\"\n"));
     }
 }

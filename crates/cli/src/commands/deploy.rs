@@ -1,5 +1,6 @@
 //! `clearlane deploy`: a folder for a stock OpenSM with what changes and nothing else.
 
+use super::experiment::quoted;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::files::{self, Content};
@@ -9,7 +10,7 @@ use crate::site::{self, Names};
 use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
-use clearlane_deploy::{Existing, Plan, Request, client};
+use clearlane_deploy::{Existing, Plan, Request, client, lanes_in_use};
 use clearlane_fabric::Fabric;
 use clearlane_lab::FABRIC_BYTES_MAX;
 use clearlane_subnet::Subnet;
@@ -47,7 +48,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
     clients: Vec<String>,
     /// OpenSM's folder of configuration on the site
-    #[arg(long, value_name = "DIR", default_value = OPENSM_FOLDER)]
+    #[arg(long, value_name = "DIR", default_value = OPENSM_FOLDER, value_parser = folder)]
     opensm_folder: String,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
@@ -56,6 +57,18 @@ pub struct Arguments {
     writing: Writing,
     #[command(flatten)]
     names: Names,
+}
+
+/// A folder that goes into commands for root as it is.
+fn folder(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    match text.starts_with('/') && text.len() > 1 && text.chars().all(plain) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => {
+            Err("is no folder to deploy into; give an absolute path of letters, digits and /._-"
+                .into())
+        }
+    }
 }
 
 /// Columns of a remark.
@@ -93,6 +106,7 @@ pub(super) fn write(
     let tables = policy.is_none();
     let request = Request {
         title: title(policy.map(|policy| policy.name), subnet),
+        command: command_line(),
         by_class: policy.is_some_and(|policy| policy.hot),
         tables,
         existing: Existing::default(),
@@ -128,9 +142,9 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         let changes = plan.changes.iter().map(|(key, value)| json!({ "key": key, "value": value }));
         let fields = json!({
             "fabric": site.name,
-            "engine": subnet.engine,
+            "engine": arguments.routing.fills().then_some(&subnet.engine),
             "lane_policy": arguments.routing.lane_policy(),
-            "lanes": subnet.sl_to_vl.lanes(),
+            "lanes": lanes_in_use(&subnet),
             "notes": subnet.notes,
             "changes": changes.collect::<Vec<_>>(),
             "port_groups": plan.groups,
@@ -160,6 +174,7 @@ fn request<'a>(
     let entry = policy.and_then(|name| lanes::policy(name).ok());
     Ok(Request {
         title: title(policy, subnet),
+        command: command_line(),
         by_class: entry.is_some_and(|entry| entry.hot),
         tables: arguments.routing.fills(),
         existing: Existing {
@@ -174,9 +189,15 @@ fn request<'a>(
     })
 }
 
+/// What was typed, so that a folder says how it came about.
+fn command_line() -> String {
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    ["clearlane".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
 /// What is deployed, as a heading.
 fn title(policy: Option<&str>, subnet: &Subnet) -> String {
-    let lanes = count(subnet.sl_to_vl.lanes().into(), "lane", "lanes");
+    let lanes = count(lanes_in_use(subnet).into(), "lane", "lanes");
     match policy {
         Some(policy) => format!("Lane policy {policy} on {lanes} for OpenSM"),
         None => format!("Tables of engine {} on {lanes} for OpenSM", subnet.engine),

@@ -461,6 +461,12 @@ fn next(
     };
     match best {
         None => String::new(),
+        // New tables would be frozen, and lanes need none.
+        Some(what_if::LANE | what_if::VFTREE) if !question.has_own() => {
+            "write the site's tables by dump_fts and say this again with --lft: the lanes go with \
+             the tables there are"
+                .into()
+        }
         Some(what_if::LANE) => {
             let hot = arguments.hot.iter().map(|host| format!(" --hot {}", quoted(host)));
             let (hot, lanes): (String, u8) = (hot.collect(), question.lanes_by_class());
