@@ -52,7 +52,7 @@ pub(crate) fn text(
     let version = env!("CARGO_PKG_VERSION");
     let (title, command) = (&request.title, &request.command);
     let mut text = format!("{title}\nWritten by clearlane {version}: {command}\n\n");
-    text += &format!("{}\n", textwrap::fill(WHERE, COLUMNS));
+    text += &format!("{}\n", textwrap::fill(WHERE, wrapped()));
     for (heading, body) in readme.sections() {
         text += &format!("\n{heading}\n{}\n{body}", "-".repeat(heading.chars().count()));
     }
@@ -82,9 +82,14 @@ fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<Host<'a>> {
     fabric.ids(NodeKind::ChannelAdapter).flat_map(ports).collect()
 }
 
+/// Lines that leave flags whole.
+fn wrapped() -> textwrap::Options<'static> {
+    let whole = textwrap::WordSplitter::NoHyphenation;
+    textwrap::Options::new(COLUMNS).break_words(false).word_splitter(whole)
+}
+
 fn listed(remark: &str) -> String {
-    let options = textwrap::Options::new(COLUMNS).initial_indent("* ").subsequent_indent("  ");
-    textwrap::fill(remark, options.break_words(false)) + "\n"
+    textwrap::fill(remark, wrapped().initial_indent("* ").subsequent_indent("  ")) + "\n"
 }
 
 fn disturbance(restart: bool) -> &'static str {
@@ -167,11 +172,12 @@ impl Readme<'_> {
     fn keep(&self) -> String {
         let files = self.files();
         let files: Vec<&str> = files.iter().map(|file| file.trim_start_matches('/')).collect();
+        let files = files.join(" \\\n    ");
+        let warning = "STOP: an earlier deployment has its way back there";
         format!(
-            "  test ! -e {KEPT}.tar || echo 'STOP: an earlier deployment has its way back there'\n  \
-             tar -C / --ignore-failed-read -cf {KEPT}.tar \\\n    {}\n  dump_fts > {KEPT}.lft\n\
-             tar warns of a file that the site does not have; that is no fault.\n",
-            files.join(" \\\n    ")
+            "  test ! -e {KEPT}.tar || echo '{warning}'\n  tar -C / --ignore-failed-read -cf \
+             {KEPT}.tar \\\n    {files}\n  dump_fts > {KEPT}.lft\ntar warns of a file that the \
+             site does not have; that is no fault.\n",
         )
     }
 
@@ -206,10 +212,10 @@ impl Readme<'_> {
 
     /// What to look for in OpenSM's log, which it keeps to itself until it is told.
     fn log(&self) -> String {
+        let (words, log) = ("SUBNET UP|tables configured|ERR (AC|6302)", &self.place.log);
         let mut text = format!(
-            "  sleep 10; pkill -USR1 -x opensm; sleep 1\n  grep -hE 'SUBNET UP|tables configured|ERR \
-             (AC|6302)' {} | tail\nThe last lines have to say SUBNET UP, after this change",
-            self.place.log
+            "  sleep 10; pkill -USR1 -x opensm; sleep 1\n  grep -hE '{words}' {log} | tail\n\
+             The last lines have to say SUBNET UP, after this change"
         );
         match self.request.tables {
             true => text += ", and `file tables configured on all switches`. None says:\n",
@@ -219,9 +225,9 @@ impl Readme<'_> {
             text += "  ERR 6302           lfts.txt cannot be read: OpenSM takes minhop tables\n";
         }
         if self.has_levels() {
-            text += "  ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says SUBNET \
-                     UP\n  ERR AC10 to AC14   a level, group or partition of the policy is missing: \
-                     the same\n";
+            text += "  ERR AC01 to AC06   the policy cannot be read: OpenSM drops it and says \
+                     SUBNET UP\n  ERR AC10 to AC14   a level, group or partition of the policy is \
+                     missing: the same\n";
         }
         text + "In syslog or on OpenSM's standard output there is neither `Unrecognized token` nor \
                 `Parsing error\nin field`: a line of opensm.conf is not heeded then.\n"
@@ -230,8 +236,9 @@ impl Readme<'_> {
     /// What to do with the pair that has its SL before all others.
     fn try_pair(&self, (from, to): (Host<'_>, Host<'_>)) -> String {
         format!(
-            "These have to answer with the SL beside them. Pairs that no rule names are on SL \
-             0:\n{}{}Run a program that asks for it, such as `ib_write_bw -R`, between {} and {}.\n",
+            "These have to answer with the SL beside them. Pairs that no rule names are on \
+             SL 0:\n{}{}Run a program that asks for it, such as `ib_write_bw -R`, between {} and \
+             {}.\n",
             self.query(from, to),
             self.query(to, from),
             from.name.escape_debug(),
@@ -306,7 +313,7 @@ impl Readme<'_> {
             false => "",
         };
         format!(
-            "{stop}  rm -f {}\n  tar -C / -xpf {KEPT}.tar\n  {}\n  sleep 10; dump_fts | diff \
+            "{stop}  test -s {KEPT}.tar && rm -f {} && tar -C / -xpf {KEPT}.tar\n  {}\n  sleep 10; dump_fts | diff \
              {KEPT}.lft -\n  mv {KEPT}.tar {KEPT}.$(date +%F-%H%M).tar\n\
              diff prints what is not as before: of tables by the same engine nothing.\n{again}",
             self.files().join(" "),

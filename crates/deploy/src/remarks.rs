@@ -49,8 +49,8 @@ pub(crate) fn of(
     }
     if request.existing.conf.is_none() && has_levels {
         remarks.push(
-            "nobody gave the site's files (--opensm-conf, --qos-policy, --partitions): a QoS policy \
-             it has would be replaced, and SLs of its partitions would be 0"
+            "nobody gave the site's files (--opensm-conf, --qos-policy, --partitions): a QoS \
+             policy it has would be replaced, and SLs of its partitions would be 0"
                 .into(),
         );
     }
