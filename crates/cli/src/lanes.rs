@@ -58,7 +58,8 @@ impl LanePolicy {
             return Err(Failure::Input(line.into()));
         };
         let policy = lanes::policy(name).map_err(Failure::input)?;
-        if !policy.hot && !(self.hot.is_empty() && self.counted.is_empty()) {
+        let is_named = !self.hot.is_empty() || !self.counted.is_empty();
+        if is_named && !policy.hot {
             let line = format!("lane policy {name} asks for no hot hosts; leave them out");
             return Err(Failure::Input(line));
         }

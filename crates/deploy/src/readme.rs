@@ -312,12 +312,12 @@ impl Readme<'_> {
             }
             false => "",
         };
+        let (files, start) = (self.files().join(" "), self.start(self.plan.restart_back));
         format!(
-            "{stop}  test -s {KEPT}.tar && rm -f {} && tar -C / -xpf {KEPT}.tar\n  {}\n  sleep 10; dump_fts | diff \
-             {KEPT}.lft -\n  mv {KEPT}.tar {KEPT}.$(date +%F-%H%M).tar\n\
-             diff prints what is not as before: of tables by the same engine nothing.\n{again}",
-            self.files().join(" "),
-            self.start(self.plan.restart_back)
+            "{stop}  test -s {KEPT}.tar && rm -f {files} && tar -C / -xpf {KEPT}.tar\n  {start}\n  \
+             sleep 10; dump_fts | diff {KEPT}.lft -\n  mv {KEPT}.tar {KEPT}.$(date \
+             +%F-%H%M).tar\ndiff prints what is not as before: of tables by the same engine \
+             nothing.\n{again}"
         )
     }
 }
