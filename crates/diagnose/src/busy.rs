@@ -34,8 +34,13 @@ pub fn stand_out(busy: &BusiestHosts) -> Result<(Vec<String>, String), BusyError
     let BusiestHosts { hosts, middle } = busy;
     let percent = |share: f64| (100.0 * share).round() as u64;
     let is_hot = |share: f64| share >= BUSY && share >= TIMES * *middle;
-    let hot: Vec<String> =
-        hosts.iter().filter(|host| is_hot(host.load)).map(|host| host.host.clone()).collect();
+    // A host with several ports is hot once.
+    let mut hot: Vec<String> = Vec::new();
+    for host in hosts.iter().filter(|host| is_hot(host.load)) {
+        if !hot.contains(&host.host) {
+            hot.push(host.host.clone());
+        }
+    }
     let busiest = hosts.first().ok_or(BusyError::Nothing)?;
     let Some(first) = hot.first() else {
         let (name, share) = (busiest.host.clone(), percent(busiest.load));
@@ -69,6 +74,15 @@ mod tests {
         let (hot, note) = stand_out(&hosts(&[0.1, 0.95, 0.2, 0.85, 0.1])).unwrap();
         assert_eq!(hot, ["h1", "h3"]);
         assert!(note.contains("h1 and 1 other, busy for up to 95 %, the host"), "{note}");
+    }
+
+    #[test]
+    fn a_host_with_two_busy_ports_is_hot_once() {
+        let mut hosts = hosts(&[0.9, 0.8, 0.1, 0.1, 0.1]);
+        hosts.hosts[1].host = "h0".into();
+        let (hot, note) = stand_out(&hosts).unwrap();
+        assert_eq!(hot, ["h0"]);
+        assert!(note.contains("h0, busy for up to 90 %"), "{note}");
     }
 
     #[test]
