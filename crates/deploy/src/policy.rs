@@ -271,6 +271,8 @@ mod tests {
         let text = policy.text();
         assert!(text.contains("port-guid: 0x0000000000000001,0x0000000000000003,0x0"), "{text}");
         assert!(text.contains("source: clearlane-0\n        destination: clearlane-1\n"), "{text}");
+        // From the second group everything is on SL 1, to it nothing else than to the first.
+        assert_eq!(Policy::of(&dump(&[0, 0, 1, 1], 2)).groups(), 2);
     }
 
     #[test]
