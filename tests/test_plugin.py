@@ -15,7 +15,7 @@ import pytest
 
 import readers
 from conftest import ROOT, Clearlane
-from peers import Ibsim, PeerError, ibdmchk, run_bounded
+from peers import Ibsim, PeerError, RunningOpenSm, ibdmchk, run_bounded
 from readers import Cabling
 
 PAIRS = 200
@@ -246,13 +246,7 @@ def test_vftree_is_computed_on_what_is_left_of_a_tree(
             levels = vftree(cabling, 5)
             listed = "".join(f"{a:#018x} {cabling.lids[b]} {sl}\n" for (a, b), sl in levels.items())
             assert judge(opensm.folder, tmp_path / "judge", listed) == (48 * 47, True)
-            # Another cable goes: computed again at once.
-            switch, port = next(at for at in sorted(cabling.cables) if used(cabling, tables, at))
-            simulated.unlink(f"S-{switch:016x}", port)
-            opensm.sweep()
-            opensm.settled()
-            after = cabling_of(opensm.folder)
-            assert (switch, port) not in after.cables
+            after = after_a_cut(simulated, opensm, cabling, tables)
             assert said(opensm.log)[-2].startswith("vftree over up-down taken: 48 hosts")
             check_vftree(simulated, after, vftree(after, 5), pairs=100)
             assert walk_all(opensm.folder) == 48 * 47
@@ -280,14 +274,22 @@ def test_needs_shared_vftree_is_computed_on_a_real_irregular_fabric(
         listed = "".join(f"{a:#018x} {lid} {levels.get((a, b), 0)}\n" for a, lid, b in ways)
         walked, sane = judge(opensm.folder, tmp_path / "judge", listed)
         assert walked >= paths and sane
-        switch, port = next(at for at in sorted(cabling.cables) if used(cabling, tables, at))
-        simulated.unlink(f"S-{switch:016x}", port)
-        opensm.sweep()
-        opensm.settled()
-        after = cabling_of(opensm.folder)
-        assert (switch, port) not in after.cables
+        after = after_a_cut(simulated, opensm, cabling, tables)
         check_vftree(simulated, after, vftree(after, 4), pairs=100)
         assert walk_all(opensm.folder) == paths
+
+
+def after_a_cut(
+    simulated: Ibsim, opensm: RunningOpenSm, cabling: Cabling, tables: readers.Tables
+) -> Cabling:
+    """Pulls a cable that paths use while OpenSM runs; the cables once it has computed again."""
+    switch, port = next(at for at in sorted(cabling.cables) if used(cabling, tables, at))
+    simulated.unlink(f"S-{switch:016x}", port)
+    opensm.sweep()
+    opensm.settled()
+    after = cabling_of(opensm.folder)
+    assert (switch, port) not in after.cables
+    return after
 
 
 def used(cabling: Cabling, tables: readers.Tables, output: tuple[int, int]) -> bool:

@@ -99,15 +99,11 @@ impl LanePolicy {
 
     /// All ports of the hot hosts, and a sentence on those that are counted.
     fn hot_ports(&self, fabric: &Fabric) -> Result<(Vec<Endpoint>, Option<String>), Failure> {
-        let hosts = Hosts::with_ports(fabric, None);
-        let ranks = hosts.ranks();
         let (counted, note) = self.counted.hosts(fabric)?.unzip();
-        let mut ports: Vec<Endpoint> = Vec::new();
-        for text in self.hot.iter().chain(counted.iter().flatten()) {
-            let rank = ranks.resolve(&HostRef::Name(text.clone()));
-            let rank = rank.map_err(|error| Failure::Input(format!("--hot: {error}")))?;
-            ports.extend(hosts.ports(rank));
-        }
+        let named = self.hot.iter().cloned().chain(counted.into_iter().flatten());
+        let hosts: Vec<HostRef> = named.map(HostRef::Name).collect();
+        let ports = Hosts::with_ports(fabric, None).ports_named(&hosts);
+        let ports = ports.map_err(|error| Failure::Input(format!("--hot: {error}")))?;
         Ok((ports, note))
     }
 }

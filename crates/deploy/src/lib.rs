@@ -9,12 +9,15 @@
 
 mod clients;
 mod conf;
+mod lanes;
 mod plan;
 mod policy;
 mod readme;
+mod refusal;
 mod remarks;
 
 pub use clients::{CLIENTS, Client, client};
 pub use conf::{Conf, Remark};
-pub use plan::{DeployError, Existing, File, Plan, Request, lanes_in_use};
+pub use plan::{Existing, File, Plan, Request};
 pub use policy::{Policy, PolicyError};
+pub use refusal::DeployError;

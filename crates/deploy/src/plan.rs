@@ -1,12 +1,12 @@
 //! What is to change on a site, decided once for all files.
 
-use crate::conf::{OVERRULE, instead};
-use crate::policy::{Policy, PolicyError};
-use crate::{Client, Conf, readme, remarks};
-use clearlane_fabric::{Endpoint, Fabric, NodeId};
-use clearlane_ib::{Guid, ServiceLevel, VirtualLane};
+use crate::policy::Policy;
+use crate::refusal::{self, DeployError};
+use crate::{Client, Conf, lanes, readme, remarks};
+use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::{Guid, ServiceLevel};
+use clearlane_subnet::Subnet;
 use clearlane_subnet::formats::path_groups;
-use clearlane_subnet::{SlToVlTable, Subnet};
 use similar::TextDiff;
 
 /// A site's files of today, with their names. What is not given is taken to be OpenSM's default.
@@ -42,82 +42,6 @@ pub struct Request<'a> {
     pub folder: &'a str,
     /// Write in spite of what would not take effect.
     pub force: bool,
-}
-
-/// Why there is nothing to deploy by files.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum DeployError {
-    /// The SLs need more than a policy can say.
-    #[error(
-        "{what}: a QoS policy of OpenSM cannot say so; deploy it with the routing engine \
-         `clearlane` (docs/opensm-plugin.md)"
-    )]
-    BeyondPolicy {
-        /// What does.
-        what: &'static str,
-    },
-    /// All paths are on SL 0.
-    #[error("every path is on service level 0 and the tables stay, so nothing changes; {remedy}")]
-    Nothing {
-        /// What to ask for.
-        remedy: &'static str,
-    },
-    /// A running engine gives SLs itself.
-    #[error(
-        "{file}:{line}: routing_engine {engine} gives the SL of a path itself and overrules a QoS \
-         policy; {}, or add --force",
-        instead(engine)
-    )]
-    Overruled {
-        /// opensm.conf.
-        file: String,
-        /// Its line.
-        line: usize,
-        /// The engine.
-        engine: String,
-    },
-    /// Programs that cannot have an SL by destination.
-    #[error(
-        "{clients} give a process one SL for all it sends, and these SLs differ by pair of hosts; \
-         take --lane-policy by-class with --lanes 2 and --hot, or add --force"
-    )]
-    OnePerProcess {
-        /// The programs.
-        clients: String,
-    },
-    /// The site has a policy that would be replaced.
-    #[error(
-        "{file}:{line}: the site uses QoS and may have a policy of its own; give it with \
-         --qos-policy, so that its rules stay, an empty file if it has none"
-    )]
-    Replaces {
-        /// opensm.conf.
-        file: String,
-        /// The line that says so.
-        line: usize,
-    },
-    /// The site has partitions, which may have SLs.
-    #[error(
-        "{file}:{line}: the site may have partitions, whose service levels would be 0; give the \
-         file with --partitions, so that these are named, an empty file if it has none"
-    )]
-    Partitions {
-        /// opensm.conf.
-        file: String,
-        /// Its line.
-        line: usize,
-    },
-    /// A file is something else.
-    #[error("{file}: is no {what}; give the site's own")]
-    Other {
-        /// The file.
-        file: String,
-        /// What it should be.
-        what: &'static str,
-    },
-    /// The site's policy is broken.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
 }
 
 /// A file to be written.
@@ -166,7 +90,8 @@ impl Plan {
         subnet: &Subnet,
         request: &Request<'_>,
     ) -> Result<Self, DeployError> {
-        let lanes = by_policy(fabric, subnet, &request.link_lanes)?;
+        let row = lanes::of_levels(fabric, subnet, &request.link_lanes)?;
+        let used = subnet.lanes_in_use(fabric);
         let conf = request.existing.conf.as_ref();
         let conf = conf.map_or_else(Conf::default, |(_, text)| Conf::read(text));
         let policy = Policy::of(&path_groups::of(fabric, subnet));
@@ -176,12 +101,11 @@ impl Plan {
                           --engine";
             return Err(DeployError::Nothing { remedy });
         }
-        kinds(request, &conf)?;
-        check(request, &conf, &policy.levels())?;
+        refusal::check(request, &conf, &policy.levels())?;
         let place = conf
             .get("qos_policy_file")
             .map_or_else(|| format!("{}/{POLICY}", request.folder), |(_, place)| place.to_owned());
-        let changes = changes(request, &conf, subnet, has_levels.then_some((lanes, &place)));
+        let changes = changes(request, &conf, subnet, has_levels.then_some((row, used, &place)));
         let restarts = ["routing_engine", "lfts_file", "qos_policy_file", "lmc"];
         // An OpenSM that was started without a file reads none when it is told to.
         let restart = request.existing.conf.is_none()
@@ -190,7 +114,7 @@ impl Plan {
         let restart_back = restart || changes.iter().any(|(key, _)| conf.get(key).is_none());
         let mut plan = Plan {
             files: Vec::new(),
-            remarks: remarks::of(request, &conf, &changes, subnet),
+            remarks: remarks::of(request, &conf, &changes, (has_levels, used)),
             changes,
             groups: policy.groups(),
             rules: policy.rule_count(),
@@ -202,8 +126,8 @@ impl Plan {
         if has_levels {
             plan.add_policy(request, &policy)?;
         }
-        let log = conf.get("log_file").map_or("/var/log/opensm*.log", |(_, log)| log);
-        let site = readme::Place { policy: place, log: log.to_owned() };
+        let log = conf.get("log_file").map(|(_, log)| log.to_owned());
+        let site = readme::Place { policy: place, log, lanes: used };
         let text = readme::text(fabric, subnet, request, &plan, &site);
         let what = "steps, what each disturbs, and the way back";
         plan.files.insert(0, File { name: "README", what, text });
@@ -256,134 +180,12 @@ fn diff(before: &str, after: &str, from: &str, to: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().header(from, to).to_string()
 }
 
-/// The lane of each SL, where a policy and one SL2VL say it all. On a link with fewer VLs OpenSM
-/// keeps the low bits of the lane that its OperationalVLs leave (osm_qos.c, sl2vl_update_table).
-fn by_policy(
-    fabric: &Fabric,
-    subnet: &Subnet,
-    link_lanes: &[(Endpoint, u8)],
-) -> Result<[u8; 16], DeployError> {
-    if subnet.path_sl.offsets() > 1 {
-        let what = "the SL depends on the LID offset";
-        return Err(DeployError::BeyondPolicy { what });
-    }
-    let of_row = |row: &[VirtualLane; 16]| row.map(VirtualLane::value);
-    let mut whole = of_row(&subnet.sl_to_vl.adapter);
-    for table in subnet.sl_to_vl.tables() {
-        let rows = match table {
-            SlToVlTable::Uniform(row) => std::slice::from_ref(row),
-            SlToVlTable::PerPorts { rows, .. } => rows,
-        };
-        for row in rows {
-            let lanes = of_row(row);
-            whole = std::array::from_fn(|sl| whole[sl].max(lanes[sl]));
-        }
-    }
-    let levels = subnet.path_sl.levels();
-    let is_kept = |lane: &dyn Fn(ServiceLevel) -> VirtualLane, lanes: u8| {
-        let kept = |sl: &ServiceLevel| {
-            // VL 0-14 are no power of two: nothing is cut off.
-            let mask = if lanes == 15 { u8::MAX } else { lanes.wrapping_sub(1) };
-            lane(*sl).value() == whole[usize::from(sl.value())] & mask
-        };
-        levels.iter().all(kept)
-    };
-    let fewer = |end: Endpoint| {
-        let of = |(link, lanes): &(Endpoint, u8)| {
-            (*link == end || fabric.peer(*link) == Some(end)).then_some(*lanes)
-        };
-        link_lanes.iter().filter_map(of).min()
-    };
-    let of_switch = |switch: NodeId| {
-        let table = subnet.sl_to_vl.table(switch);
-        let ports = || fabric.neighbours(switch).map(|(port, ..)| port);
-        let mut pairs = ports().flat_map(|input| ports().map(move |output| (input, output)));
-        pairs.all(|(input, output)| {
-            let lanes = fewer(Endpoint { node: switch, port: output }).unwrap_or(0);
-            is_kept(&|sl| table.lane(input, output, sl), lanes)
-        })
-    };
-    let adapter = |sl: ServiceLevel| subnet.sl_to_vl.adapter[usize::from(sl.value())];
-    let of_adapters = link_lanes.iter().map(|(_, lanes)| *lanes).chain([0]);
-    let is_one = subnet.tables.switches().iter().all(|switch| of_switch(*switch))
-        && of_adapters.into_iter().any(|lanes| is_kept(&adapter, lanes));
-    match is_one {
-        true => Ok(whole),
-        false => Err(DeployError::BeyondPolicy {
-            what: "the lane of an SL depends on the ports of a switch",
-        }),
-    }
-}
-
-/// Fails where a file is of another kind.
-fn kinds(request: &Request<'_>, conf: &Conf) -> Result<(), DeployError> {
-    let other =
-        |name: &str, what| DeployError::Other { file: name.escape_debug().to_string(), what };
-    match &request.existing.conf {
-        Some((name, _)) if !conf.is_one() => return Err(other(name, "opensm.conf")),
-        _ => {}
-    }
-    match &request.existing.partitions {
-        Some((name, text)) if !remarks::are_partitions(text) => Err(other(name, "partitions.conf")),
-        _ => Ok(()),
-    }
-}
-
-/// Fails where the SLs would not take effect.
-fn check(request: &Request<'_>, conf: &Conf, levels: &[u8]) -> Result<(), DeployError> {
-    let has_levels = levels != [0];
-    if request.force {
-        return Ok(());
-    }
-    let (line, engines) = conf.engines();
-    let overrules = engines.first().filter(|engine| OVERRULE.contains(engine));
-    if let (false, Some(engine)) = (request.tables, overrules) {
-        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
-        let (file, engine) = (file.escape_debug().to_string(), (*engine).to_owned());
-        return Err(DeployError::Overruled { file, line, engine });
-    }
-    let is_true = |(_, value): &(usize, &str)| *value == "TRUE";
-    // Without a key for it the policy is where OpenSM looks anyway.
-    let qos = conf.get("qos").filter(is_true);
-    let in_use = qos.and(conf.get("qos_policy_file")).or(qos);
-    if let (Some((line, _)), None, true) = (in_use, &request.existing.policy, has_levels) {
-        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
-        return Err(DeployError::Replaces { file: file.escape_debug().to_string(), line });
-    }
-    let one: Vec<&str> =
-        request.clients.iter().filter(|client| !client.asks).map(|client| client.name).collect();
-    // One class of hot hosts is two SLs: one for programs that talk to these alone, one for others.
-    let partitions = conf.get("partition_config_file");
-    if let (Some((line, _)), None, true) = (partitions, &request.existing.partitions, has_levels) {
-        let file = request.existing.conf.as_ref().map_or("", |(name, _)| name);
-        return Err(DeployError::Partitions { file: file.escape_debug().to_string(), line });
-    }
-    let is_one_class = request.by_class && levels.len() <= 2;
-    if !one.is_empty() && !is_one_class {
-        return Err(DeployError::OnePerProcess { clients: one.join(", ") });
-    }
-    Ok(())
-}
-
-/// One more than the highest lane that a path is on: a policy may use fewer than there are.
-pub fn lanes_in_use(subnet: &Subnet) -> u8 {
-    let levels = subnet.path_sl.levels();
-    let rows = subnet.sl_to_vl.tables().iter().flat_map(|table| match table {
-        SlToVlTable::Uniform(row) => std::slice::from_ref(row),
-        SlToVlTable::PerPorts { rows, .. } => rows,
-    });
-    let lane = |row: &[VirtualLane; 16]| {
-        levels.iter().map(|sl| row[usize::from(sl.value())].value()).max().unwrap_or(0)
-    };
-    rows.chain([&subnet.sl_to_vl.adapter]).map(lane).max().unwrap_or(0) + 1
-}
-
 /// Keys of opensm.conf with values that differ from what is there.
 fn changes(
     request: &Request<'_>,
     conf: &Conf,
     subnet: &Subnet,
-    levels: Option<([u8; 16], &String)>,
+    levels: Option<([u8; 16], u8, &String)>,
 ) -> Vec<(String, String)> {
     let mut wanted: Vec<(String, String)> = Vec::new();
     let mut want = |key: &str, value: String| wanted.push((key.to_owned(), value));
@@ -392,8 +194,7 @@ fn changes(
         want("lfts_file", format!("{}/lfts.txt", request.folder));
         want("lmc", subnet.lids.lmc_max().value().to_string());
     }
-    if let Some((lanes, place)) = levels {
-        let used = lanes_in_use(subnet);
+    if let Some((lanes, used, place)) = levels {
         if conf.lanes_max() < used {
             // 3 is VL 0-3, 4 VL 0-7, 5 VL 0-14.
             let code = [(1, 1), (2, 2), (4, 3), (8, 4), (15, 5)];

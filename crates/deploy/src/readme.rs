@@ -1,6 +1,6 @@
 //! The README of a folder to deploy: steps in their order, for whoever has to do them at night.
 
-use crate::plan::{POLICY, STAGE, lanes_in_use};
+use crate::plan::{POLICY, STAGE};
 use crate::{CLIENTS, Plan, Request};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{Guid, Lid};
@@ -28,8 +28,10 @@ const IN_IBSIM: &str = "  There is no way to load tables for one pair alone. On 
 pub(crate) struct Place {
     /// The QoS policy.
     pub(crate) policy: String,
-    /// OpenSM's log, maybe with a wildcard.
-    pub(crate) log: String,
+    /// OpenSM's log, if the site says where.
+    pub(crate) log: Option<String>,
+    /// How many lanes paths are on.
+    pub(crate) lanes: u8,
 }
 
 struct Readme<'a> {
@@ -92,6 +94,15 @@ fn listed(remark: &str) -> String {
     textwrap::fill(remark, wrapped().initial_indent("* ").subsequent_indent("  ")) + "\n"
 }
 
+/// A path of the site as a word of a shell.
+fn shell(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    match path.chars().all(plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
 fn disturbance(restart: bool) -> &'static str {
     match restart {
         true => "OpenSM is started again: queries wait some seconds, traffic goes on",
@@ -114,7 +125,7 @@ impl Readme<'_> {
                 let first = format!("2. Load it for one pair of hosts ({restart})");
                 all.push((first, self.load(STAGE) + &self.log() + &self.try_pair(pair)));
                 let then = format!("3. Load it for all ({})", disturbance(false));
-                let copy = format!("  cp {POLICY} {}\n  {HUP}\n", self.place.policy);
+                let copy = format!("  cp {POLICY} {}\n  {HUP}\n", shell(&self.place.policy));
                 all.push((then, copy + &self.log()));
             }
             None => {
@@ -171,7 +182,8 @@ impl Readme<'_> {
 
     fn keep(&self) -> String {
         let files = self.files();
-        let files: Vec<&str> = files.iter().map(|file| file.trim_start_matches('/')).collect();
+        let files: Vec<String> =
+            files.iter().map(|file| shell(file.trim_start_matches('/'))).collect();
         let files = files.join(" \\\n    ");
         let warning = "STOP: an earlier deployment has its way back there";
         format!(
@@ -194,7 +206,7 @@ impl Readme<'_> {
             None => format!("  cat opensm.conf.add >> {folder}/opensm.conf\n"),
         };
         if self.has_levels() {
-            text += &format!("  cp {policy} {}\n", self.place.policy);
+            text += &format!("  cp {policy} {}\n", shell(&self.place.policy));
         }
         if self.request.tables {
             text += &format!("  cp lfts.txt {folder}/lfts.txt\n  cp guid2lid {GUID2LID}\n");
@@ -212,7 +224,8 @@ impl Readme<'_> {
 
     /// What to look for in OpenSM's log, which it keeps to itself until it is told.
     fn log(&self) -> String {
-        let (words, log) = ("SUBNET UP|tables configured|ERR (AC|6302)", &self.place.log);
+        let log = self.place.log.as_deref().map_or("/var/log/opensm*.log".into(), shell);
+        let words = "SUBNET UP|tables configured|ERR (AC|6302)";
         let mut text = format!(
             "  sleep 10; pkill -USR1 -x opensm; sleep 1\n  grep -hE '{words}' {log} | tail\n\
              The last lines have to say SUBNET UP, after this change"
@@ -256,7 +269,7 @@ impl Readme<'_> {
 
     /// Pairs of hosts far apart, with their LIDs and SL.
     fn look(&self) -> String {
-        let (hosts, lanes) = (&self.hosts, lanes_in_use(self.subnet));
+        let (hosts, lanes) = (&self.hosts, self.place.lanes);
         let mut text =
             String::from("  saquery PR --src-to-dst <LID>:<LID> shows the SL of a path:\n");
         let step = (hosts.len() / (2 * PAIRS_SHOWN)).max(1);
@@ -312,12 +325,25 @@ impl Readme<'_> {
             }
             false => "",
         };
-        let (files, start) = (self.files().join(" "), self.start(self.plan.restart_back));
+        let (files, start) = (self.files(), self.start(self.plan.restart_back));
+        let files = files.iter().map(|file| shell(file)).collect::<Vec<_>>().join(" ");
         format!(
             "{stop}  test -s {KEPT}.tar && rm -f {files} && tar -C / -xpf {KEPT}.tar\n  {start}\n  \
              sleep 10; dump_fts | diff {KEPT}.lft -\n  mv {KEPT}.tar {KEPT}.$(date \
              +%F-%H%M).tar\ndiff prints what is not as before: of tables by the same engine \
              nothing.\n{again}"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(shell("/etc/opensm/qos-policy.conf"), "/etc/opensm/qos-policy.conf");
+        assert_eq!(shell("/etc/my opensm; rm"), "'/etc/my opensm; rm'");
+        assert_eq!(shell("it's"), "'it'\\''s'");
     }
 }

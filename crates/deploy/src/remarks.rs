@@ -1,21 +1,20 @@
 //! What somebody has to know before he deploys.
 
 use crate::Conf;
-use crate::plan::{Request, lanes_in_use};
+use crate::plan::Request;
 use clearlane_ib::visible;
-use clearlane_subnet::Subnet;
 use std::collections::BTreeSet;
 
-/// All of them, a line each, the most important first.
+/// All of them, a line each, the most important first; whether paths have SLs, and on how many
+/// lanes they are.
 pub(crate) fn of(
     request: &Request<'_>,
     conf: &Conf,
     changes: &[(String, String)],
-    subnet: &Subnet,
+    (has_levels, lanes): (bool, u8),
 ) -> Vec<String> {
-    let has_levels = subnet.path_sl.levels().iter().any(|level| level.value() > 0);
     let mut remarks = Vec::new();
-    remarks.extend(shared_lanes(request, lanes_in_use(subnet)).filter(|_| has_levels));
+    remarks.extend(shared_lanes(request, lanes).filter(|_| has_levels));
     remarks.extend(of_conf(request, conf));
     if changes.iter().any(|(key, _)| key == "max_op_vls") {
         remarks.push(format!(
@@ -38,7 +37,6 @@ pub(crate) fn of(
                 .into(),
         );
     }
-    let lanes = lanes_in_use(subnet);
     remarks.extend(replaced(request, conf, changes));
     if lanes > 1 {
         remarks.push(format!(

@@ -283,7 +283,7 @@ fn headline(found: &Discovered, subnet: &Subnet, source: Source, served: Served)
     let fabric = &found.fabric;
     let hosts = fabric.ids(NodeKind::ChannelAdapter).count();
     let switches = fabric.ids(NodeKind::Switch).count();
-    let (paths, lanes) = (served.paths, judged::lanes_used(found, subnet));
+    let (paths, lanes) = (served.paths, subnet.lanes_in_use(&found.fabric));
     let lanes = if lanes == 1 { "1 lane".into() } else { format!("{lanes} lanes") };
     format!(
         "{} taken: {hosts} hosts, {switches} switches, all {paths} paths arrive, {lanes}, no \

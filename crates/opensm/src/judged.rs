@@ -42,22 +42,6 @@ pub(crate) fn judge(found: &Discovered, subnet: &Subnet) -> Result<Served, Strin
     Ok(Served { paths, any_level })
 }
 
-/// One more than the highest lane that a path can be on between two cabled ports of a switch.
-pub(crate) fn lanes_used(found: &Discovered, subnet: &Subnet) -> u8 {
-    let levels = subnet.path_sl.levels();
-    let highest = subnet.tables.switches().iter().flat_map(|switch| {
-        let ports: Vec<PortNumber> =
-            found.fabric.neighbours(*switch).map(|(port, ..)| port).collect();
-        let table = subnet.sl_to_vl.table(*switch);
-        let pairs = ports.iter().flat_map(|input| ports.iter().map(move |output| (input, output)));
-        let lanes = pairs.map(|(input, output)| {
-            levels.iter().map(|level| table.lane(*input, *output, *level).value()).max()
-        });
-        lanes.max().flatten()
-    });
-    highest.max().unwrap_or(0) + 1
-}
-
 /// Paths between hosts at switches that cables connect: what has to arrive. A host is an adapter
 /// port, and adapters forward nothing.
 fn connected(found: &Discovered) -> u64 {

@@ -5,7 +5,7 @@ use crate::ranges::ADAPTER_PORTS_MAX;
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{BitsPerSecond, LinkRate};
 use clearlane_subnet::Subnet;
-use clearlane_workload::{Host, Rank, Ranks};
+use clearlane_workload::{Host, HostRef, Rank, Ranks};
 
 /// The hosts of a fabric in rank order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,6 +76,20 @@ impl Hosts {
     pub fn ports(&self, rank: Rank) -> &[Endpoint] {
         let rank = rank.0 as usize;
         &self.ports[self.first[rank] as usize..self.first[rank + 1] as usize]
+    }
+
+    /// All ports of the hosts that are named so. Fails on one that is not there, in
+    /// words.
+    pub fn ports_named<'a>(
+        &self,
+        hosts: impl IntoIterator<Item = &'a HostRef>,
+    ) -> Result<Vec<Endpoint>, String> {
+        let ranks = self.ranks();
+        let mut ports = Vec::new();
+        for host in hosts {
+            ports.extend(self.ports(ranks.resolve(host)?));
+        }
+        Ok(ports)
     }
 
     /// All ports that carry traffic, in the order of ranks.

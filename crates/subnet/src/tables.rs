@@ -102,6 +102,14 @@ impl SlToVlTable {
         SlToVlTable::PerPorts { stride, rows }
     }
 
+    /// Its rows: one for all pairs of ports, or one for each.
+    pub fn rows(&self) -> &[[VirtualLane; 16]] {
+        match self {
+            SlToVlTable::Uniform(row) => std::slice::from_ref(row),
+            SlToVlTable::PerPorts { rows, .. } => rows,
+        }
+    }
+
     /// The lane a packet takes.
     pub fn lane(&self, input: PortNumber, output: PortNumber, sl: ServiceLevel) -> VirtualLane {
         let sl = usize::from(sl.value());
@@ -182,11 +190,7 @@ impl SlToVl {
     pub fn lanes(&self) -> u8 {
         let mut top = self.adapter.iter().map(|vl| vl.value()).max().unwrap_or(0);
         for table in &self.tables {
-            let rows = match table {
-                SlToVlTable::Uniform(row) => std::slice::from_ref(row),
-                SlToVlTable::PerPorts { rows, .. } => rows.as_slice(),
-            };
-            top = rows.iter().flatten().map(|vl| vl.value()).max().unwrap_or(0).max(top);
+            top = table.rows().iter().flatten().map(|vl| vl.value()).max().unwrap_or(0).max(top);
         }
         top + 1
     }
@@ -252,6 +256,23 @@ pub struct Subnet {
 }
 
 impl Subnet {
+    /// One more than the highest lane that a path can be on between two cabled ports of a switch.
+    pub fn lanes_in_use(&self, fabric: &Fabric) -> u8 {
+        let levels = self.path_sl.levels();
+        let highest = self.tables.switches().iter().flat_map(|switch| {
+            let ports: Vec<PortNumber> =
+                fabric.neighbours(*switch).map(|(port, ..)| port).collect();
+            let table = self.sl_to_vl.table(*switch);
+            let pairs =
+                ports.iter().flat_map(|input| ports.iter().map(move |output| (input, output)));
+            let lanes = pairs.map(|(input, output)| {
+                levels.iter().map(|level| table.lane(*input, *output, *level).value()).max()
+            });
+            lanes.max().flatten()
+        });
+        highest.max().unwrap_or(0) + 1
+    }
+
     /// The same tables with every packet on SL 0 and one lane.
     pub fn on_one_lane(&self, fabric: &Fabric) -> Self {
         Subnet {

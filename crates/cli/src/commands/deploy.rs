@@ -10,7 +10,7 @@ use crate::site::{self, Names};
 use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
-use clearlane_deploy::{Existing, Plan, Request, client, lanes_in_use};
+use clearlane_deploy::{Existing, Plan, Request, client};
 use clearlane_fabric::Fabric;
 use clearlane_lab::FABRIC_BYTES_MAX;
 use clearlane_subnet::Subnet;
@@ -105,7 +105,7 @@ pub(super) fn write(
     Writing { force, dry_run: false }.folder(output, NAMES, &[])?;
     let tables = policy.is_none();
     let request = Request {
-        title: title(policy.map(|policy| policy.name), subnet),
+        title: title(policy.map(|policy| policy.name), fabric, subnet),
         command: command_line(),
         by_class: policy.is_some_and(|policy| policy.hot),
         tables,
@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             "fabric": site.name,
             "engine": arguments.routing.fills().then_some(&subnet.engine),
             "lane_policy": arguments.routing.lane_policy(),
-            "lanes": lanes_in_use(&subnet),
+            "lanes": subnet.lanes_in_use(fabric),
             "notes": subnet.notes,
             "changes": changes.collect::<Vec<_>>(),
             "port_groups": plan.groups,
@@ -173,7 +173,7 @@ fn request<'a>(
     let policy = arguments.routing.lane_policy();
     let entry = policy.and_then(|name| lanes::policy(name).ok());
     Ok(Request {
-        title: title(policy, subnet),
+        title: title(policy, fabric, subnet),
         command: command_line(),
         by_class: entry.is_some_and(|entry| entry.hot),
         tables: arguments.routing.fills(),
@@ -196,8 +196,8 @@ fn command_line() -> String {
 }
 
 /// What is deployed, as a heading.
-fn title(policy: Option<&str>, subnet: &Subnet) -> String {
-    let lanes = count(lanes_in_use(subnet).into(), "lane", "lanes");
+fn title(policy: Option<&str>, fabric: &Fabric, subnet: &Subnet) -> String {
+    let lanes = count(subnet.lanes_in_use(fabric).into(), "lane", "lanes");
     match policy {
         Some(policy) => format!("Lane policy {policy} on {lanes} for OpenSM"),
         None => format!("Tables of engine {} on {lanes} for OpenSM", subnet.engine),

@@ -73,14 +73,8 @@ impl LanePolicySpec {
 
     /// All ports of the hot hosts. Fails on a host that is not there.
     pub(crate) fn hot_ports(&self, fabric: &Fabric) -> Result<Vec<Endpoint>, String> {
-        let hosts = Hosts::with_ports(fabric, None);
-        let ranks = hosts.ranks();
-        let mut ports = Vec::new();
-        for host in &self.hot {
-            let rank = ranks.resolve(host).map_err(|error| format!("hot: {error}"))?;
-            ports.extend(hosts.ports(rank));
-        }
-        Ok(ports)
+        let ports = Hosts::with_ports(fabric, None).ports_named(&self.hot);
+        ports.map_err(|error| format!("hot: {error}"))
     }
 
     /// Links with fewer lanes. Fails on a port that is not there.
