@@ -104,6 +104,10 @@ impl Counters {
             let port: u8 = number.map_err(|_| error(format!("{} is no port", quote(port))))?;
             let sent = values.split('[').find_map(|value| value.strip_prefix("PortXmitData == "));
             if let Some(sent) = sent {
+                // A number that is cut off would be taken for a small one.
+                if !sent.contains(']') {
+                    return Err(error("the line is cut off".into()));
+                }
                 let digits = sent.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
                 let what = || format!("{} is no number", quote(digits));
                 let sent = digits.parse().map_err(|_| error(what()))?;
@@ -198,6 +202,7 @@ mod tests {
         assert!(said("GUID 0x1 port 300: [PortXmitData == 1]").starts_with("c:1: \"300\" is no"));
         assert!(said("\n GUID x port 1: []").starts_with("c:2: \"x\" is no GUID"));
         assert!(said("GUID 0x1 port 1: [PortXmitData == x]").contains("is no number"));
+        assert!(said("GUID 0x1 port 1: [PortXmitData == 14").contains("is cut off"));
         assert!(said("GUID 0x1 port 1").contains("has no counters"));
     }
 
