@@ -9,7 +9,7 @@ use clearlane_fabric::{Fabric, NodeKind, topologies};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
     Division, Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup,
-    Simulation, queue_width_log2,
+    Simulation, Ties, queue_width_log2,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -142,7 +142,7 @@ impl Bench {
     ) -> Result<Simulation, String> {
         let slices = Recording { slice: span, slices: 1, grows: false, flow_bytes_max: 0 };
         let forwarding = match (&self.grid, &self.subnet) {
-            (Some(grid), _) => Forwarding::DimensionOrder(grid),
+            (Some(grid), _) => Forwarding::DimensionOrder(grid, Ties::Both),
             (None, Some(subnet)) => Forwarding::Tables(subnet),
             (None, None) => return Err("neither tables nor a rule".into()),
         };

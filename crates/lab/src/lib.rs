@@ -43,6 +43,7 @@ mod figures;
 mod folder;
 mod halt;
 mod headline;
+mod ideal;
 pub mod measure;
 mod opensm_conf;
 mod part;

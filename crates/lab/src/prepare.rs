@@ -4,11 +4,13 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    Ends, FabricSource, FabricSpec, LanePolicySpec, Plan, Routing, SubnetSpec, TrafficSpec,
-    Variant, in_words,
+    Ends, FabricSource, FabricSpec, LanePolicySpec, Place, Plan, Routing, SubnetSpec, TrafficSpec,
+    Variant, gaps_in_words, in_words,
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
+use crate::ideal::Ideals;
+use crate::measure::Ideals as _;
 use crate::queue_pairs::QueuePairs;
 use crate::reachable::Reachable;
 use crate::routes::{DefaultRoutes, Routed};
@@ -17,13 +19,13 @@ use crate::text;
 use clearlane_fabric::structure;
 use clearlane_fabric::topologies::TopologyError;
 use clearlane_fabric::{Endpoint, Fabric, NodeNameMap, damage, formats, topologies};
-use clearlane_ib::{ServiceLevel, wire};
+use clearlane_ib::{LinkRate, LinkSpeed, LinkWidth, ServiceLevel, wire};
 use clearlane_sim::parameters::{KEYS, Key};
 use clearlane_sim::{BufferPer, Forwarding, Hosts, Parameters};
 use clearlane_subnet::engines::{self, RouteOptions, TableFile};
 use clearlane_subnet::lanes::{self, LaneOptions};
 use clearlane_subnet::{LidError, LidMap, Subnet, check};
-use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Routes, Transport};
+use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, Offered, Rank, Transport};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +35,9 @@ pub const FABRIC_BYTES_MAX: u64 = 256 << 20;
 /// Most bytes of a table or matrix file: a subnet's largest LFT dump takes 1 GB.
 pub const TABLE_BYTES_MAX: u64 = 2 << 30;
 
+/// Messages of a program up to which its ideal times are among the facts.
+const IDEAL_MESSAGES_MAX: u64 = 2_000_000;
+
 /// A variant ready to run.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -40,6 +45,7 @@ pub(crate) struct Prepared {
     pub(crate) routed: Routed,
     pub(crate) hosts: Hosts,
     pub(crate) groups: Vec<FlowGroup>,
+    pub(crate) ideals: Ideals,
     pub(crate) queue_pairs: QueuePairs,
     pub(crate) parameters: Parameters,
     pub(crate) control: Control,
@@ -100,11 +106,12 @@ impl Prepared {
         let parameters = variant.devices.parameters.clone();
         oddities.extend(missing_ports(&parameters, &hosts));
         oddities.extend(small_share(&parameters, routed.forwarding().lanes()));
-        Ok(Prepared {
+        let mut prepared = Prepared {
             fabric,
             routed,
             hosts,
             groups,
+            ideals: Ideals::of(&variant.traffic),
             queue_pairs,
             parameters,
             control,
@@ -112,7 +119,31 @@ impl Prepared {
             stand_ins,
             oddities,
             has_dead_pairs,
-        })
+        };
+        go_on()?;
+        let ideal = prepared.ideal_facts();
+        prepared.facts.extend(ideal);
+        Ok(prepared)
+    }
+
+    /// The ideal times of programs that do not take long to compute.
+    fn ideal_facts(&self) -> Vec<Fact> {
+        let few = |group: &usize| (1..=IDEAL_MESSAGES_MAX).contains(&self.messages(*group));
+        let ideal = |group: usize| {
+            let (bounds, group) = (self.ideal(group)?, &self.groups[group]);
+            let (payload, _) = self.parameters.packet(group.transport);
+            let us = |time: clearlane_ib::Picoseconds| significant(time.as_microseconds());
+            let value = format!(
+                "{} us step by step, {} us by the busiest link, {} us by the busiest host; payload \
+                 of {} B a packet",
+                us(bounds.by_steps),
+                us(bounds.by_link),
+                us(bounds.by_host),
+                grouped(payload.into())
+            );
+            Some(Fact { label: format!("ideal time of {}", group.name), value })
+        };
+        (0..self.groups.len()).filter(few).filter_map(ideal).collect()
     }
 
     /// What the simulation forwards by.
@@ -147,17 +178,20 @@ fn groups(
     (fabric, routed, hosts): (&Fabric, &Routed, &Hosts),
 ) -> Result<Vec<FlowGroup>, LabError> {
     let ranks = hosts.ranks();
-    let routes = match routed {
-        Routed::Tables(subnet) => Some(DefaultRoutes::of(fabric, subnet, hosts)),
-        Routed::Rule(_) => None,
-    };
-    let routes = routes.as_ref().map(|routes| routes as &dyn Routes);
+    let parameters = &variant.devices.parameters;
+    let routes = DefaultRoutes::of(fabric, routed, hosts, parameters);
+    let routes = routes.map_err(|error| LabError::variant(&variant.name, error))?;
+    let rates = (0..hosts.count()).map(|rank| hosts.port_rate_of(Rank(rank as u32), parameters));
+    // More time a byte is more: this is the slowest.
+    let port_rate = rates.max();
+    let port_rate = port_rate.unwrap_or(LinkRate::of(LinkWidth::X1, LinkSpeed::Sdr));
+    let place = Place { ranks: &ranks, routes: &routes, parameters, port_rate };
     let group = |spec: &TrafficSpec| {
         let mut spec = spec.clone();
         if let Some(table) = spec.table() {
             table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
         }
-        let group = spec.group(&ranks, routes, plan.duration);
+        let group = spec.group(&place, plan.duration);
         group.map_err(|problem| missing_host(variant, problem))
     };
     variant.traffic.iter().map(group).collect()
@@ -266,7 +300,7 @@ fn structure_of(fabric: &Fabric) -> String {
 /// Looked at before anything that takes its time on a fabric no subnet can address.
 fn lids_suffice(variant: &Variant, fabric: &Fabric) -> Result<(), LabError> {
     let enough = match &variant.subnet.routing {
-        Routing::DimensionOrderRule => Ok(()),
+        Routing::DimensionOrderRule(_) => Ok(()),
         Routing::Engine(_) => LidMap::suffice(fabric, variant.subnet.lmc),
         Routing::Files(_) => LidMap::from_fabric(fabric).map(|_| ()),
     };
@@ -290,14 +324,14 @@ fn route(
     let mut options =
         RouteOptions { lmc: *lmc, lanes: *lanes, adaptive: *adaptive, ..RouteOptions::default() };
     let engine = match routing {
-        Routing::DimensionOrderRule => {
+        Routing::DimensionOrderRule(ties) => {
             oddities.push(
                 "forwarding is by rule (dimension order, lane 1 after the dateline): no subnet \
                  manager can deploy it"
                     .into(),
             );
             let grid = structure::grid(fabric).map_err(|error| fault(&error))?;
-            return Ok(Routed::Rule(grid));
+            return Ok(Routed::Rule(grid, *ties));
         }
         Routing::Engine(name) => name.as_str(),
         Routing::Files(paths) => {
@@ -547,8 +581,10 @@ fn traffic_facts(groups: &[FlowGroup], specs: &[TrafficSpec], facts: &mut Vec<Fa
         };
         let what = match &group.demand {
             Demand::OpenLoop(offered) => in_open_loop(offered, count, transport, &sl),
-            Demand::Program(program) => {
-                format!("program {} of {count} ranks, {transport}{sl}", program.name())
+            Demand::Program(program, pacing) => {
+                let gaps =
+                    spec.job().map_or(String::new(), |job| gaps_in_words(job.pacing, pacing));
+                format!("program {} of {count} ranks, {transport}{sl}{gaps}", program.name())
             }
         };
         let value = format!("{}; {what}", group.class.name());

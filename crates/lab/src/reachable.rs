@@ -44,7 +44,7 @@ impl Reachable {
                 limited.destinations = limit;
                 *offered = Arc::new(limited);
             }
-            Demand::Program(program) => {
+            Demand::Program(program, _) => {
                 let pairs =
                     group.senders.iter().flat_map(|a| group.senders.iter().map(move |b| (*a, *b)));
                 let dead = pairs.filter(|(a, b)| a != b).find(|(a, b)| !self.can_talk(*a, *b));

@@ -136,6 +136,7 @@ impl VariantResult {
             hosts,
             fabric,
             completions: &run.completions,
+            ideals: &self.prepared,
             totals: &run.totals,
             slowdown: run.slowdown,
             slowdown_uncontrolled: run.slowdown_uncontrolled,

@@ -4,8 +4,8 @@
 use crate::port;
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric};
-use clearlane_ib::{Lid, PortNumber};
-use clearlane_sim::{Forwarding, Hosts};
+use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber};
+use clearlane_sim::{Forwarding, GridForwarder, Hosts, Parameters, SetupError, Ties};
 use clearlane_subnet::Subnet;
 use clearlane_workload::{Channel, Rank, Routes};
 
@@ -13,36 +13,103 @@ use clearlane_workload::{Channel, Rank, Routes};
 #[derive(Debug)]
 pub(crate) enum Routed {
     Tables(Box<Subnet>),
-    Rule(Grid),
+    Rule(Grid, Ties),
 }
 
 impl Routed {
     pub(crate) fn forwarding(&self) -> Forwarding<'_> {
         match self {
             Routed::Tables(subnet) => Forwarding::Tables(subnet),
-            Routed::Rule(grid) => Forwarding::DimensionOrder(grid),
+            Routed::Rule(grid, ties) => Forwarding::DimensionOrder(grid, *ties),
         }
     }
 }
 
-/// Walks the tables when asked; costs nothing to speak of until then.
+/// The rate of a channel that is none.
+const SLOWEST: LinkRate = LinkRate::of(LinkWidth::X1, LinkSpeed::Sdr);
+
+/// What a switch sends a packet on by.
+enum By<'a> {
+    /// Its table.
+    Tables(&'a Subnet),
+    /// The rule; by node the number of the switch, and by rank the number of its first port.
+    Rule { rule: Box<GridForwarder>, switches: Vec<u32>, ports: Vec<u32> },
+}
+
+/// Walks the tables, or follows the rule, when asked; costs little until then.
 pub(crate) struct DefaultRoutes<'a> {
     fabric: &'a Fabric,
-    subnet: &'a Subnet,
+    by: By<'a>,
     hosts: &'a Hosts,
+    /// Rate of every link, if parameters say it.
+    link_rate: Option<LinkRate>,
     /// By node: the number of its port 1. Adapters have none.
     first: Vec<u32>,
 }
 
 impl<'a> DefaultRoutes<'a> {
-    /// Those of a subnet. A pair that tables do not join has none.
-    pub(crate) fn of(fabric: &'a Fabric, subnet: &'a Subnet, hosts: &'a Hosts) -> Self {
+    /// Those that switches forward by. A pair that tables do not join has none. Fails where there
+    /// is a rule that the fabric does not fit.
+    pub(crate) fn of(
+        fabric: &'a Fabric,
+        routed: &'a Routed,
+        hosts: &'a Hosts,
+        parameters: &Parameters,
+    ) -> Result<Self, SetupError> {
+        let by = match routed {
+            Routed::Tables(subnet) => By::Tables(subnet),
+            Routed::Rule(grid, ties) => {
+                let rule = Box::new(GridForwarder::new(fabric, (grid, *ties), hosts)?);
+                let mut count = 0;
+                let number = |node: &clearlane_fabric::Node| {
+                    count += u32::from(node.is_switch());
+                    count.saturating_sub(1)
+                };
+                let switches = fabric.nodes().iter().map(number).collect();
+                let mut before = 0;
+                let port = |rank: usize| {
+                    before += hosts.ports(Rank(rank as u32)).len() as u32;
+                    before - hosts.ports(Rank(rank as u32)).len() as u32
+                };
+                let ports = (0..hosts.count()).map(port).collect();
+                By::Rule { rule, switches, ports }
+            }
+        };
+        let link_rate = parameters.link_rate.and_then(LinkRate::from_bits);
+        Ok(Self::by(fabric, by, hosts, link_rate))
+    }
+
+    /// Those of the tables of a subnet.
+    #[cfg(test)]
+    fn of_tables(fabric: &'a Fabric, subnet: &'a Subnet, hosts: &'a Hosts) -> Self {
+        Self::by(fabric, By::Tables(subnet), hosts, None)
+    }
+
+    fn by(fabric: &'a Fabric, by: By<'a>, hosts: &'a Hosts, link_rate: Option<LinkRate>) -> Self {
         let mut first = vec![0];
         for node in fabric.nodes() {
             let ports = if node.is_switch() { u32::from(node.port_count()) } else { 0 };
             first.push(first.last().map_or(0, |first| first + ports));
         }
-        DefaultRoutes { fabric, subnet, hosts, first }
+        DefaultRoutes { fabric, by, hosts, link_rate, first }
+    }
+
+    /// The output of the switch at one end of a cable on the way to an adapter's port, `there`, of a
+    /// rank: at its own switch the port that it is plugged into.
+    fn output(&self, at: Endpoint, there: Endpoint, rank: Rank, path: u16) -> Option<PortNumber> {
+        match &self.by {
+            By::Tables(subnet) => {
+                let (base, _) = subnet.lids.base(there)?;
+                let lid = Lid::new(base.value().checked_add(path)?)?;
+                subnet.tables.port(at.node, lid)
+            }
+            By::Rule { rule, switches, ports } => {
+                // All ports of a rank are at one switch of a grid.
+                let port = ports.get(rank.0 as usize)?;
+                let output = rule.output(switches[at.node.index()], *port);
+                output.or_else(|| self.fabric.peer(there).map(|peer| peer.port))
+            }
+        }
     }
 
     fn channel(&self, end: Endpoint) -> Channel {
@@ -85,26 +152,29 @@ impl Routes for DefaultRoutes<'_> {
         }
     }
 
+    fn rate(&self, channel: Channel) -> LinkRate {
+        let link = || self.fabric.link_at(self.end(channel)?).map(|link| self.fabric.link(link));
+        let own = || link().map(|link| link.rate());
+        self.link_rate.or_else(own).unwrap_or(SLOWEST)
+    }
+
     fn switch(&self, rank: Rank) -> u32 {
         // Hosts are plugged into switches.
         self.fabric.peer(self.hosts.end(rank)).map_or(u32::MAX, |peer| peer.node.0)
     }
 
     fn paths(&self, destination: Rank) -> u16 {
-        let base = self.subnet.lids.base(self.hosts.end(destination));
+        let By::Tables(subnet) = &self.by else { return 1 };
+        let base = subnet.lids.base(self.hosts.end(destination));
         base.map_or(1, |(_, lmc)| lmc.lids())
     }
 
     fn walk(&self, source: Rank, destination: Rank, path: u16, route: &mut Vec<Channel>) {
         route.clear();
         let (here, there) = self.hosts.ports_between(source, destination);
-        let base = self.subnet.lids.base(there).map(|(base, _)| base.value());
-        let lid = base.and_then(|base| Lid::new(base.checked_add(path)?));
-        let (Some(lid), Some(mut at)) = (lid, self.fabric.peer(here)) else {
-            return;
-        };
+        let Some(mut at) = self.fabric.peer(here) else { return };
         loop {
-            let port = self.subnet.tables.port(at.node, lid);
+            let port = self.output(at, there, destination, path);
             let end = port.map(|port| Endpoint { node: at.node, port });
             match end.and_then(|end| Some((end, self.fabric.peer(end)?))) {
                 Some((end, peer)) if self.is_switch(peer) && route.len() < self.channels() => {
@@ -173,7 +243,7 @@ mod tests {
     type Pairs = Vec<(u32, u32)>;
 
     fn built(site: &Site, pairs: u32, link: Option<&str>) -> Result<(Pairs, String), String> {
-        let routes = DefaultRoutes::of(&site.fabric, &site.subnet, &site.hosts);
+        let routes = DefaultRoutes::of_tables(&site.fabric, &site.subnet, &site.hosts);
         let built = spec(pairs, link).build(&site.hosts.ranks(), Some(&routes));
         let built = built.map_err(|error| error.to_string())?;
         let mut stream = Stream::new(1, "test", 0);
@@ -327,7 +397,7 @@ mod tests {
     #[test]
     fn every_channel_has_its_name() {
         let site = site("dragonfly:a=4,p=2,h=2,g=4", "min-hop");
-        let routes = DefaultRoutes::of(&site.fabric, &site.subnet, &site.hosts);
+        let routes = DefaultRoutes::of_tables(&site.fabric, &site.subnet, &site.hosts);
         let mut seen = BTreeSet::new();
         for end in over_links(&site).into_keys() {
             let text = site.fabric.describe(end);

@@ -517,7 +517,11 @@ fn completions(groups: &[FlowGroup], outcome: &Outcome) -> Vec<Option<Picosecond
 /// The programs among the groups: a rank at each sender.
 fn jobs_of(groups: &[FlowGroup], queue_pairs: &QueuePairs) -> Vec<SimJob> {
     let job = |(index, group, program): (usize, &FlowGroup, &ProgramSpec)| {
-        let ranks = Group { ranks: group.senders.len() as u32, group: queue_pairs.first(index) };
+        let ranks = Group {
+            ranks: group.senders.len() as u32,
+            group: queue_pairs.first(index),
+            pacing: group.pacing().cloned().unwrap_or_default(),
+        };
         // `TrafficSpec::group` has built it before, for as many ranks.
         let programs = program.build(&ranks).unwrap_or_default();
         let placed = |(host, program): (&Rank, _)| Placed { host: host.0, program };

@@ -16,7 +16,17 @@ pub enum Forwarding<'a> {
     Tables(&'a Subnet),
     /// Dimension order by coordinates with lane state (a packet moves to lane 1 at the wrap link of
     /// its current dimension): for fabrics beyond a subnet's limits. Not deployable.
-    DimensionOrder(&'a Grid),
+    DimensionOrder(&'a Grid, Ties),
+}
+
+/// Which way packets go that have as far one way around a ring as the other.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Ties {
+    /// Half of the switches of every ring send them each way.
+    #[default]
+    Both,
+    /// Up, to the next coordinate: links that lead down carry none of them.
+    Up,
 }
 
 impl Forwarding<'_> {
@@ -25,7 +35,7 @@ impl Forwarding<'_> {
         match self {
             Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
             // One before the dateline and one after.
-            Forwarding::DimensionOrder(_) => 2,
+            Forwarding::DimensionOrder(..) => 2,
         }
     }
 }
@@ -202,19 +212,19 @@ const WRAPS_AT: u32 = 1;
 const OTHER_AT: u32 = 4;
 
 /// The step from `a` towards `b` on a ring (or a line) of `k`.
-fn step(a: u32, b: u32, k: u32, wraps: bool) -> u8 {
+fn step(a: u32, b: u32, k: u32, wraps: bool, ties: Ties) -> u8 {
     let ahead = (b + k - a) % k;
     let way = |minus: bool| {
         let wrap = wraps && if minus { a == 0 } else { a + 1 == k };
         (u8::from(minus) * MINUS) | (u8::from(wrap) << WRAPS_AT)
     };
     let minus = if wraps { 2 * ahead > k } else { b < a };
-    let tie = wraps && 2 * ahead == k;
+    let tie = wraps && 2 * ahead == k && ties == Ties::Both;
     way(minus) | way(minus || tie) << OTHER_AT
 }
 
 /// Dimension order on a grid with a dateline in the lane.
-pub(crate) struct GridForwarder {
+pub struct GridForwarder {
     rings: [Ring; 8],
     /// The step from coordinate a towards b, in each dimension: `MINUS` and `WRAPS_AT`, and from
     /// bit `OTHER_AT` on the same for half of the switches.
@@ -228,9 +238,9 @@ pub(crate) struct GridForwarder {
 impl GridForwarder {
     /// Prepares the rule. Fails if a switch has no coordinates, a cable of the grid is missing, a
     /// dimension has over 256 switches or there are more than 8 dimensions.
-    pub(crate) fn new(
+    pub fn new(
         fabric: &Fabric,
-        grid: &Grid,
+        (grid, ties): (&Grid, Ties),
         hosts: &crate::Hosts,
     ) -> Result<Self, SetupError> {
         let switches: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
@@ -258,7 +268,7 @@ impl GridForwarder {
         let (mut rings, mut steps) = ([Ring::default(); 8], Vec::new());
         for (ring, (k, wraps)) in rings.iter_mut().zip(grid.dims.iter().zip(&grid.wraps)) {
             *ring = Ring { k: *k, steps_at: steps.len() as u32 };
-            steps.extend((0..k * k).map(|pair| step(pair / k, pair % k, *k, *wraps)));
+            steps.extend((0..k * k).map(|pair| step(pair / k, pair % k, *k, *wraps, ties)));
         }
         let steps = steps.into();
         Ok(GridForwarder { rings, steps, coords: coords.into(), hosts: hosts.into() })
@@ -285,12 +295,14 @@ fn check_cables(
     Ok(())
 }
 
-impl Forwarder for GridForwarder {
+impl GridForwarder {
+    /// The output, its dimension, and whether it is a wrap link, at a switch `here` on the way to the
+    /// coordinates `there`; nothing once it is there.
     #[inline(always)]
-    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
-        let (here, there) = (self.coords[SwitchIndex(switch)], packet.hint);
+    fn way(&self, switch: u32, there: u64) -> Option<(u8, u32, u8)> {
+        let here = self.coords[SwitchIndex(switch)];
         if here == there {
-            return (self.hosts[RankIndex(packet.dlid)].1, 0);
+            return None;
         }
         let dim = (here ^ there).trailing_zeros() / 8;
         let (a, b) = ((here >> (8 * dim)) as u8, (there >> (8 * dim)) as u8);
@@ -299,9 +311,26 @@ impl Forwarder for GridForwarder {
         // A tie: half of the switches of every ring go each way.
         let way = step >> (OTHER_AT * ((switch ^ (switch >> 5)) & 1));
         let (minus, wrap) = (way & MINUS, way >> WRAPS_AT & 1);
+        Some((2 * dim as u8 + minus, dim, wrap))
+    }
+
+    /// The output of a switch on the way to an adapter's port; nothing at the switch that it is
+    /// plugged into. Switches are counted in the order of nodes, ports of adapters as in
+    /// [`Hosts::all_ports`](crate::Hosts::all_ports).
+    pub fn output(&self, switch: u32, port: u32) -> Option<PortNumber> {
+        let (output, ..) = self.way(switch, self.hint(port))?;
+        PortNumber::new(output + 1)
+    }
+}
+
+impl Forwarder for GridForwarder {
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        let Some((output, dim, wrap)) = self.way(switch, packet.hint) else {
+            return (self.hosts[RankIndex(packet.dlid)].1, 0);
+        };
         let stays = u32::from(input >> 1) == dim;
-        let lane = wrap | if stays { lane } else { 0 };
-        (2 * dim as u8 + minus, lane)
+        (output, wrap | if stays { lane } else { 0 })
     }
 
     #[inline(always)]

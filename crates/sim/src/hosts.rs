@@ -133,6 +133,11 @@ impl Hosts {
         (here[number], there[number])
     }
 
+    /// The rate of the first link of a rank.
+    pub fn port_rate_of(&self, rank: Rank, parameters: &Parameters) -> LinkRate {
+        self.rate_at(rank, 0, parameters)
+    }
+
     /// The rate of the link at one of its ports.
     pub(crate) fn rate_at(&self, rank: Rank, number: u8, parameters: &Parameters) -> LinkRate {
         self.port_rate(self.first[rank.0 as usize] + u32::from(number), parameters)

@@ -45,7 +45,7 @@ pub use adapter::GroupSettings;
 pub use clearlane_ranks::{Doing, Stuck};
 pub use control::Mechanisms;
 pub use error::SetupError;
-pub use forward::Forwarding;
+pub use forward::{Forwarding, GridForwarder, Ties};
 pub use hosts::Hosts;
 pub use outcome::{
     ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, JobRecord,

@@ -60,8 +60,8 @@ impl Simulation {
                 }
                 with_tables(setup, hosts, subnet)
             }
-            Forwarding::DimensionOrder(grid) => {
-                let forwarder = GridForwarder::new(setup.fabric, grid, &hosts)?;
+            Forwarding::DimensionOrder(grid, ties) => {
+                let forwarder = GridForwarder::new(setup.fabric, (grid, ties), &hosts)?;
                 with_rule(setup, hosts, forwarder)
             }
         };
@@ -78,7 +78,7 @@ impl Simulation {
         let ways = state.ways(&simulation.run.homes());
         let leads = match forwarding {
             // The rule leads from everywhere to everywhere.
-            Forwarding::DimensionOrder(_) => true,
+            Forwarding::DimensionOrder(..) => true,
             Forwarding::Tables(subnet) => setup::lead(fabric, subnet, ways),
         };
         let loaded = simulation.run.load(state, groups as u16).filter(|()| leads);
@@ -316,7 +316,7 @@ fn controlled<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool, const L
     let recording = watched.unwrap_or(NOTHING);
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),
-        Forwarding::DimensionOrder(_) => 1,
+        Forwarding::DimensionOrder(..) => 1,
     };
     let (groups, parameters) = (setup.groups.len(), setup.parameters.clone());
     let rates = hosts.clone();
@@ -485,7 +485,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         let (markers, reactors) = control(&mut marked, &slots);
         let arbitration = match self.setup.forwarding {
             Forwarding::Tables(subnet) => subnet.vl_arbitration.clone(),
-            Forwarding::DimensionOrder(_) => VlArbitration::equal(V as u8),
+            Forwarding::DimensionOrder(..) => VlArbitration::equal(V as u8),
         };
         let arbitration = Arbitration::new(&arbitration, ports, V);
         let observer = observer(ports, &taps);

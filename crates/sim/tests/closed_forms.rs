@@ -433,7 +433,7 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
     let grid = clearlane_fabric::structure::grid(&fabric).unwrap();
     let setup = clearlane_sim::Setup {
         fabric: &fabric,
-        forwarding: clearlane_sim::Forwarding::DimensionOrder(&grid),
+        forwarding: clearlane_sim::Forwarding::DimensionOrder(&grid, clearlane_sim::Ties::Both),
         parameters: qdr(),
         groups: vec![group(Transport::Ud)],
         programs: (0..25).map(|_| idle()).collect(),

@@ -5,7 +5,7 @@ mod support;
 use clearlane_fabric::{Fabric, NodeKind, structure};
 use clearlane_ib::{Bytes, Picoseconds};
 use clearlane_sim::{
-    Ending, Forwarding, Outcome, Parameters, Recording, Setup, Simulation, preset,
+    Ending, Forwarding, Outcome, Parameters, Recording, Setup, Simulation, Ties, preset,
 };
 use clearlane_workload::Transport;
 use support::{build, group, one_message};
@@ -17,7 +17,7 @@ fn one_packet_each(fabric: &Fabric, to: impl Fn(u32) -> u32) -> Outcome {
     let grid = structure::grid(fabric).unwrap();
     let setup = Setup {
         fabric,
-        forwarding: Forwarding::DimensionOrder(&grid),
+        forwarding: Forwarding::DimensionOrder(&grid, Ties::Both),
         parameters: Parameters { buffer: Bytes(64 << 10), ..qdr },
         groups: vec![group(Transport::Ud)],
         programs: (0..ranks).map(|rank| one_message(to(rank), 2048, 0)).collect(),

@@ -19,7 +19,7 @@ use clearlane_ib::{
 use clearlane_sim::{
     AdapterQueueing, BufferPer, CrossbarReads, Division, Forwarding, GroupSettings, Hosts,
     InputArbitration, InputQueueing, Job, Mechanisms, MessageOrder, Outcome, Parameters, Placed,
-    Recording, Setup, Simulation, preset,
+    Recording, Setup, Simulation, Ties, preset,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -347,7 +347,7 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
         fabric: &fabric,
         forwarding: match (&subnet, &grid) {
             (Some(subnet), _) => Forwarding::Tables(subnet),
-            (None, grid) => Forwarding::DimensionOrder(grid.as_ref().unwrap()),
+            (None, grid) => Forwarding::DimensionOrder(grid.as_ref().unwrap(), Ties::Both),
         },
         parameters: p.clone(),
         groups: groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect(),

@@ -1,6 +1,6 @@
 //! Traffic of one pattern, load and class: the unit experiments are written and reported in.
 
-use crate::{Destinations, ProgramSpec, Rank, SizeDistribution};
+use crate::{Destinations, Pacing, ProgramSpec, Rank, SizeDistribution};
 use clearlane_ib::{Picoseconds, ServiceLevel};
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub enum Demand {
     /// Messages at times that do not depend on what becomes of them.
     OpenLoop(Arc<Offered>),
     /// What a program does, a rank at each sender.
-    Program(ProgramSpec),
+    Program(ProgramSpec, Pacing),
 }
 
 /// Open-loop traffic.
@@ -99,7 +99,7 @@ impl FlowGroup {
     pub fn offered(&self) -> Option<&Arc<Offered>> {
         match &self.demand {
             Demand::OpenLoop(offered) => Some(offered),
-            Demand::Program(_) => None,
+            Demand::Program(..) => None,
         }
     }
 
@@ -107,7 +107,15 @@ impl FlowGroup {
     pub const fn program(&self) -> Option<&ProgramSpec> {
         match &self.demand {
             Demand::OpenLoop(_) => None,
-            Demand::Program(program) => Some(program),
+            Demand::Program(program, _) => Some(program),
+        }
+    }
+
+    /// How far apart the packets of its program are, if it is one.
+    pub const fn pacing(&self) -> Option<&Pacing> {
+        match &self.demand {
+            Demand::OpenLoop(_) => None,
+            Demand::Program(_, pacing) => Some(pacing),
         }
     }
 

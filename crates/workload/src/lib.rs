@@ -3,17 +3,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 mod flow_group;
 mod open_loop;
+mod pacing;
 pub mod patterns;
 mod program;
 pub mod programs;
 mod ranks;
 mod routes;
 mod sizes;
+mod walks;
 
+pub use bounds::Bounds;
 pub use flow_group::{Arrivals, Class, Demand, FlowGroup, Offered, Transport};
 pub use open_loop::OpenLoop;
+pub use pacing::{Pacing, PacingSpec, StepGaps};
 pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
 pub use program::{Completion, Event, Filter, Gap, Handle, Hints, Message, Op, Rank, RankProgram};
 pub use programs::{PingPong, ProgramError, ProgramSpec};

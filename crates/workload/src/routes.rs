@@ -1,6 +1,7 @@
 //! The default routes of a run, for patterns that are made for them.
 
 use crate::Rank;
+use clearlane_ib::LinkRate;
 
 /// An output of a switch, numbered in the order of switches and of their ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,6 +26,9 @@ pub trait Routes {
     /// The channel of the port people write as `leaf03[19]`. The error says why it is none between
     /// two switches, and what would be.
     fn find(&self, port: &str) -> Result<Channel, String>;
+
+    /// The rate of a channel that is on a route.
+    fn rate(&self, channel: Channel) -> LinkRate;
 
     /// A number of the switch that `rank` is plugged into. All hosts of a switch have the same
     /// routes to any other host.

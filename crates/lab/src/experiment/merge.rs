@@ -2,7 +2,7 @@
 
 use super::document::{Document, Entry, Node, Value};
 use super::keys::{nearest, quote};
-use super::{control, subnet, traffic};
+use super::{control, job, subnet, traffic};
 use crate::LabError;
 use clearlane_subnet::engines;
 
@@ -39,7 +39,7 @@ pub(crate) fn drops(table: &str, key: &str, other: &str) -> bool {
     let rivals = |keys: &&[&str]| key != other && keys.contains(&key) && keys.contains(&other);
     let demand = match key {
         "program" => traffic::OF_OPEN_LOOP.contains(&other),
-        "pattern" => other == "program",
+        "pattern" => other == "program" || job::KEYS.contains(&other),
         _ => false,
     };
     (table == "traffic" && demand)

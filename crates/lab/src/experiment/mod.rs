@@ -7,6 +7,7 @@ mod document;
 mod each;
 mod fabric;
 mod include;
+mod job;
 mod keys;
 mod lanes;
 mod measure;
@@ -27,6 +28,7 @@ pub use axis::Axis;
 pub use control::{ControlSpec, MechanismSpec, PortSpec};
 pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
+
 pub use lanes::LanePolicySpec;
 pub use plan::{Ends, Plan, WarmUp};
 pub use policy::PolicyFile;
@@ -35,6 +37,7 @@ pub use site::SiteFiles;
 pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
+pub(crate) use job::{Place, in_words as gaps_in_words};
 pub(crate) use keys::{nearest, quote, short};
 pub(crate) use traffic::in_words;
 

@@ -263,8 +263,9 @@ const KEYS: &[Key] = &[
     key(
         "subnet",
         "forwarding",
-        ["text", "dimension-order", "or engine"],
-        "forwarding by rule, for fabrics that are too large for a subnet",
+        ["text", "dimension-order, dimension-order-up", "or engine"],
+        "forwarding by rule, for fabrics that are too large for a subnet; packets that have as far \
+         one way around as the other go either way, or all of them up",
     ),
     key(
         "subnet",
@@ -368,6 +369,21 @@ const KEYS: &[Key] = &[
         ["table", "kind = a program", "none"],
         "what the group's ranks do, numbered by ascending host; it replaces pattern, load, size, \
          arrivals, ramp, start, stop and queue_pairs",
+    ),
+    key(
+        "traffic",
+        "gap",
+        ["number or text", "0 to 100000, mod, hops, timetable, none", "none"],
+        "idle time after each packet of a program, in times of a packet: the same for all, by step \
+         the most messages on a link of the route less one, its hops less one, or by the \
+         program's own timetable",
+    ),
+    key(
+        "traffic",
+        "mapping",
+        ["text or a table", "linear, random, { seed }, { file }", "linear"],
+        "which rank of a program is at which of its hosts: as hosts are numbered, drawn, or as \
+         the lines of a file name them",
     ),
     key(
         "traffic",

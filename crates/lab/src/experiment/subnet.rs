@@ -2,10 +2,11 @@
 
 use super::document::Value;
 use super::fabric::text_of;
-use super::keys::{Field, Keys, nearest};
+use super::keys::{Field, Keys, nearest, word};
 use super::lanes::LanePolicySpec;
 use crate::LabError;
 use clearlane_ib::{Lmc, VirtualLane};
+use clearlane_sim::Ties;
 use clearlane_subnet::{VlArbitration, VlWeight, engines, lanes};
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ pub enum Routing {
     /// the command line names them.
     Files(Vec<PathBuf>),
     /// Dimension order by rule; nothing a subnet manager could deploy.
-    DimensionOrderRule,
+    DimensionOrderRule(Ties),
 }
 
 /// The subnet of a variant.
@@ -45,7 +46,8 @@ pub(super) const LANES: &str = "lane_policy";
 
 /// The value of `engine` that reads `lft`, and that of `forwarding`.
 const FILE: &str = "file";
-const RULE: &str = "dimension-order";
+/// Rules, by what packets do that have as far one way around as the other.
+const RULES: &[(&str, Ties)] = &[("dimension-order", Ties::Both), ("dimension-order-up", Ties::Up)];
 
 /// The keys of the table.
 pub(crate) const KEYS: &[&str] =
@@ -58,7 +60,7 @@ impl SubnetSpec {
         let (engine, lft) = (keys.optional("engine"), keys.optional("lft"));
         let routing = match (engine, keys.optional("forwarding")) {
             (Some(engine), None) => self::engine(&engine)?,
-            (None, Some(rule)) => rule.choice(&[(RULE, Routing::DimensionOrderRule)])?,
+            (None, Some(rule)) => rule.choice(RULES).map(Routing::DimensionOrderRule)?,
             (None, None) => {
                 let problem = "subnet has neither `engine` nor `forwarding`; write \
                     engine = \"up-down\" or another of `list engines`";
@@ -85,7 +87,7 @@ impl SubnetSpec {
         };
         let lane_policy = match keys.optional(LANES) {
             None => None,
-            Some(field) if matches!(routing, Routing::DimensionOrderRule) => {
+            Some(field) if matches!(routing, Routing::DimensionOrderRule(_)) => {
                 return Err(field.error("needs tables, and forwarding is by rule; remove this key"));
             }
             Some(field) => LanePolicySpec::read(&field)?,
@@ -112,7 +114,9 @@ impl SubnetSpec {
         let mut table = toml::Table::new();
         match &self.routing {
             Routing::Engine(name) => table.insert("engine".into(), name.clone().into()),
-            Routing::DimensionOrderRule => table.insert("forwarding".into(), RULE.into()),
+            Routing::DimensionOrderRule(ties) => {
+                table.insert("forwarding".into(), word(RULES, ties))
+            }
             Routing::Files(paths) => {
                 let lft = match paths.as_slice() {
                     [one] => text_of(one),

@@ -1,15 +1,15 @@
 //! `[[traffic]]`: flow groups as a file writes them, and as the simulator runs them.
 
 use super::document::Value;
+use super::job::{self, JobSpec, Place};
 use super::keys::{Field, Keys, word};
 use super::pattern;
 use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
 use clearlane_workload::patterns::{PatternSpec, TableFile};
-use clearlane_workload::programs::Group;
-use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, HostRef, Offered, ProgramSpec, Rank};
-use clearlane_workload::{Ranks, Routes, SizeDistribution, Transport};
+use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, HostRef, Offered, Rank, Ranks};
+use clearlane_workload::{Routes, SizeDistribution, Transport};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ pub struct TrafficSpec {
 pub enum DemandSpec {
     /// Open-loop traffic.
     OpenLoop(OfferedSpec),
-    /// A program, and how it stands in the file.
-    Program(ProgramSpec, toml::Value),
+    /// A program.
+    Program(Box<JobSpec>),
 }
 
 /// Open-loop traffic as a file writes it.
@@ -109,6 +109,8 @@ pub(crate) const KEYS: &[&str] = &[
     "name",
     "class",
     "program",
+    "gap",
+    "mapping",
     "pattern",
     "senders",
     "load",
@@ -136,25 +138,20 @@ impl TrafficSpec {
         let name = keys.required("name", "\"hot\"")?.name()?;
         let class = keys.required("class", "\"hot\", \"victim\" or \"background\"")?;
         let demand = match keys.optional("program") {
-            Some(field) => program(&field, &keys)?,
+            Some(field) => DemandSpec::Program(Box::new(JobSpec::read(&field, &keys)?)),
             None => DemandSpec::OpenLoop(OfferedSpec::read(&keys, end)?),
         };
         let (senders, written) = match keys.optional("senders") {
             None => (Senders::All, "all".into()),
             Some(field) => (senders(&field)?, field.node.plain()),
         };
-        let transport = keys.optional("transport");
-        let read = transport.as_ref().map(|f| f.choice(TRANSPORTS)).transpose()?;
-        let of_program = matches!(demand, DemandSpec::Program(..));
-        if let Some(field) = transport.filter(|_| of_program && read == Some(Transport::Ud)) {
-            return Err(field.error("has no RDMA READ, which programs need; write \"rc\""));
-        }
+        let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
         let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
         Ok(TrafficSpec {
             class: class.choice(CLASSES)?,
             demand,
             senders,
-            transport: read.unwrap_or(Transport::Rc),
+            transport: transport.unwrap_or(Transport::Rc),
             sl: sl.and_then(|sl| ServiceLevel::new(sl as u8)),
             place: field.place(),
             written,
@@ -170,9 +167,7 @@ impl TrafficSpec {
         table.insert("senders".into(), self.written.clone());
         match &self.demand {
             DemandSpec::OpenLoop(offered) => offered.resolve(&mut table),
-            DemandSpec::Program(_, written) => {
-                table.insert("program".into(), written.clone());
-            }
+            DemandSpec::Program(job) => job.resolve(&mut table),
         }
         table.insert("transport".into(), word(TRANSPORTS, &self.transport));
         if let Some(sl) = self.sl {
@@ -201,7 +196,7 @@ impl TrafficSpec {
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.demand {
             DemandSpec::OpenLoop(offered) => offered.pattern.file().map(Path::new),
-            DemandSpec::Program(..) => None,
+            DemandSpec::Program(job) => job.file(),
         }
     }
 
@@ -226,32 +221,34 @@ impl TrafficSpec {
         of_pattern.into_iter().chain(of_senders).collect()
     }
 
-    /// The group in a fabric with these hosts, and these routes if it has tables; `end` is when
-    /// traffic without a stop stops.
-    pub(crate) fn group(
-        &self,
-        ranks: &Ranks,
-        routes: Option<&dyn Routes>,
-        end: Picoseconds,
-    ) -> Result<FlowGroup, String> {
+    /// The program, if it is one.
+    pub(crate) fn job(&self) -> Option<&JobSpec> {
+        match &self.demand {
+            DemandSpec::OpenLoop(_) => None,
+            DemandSpec::Program(job) => Some(job),
+        }
+    }
+
+    /// The group in a place; `end` is when traffic without a stop stops.
+    pub(crate) fn group(&self, at: &Place<'_>, end: Picoseconds) -> Result<FlowGroup, String> {
         let place = |problem: String| format!("{}: traffic.{}: {problem}", self.place, self.name);
+        let mut senders = self.senders.ranks(at.ranks).map_err(place)?;
         let demand = match &self.demand {
             DemandSpec::OpenLoop(offered) => {
-                let built = offered.build(ranks, routes, end, &self.senders);
+                let built = offered.build(at.ranks, at.routes, end, &self.senders);
                 Demand::OpenLoop(Arc::new(built.map_err(place)?))
             }
-            DemandSpec::Program(program, _) => Demand::Program(program.clone()),
+            DemandSpec::Program(job) => {
+                senders = job.hosts(at.ranks, senders).map_err(place)?;
+                let pacing = job.pacing(at, &senders, self.transport).map_err(place)?;
+                Demand::Program(job.spec.clone(), pacing)
+            }
         };
-        let senders = self.senders.ranks(ranks).map_err(place)?;
         let (name, class) = (self.name.clone(), self.class);
         let (transport, sl) = (self.transport, self.sl);
         let group = FlowGroup { name, class, senders, demand, transport, sl };
         if !group.senders.iter().any(|rank| group.weight(*rank) > 0.0) {
             return Err(place("none of its senders has a destination; widen senders".into()));
-        }
-        if let Some(program) = group.program() {
-            let count = Group { ranks: group.senders.len() as u32, group: 0 };
-            program.build(&count).map_err(|error| place(format!("{error}; change senders")))?;
         }
         Ok(group)
     }
@@ -263,6 +260,11 @@ const PATTERN_OR_PROGRAM: &str =
 
 impl OfferedSpec {
     fn read(keys: &Keys<'_>, end: Picoseconds) -> Result<Self, LabError> {
+        for key in job::KEYS {
+            if let Some(field) = keys.optional(key) {
+                return Err(field.error("belongs beside program alone; drop it"));
+            }
+        }
         let written = keys.required("pattern", PATTERN_OR_PROGRAM)?;
         let pattern = pattern::read(&written)?;
         let load = keys.required("load", "0.5")?.number(LOAD_MIN, 4.0)?;
@@ -311,7 +313,7 @@ impl OfferedSpec {
     fn build(
         &self,
         ranks: &Ranks,
-        routes: Option<&dyn Routes>,
+        routes: &dyn Routes,
         end: Picoseconds,
         senders: &Senders,
     ) -> Result<Offered, String> {
@@ -321,7 +323,7 @@ impl OfferedSpec {
             return Err(format!("pattern `{name}` chooses its senders; drop senders"));
         }
         Ok(Offered {
-            destinations: pattern.build(ranks, routes).map_err(|error| error.to_string())?,
+            destinations: pattern.build(ranks, Some(routes)).map_err(|error| error.to_string())?,
             sizes: self.sizes.clone(),
             load: self.load,
             arrivals: self.arrivals,
@@ -329,16 +331,6 @@ impl OfferedSpec {
             stop: self.stop.unwrap_or(end),
         })
     }
-}
-
-/// A program, beside which nothing of open-loop traffic stands.
-fn program(field: &Field<'_>, keys: &Keys<'_>) -> Result<DemandSpec, LabError> {
-    for key in OF_OPEN_LOOP {
-        if let Some(field) = keys.optional(key) {
-            return Err(field.error("does not belong beside program; drop it"));
-        }
-    }
-    Ok(DemandSpec::Program(pattern::program(field)?, field.node.plain()))
 }
 
 impl Senders {

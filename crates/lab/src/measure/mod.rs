@@ -21,6 +21,6 @@ pub use figures::{
 };
 pub use interval::Estimate;
 pub use slices::Slices;
-pub use view::{RecordView, RunView};
+pub use view::{Ideals, RecordView, RunView};
 
 pub(crate) use open_paths::opened_to;

@@ -5,8 +5,14 @@ use super::{Asked, ChannelFigures, Figures, RunFigures, Scope, Slices};
 use clearlane_fabric::Fabric;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{ChannelRecord, FlowControl, Hosts, Outcome, Totals};
-use clearlane_workload::{Class, FlowGroup, ProgramSpec};
+use clearlane_workload::{Bounds, Class, FlowGroup, ProgramSpec};
 use std::ops::Range;
+
+/// What programs take at least, by their routes.
+pub trait Ideals: std::fmt::Debug {
+    /// That of a flow group; nothing of one that is no program whose steps are known.
+    fn ideal(&self, group: usize) -> Option<Bounds>;
+}
 
 /// A finished run.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +27,8 @@ pub struct RunView<'a> {
     pub fabric: &'a Fabric,
     /// By group: when its program had ended, if it has one and it had.
     pub completions: &'a [Option<Picoseconds>],
+    /// What its programs take at least.
+    pub ideals: &'a dyn Ideals,
     /// Totals of the run.
     pub totals: &'a Totals,
     /// Payload of the victims alone over that beside the hot flows.
@@ -139,6 +147,16 @@ impl<'a> RunView<'a> {
         let groups = self.groups.iter().zip(self.completions);
         let meant = groups.filter(move |(group, _)| is_in(group, scope));
         meant.filter_map(|(group, end)| Some((group.program()?, *end)))
+    }
+
+    /// The least times of the one program that is meant; nothing of several, which share links.
+    pub fn bounds(&self, scope: &Scope) -> Option<Bounds> {
+        let meant =
+            |(_, group): &(usize, &FlowGroup)| is_in(group, scope) && group.program().is_some();
+        let mut programs = self.groups.iter().enumerate().filter(meant);
+        let (group, _) = programs.next()?;
+        let alone = programs.next().is_none();
+        alone.then(|| self.ideals.ideal(group)).flatten()
     }
 
     /// The channels that leave a switch.

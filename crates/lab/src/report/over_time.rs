@@ -168,7 +168,7 @@ pub(super) fn over_time(
 /// Where the paths shown are not those that packets took, or not known.
 fn paths_note(prepared: &Prepared) -> Option<&'static str> {
     match &prepared.routed {
-        Routed::Rule(_) => Some(
+        Routed::Rule(..) => Some(
             "Forwarding is by rule: the paths of flows are not known, so no congestion tree is \
              drawn and no flow listed at a link.",
         ),

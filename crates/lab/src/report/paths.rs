@@ -42,7 +42,7 @@ impl<'a> Paths<'a> {
     pub(super) fn new(prepared: &'a Prepared, channels: &'a [ChannelFigures]) -> Option<Self> {
         match &prepared.routed {
             Routed::Tables(subnet) => Some(Paths { prepared, subnet, channels }),
-            Routed::Rule(_) => None,
+            Routed::Rule(..) => None,
         }
     }
 

@@ -442,6 +442,11 @@ mod tests {
             number.map(Channel).ok_or_else(|| "is no port".into())
         }
 
+        fn rate(&self, _: Channel) -> clearlane_ib::LinkRate {
+            use clearlane_ib::{LinkSpeed, LinkWidth};
+            clearlane_ib::LinkRate::of(LinkWidth::X4, LinkSpeed::Qdr)
+        }
+
         fn switch(&self, rank: Rank) -> u32 {
             rank.0 / self.hosts
         }

@@ -1,13 +1,16 @@
 //! What the ranks of a program do. One kind a file; adding one is its file and its line in
 //! `programs!`.
 
-use crate::RankProgram;
+use crate::{Pacing, RankProgram};
 use clearlane_ib::Bytes;
 use serde::{Deserialize, Deserializer, de};
 
 mod exchange;
+mod fold;
+mod schedule;
 
 pub use ping_pong::PingPong;
+pub use schedule::{Planned, Schedule};
 
 /// Why a program does not fit the ranks it was given.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -28,19 +31,21 @@ pub struct Entry {
     pub summary: &'static str,
     /// Parameters with unit and range.
     pub parameters: &'static str,
-    /// A program of that kind as an experiment file writes it, of 2 to 5 ranks.
+    /// A program of that kind as an experiment file writes it, of 2 to 9 ranks.
     pub example: &'static str,
     /// Where the definition comes from.
     pub reference: &'static str,
 }
 
 /// The ranks of a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Group {
     /// How many.
     pub ranks: u32,
     /// Index of the flow group that their messages are accounted to.
     pub group: u16,
+    /// How far apart the packets of their messages are.
+    pub pacing: Pacing,
 }
 
 /// The parameters of a kind of program: what a file writes behind `kind`, and what its ranks are
@@ -51,6 +56,19 @@ trait Program {
 
     /// How many operations it does one after another.
     fn operations(&self) -> u64;
+
+    /// The longest message among so many ranks, bytes, or a bound of it.
+    fn longest(&self, ranks: u32) -> u64;
+
+    /// What so many ranks send, step by step, if that is known before they run.
+    fn schedule(&self, _ranks: u32) -> Result<Option<Box<dyn Schedule>>, String> {
+        Ok(None)
+    }
+
+    /// Whether its ranks can keep a timetable.
+    fn keeps_timetable(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! programs {
@@ -82,8 +100,24 @@ macro_rules! programs {
 
 programs! {
     ping_pong
-    ring_allreduce
     pairwise_alltoall
+    ring_alltoall
+    spread_alltoall
+    bruck_alltoall
+    butterfly_alltoall
+    a2at_alltoall
+    ring_allreduce
+    recursive_doubling_allreduce
+    rabenseifner_allreduce
+    ring_allgather
+    bruck_allgather
+    ring_reduce_scatter
+    halving_reduce_scatter
+    binomial_broadcast
+    scatter_allgather_broadcast
+    dissemination_barrier
+    ring_exchange
+    halo_exchange
 }
 
 impl ProgramSpec {
@@ -91,14 +125,39 @@ impl ProgramSpec {
     /// parameter is out of range.
     pub fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, ProgramError> {
         let (program, entry) = self.program();
-        let built = program.build(group);
-        built.map_err(|problem| ProgramError { program: entry.name, problem })
+        let fault = |problem| ProgramError { program: entry.name, problem };
+        let built = program.build(group).map_err(fault)?;
+        match Bytes(program.longest(group.ranks)) {
+            longest if longest <= SIZE_MAX => Ok(built),
+            longest => {
+                let problem = format!("sends messages of {longest}, more than {SIZE_MAX}");
+                Err(fault(format!("{problem}; lower size")))
+            }
+        }
+    }
+
+    /// The longest message among so many ranks, bytes, or a bound of it.
+    pub fn longest(&self, ranks: u32) -> Bytes {
+        Bytes(self.program().0.longest(ranks))
     }
 
     /// How many operations it does one after another, of the kind whose time MPI benchmarks report:
     /// half rounds of a ping-pong, whole collectives.
     pub fn operations(&self) -> u64 {
         self.program().0.operations()
+    }
+
+    /// What so many ranks send in each step of a round, if that is known before they run. Fails as
+    /// [`ProgramSpec::build`] does.
+    pub fn schedule(&self, ranks: u32) -> Result<Option<Box<dyn Schedule>>, ProgramError> {
+        let (program, entry) = self.program();
+        let schedule = program.schedule(ranks);
+        schedule.map_err(|problem| ProgramError { program: entry.name, problem })
+    }
+
+    /// Whether its ranks can keep a timetable.
+    pub fn keeps_timetable(&self) -> bool {
+        self.program().0.keeps_timetable()
     }
 
     /// The name of its entry.
@@ -140,6 +199,41 @@ const fn once() -> u32 {
     1
 }
 
+fn power_of_two(ranks: u32) -> Result<(), String> {
+    match ranks.is_power_of_two() {
+        true => Ok(()),
+        false => Err(format!("takes a power of two of ranks, not {ranks}")),
+    }
+}
+
+/// Fails unless ranks fill a grid of 1 to 6 dimensions.
+fn on_grid(grid: &[u32], ranks: u32) -> Result<(), String> {
+    let product = grid.iter().try_fold(1u32, |product, k| product.checked_mul(*k));
+    if product == Some(ranks) && (1..=6).contains(&grid.len()) {
+        return Ok(());
+    }
+    let sides: Vec<String> = grid.iter().map(u32::to_string).collect();
+    match (grid.len(), product) {
+        (1..=6, Some(product)) => {
+            Err(format!("has a grid of {} = {product} ranks, not {ranks}", sides.join("×")))
+        }
+        (1..=6, None) => Err(format!("has a grid of {}, not of {ranks} ranks", sides.join("×"))),
+        (dimensions, _) => Err(format!("has a grid of {dimensions} dimensions, outside 1 to 6")),
+    }
+}
+
+/// Steps in which a distance doubles until it covers so many ranks.
+const fn log2_ceil(ranks: u32) -> u32 {
+    ranks.next_power_of_two().trailing_zeros()
+}
+
+/// Bytes of one of as many shares of a vector as there are ranks: the first ones have one more where
+/// they do not divide.
+fn share(bytes: u64, ranks: u32, number: u32) -> u64 {
+    let (ranks, number) = (u64::from(ranks), u64::from(number));
+    bytes / ranks + u64::from(number < bytes % ranks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +252,7 @@ mod tests {
 
     #[test]
     fn ranks_and_parameters_that_do_not_fit_are_refused() {
-        let group = Group { ranks: 3, group: 0 };
+        let group = Group { ranks: 3, ..Group::default() };
         let spec = ProgramSpec::ping_pong(ping_pong::Params { size: Bytes(8), rounds: 1 });
         let said = spec.build(&group).err().map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("program `ping-pong` takes 2 ranks, not 3"));
@@ -180,11 +274,14 @@ mod tests {
     fn a_collective_of_one_rank_is_refused() {
         let spec = ring_allreduce::Params { size: Bytes(8), rounds: 1 };
         let spec = ProgramSpec::ring_allreduce(spec);
-        let said = spec.build(&Group { ranks: 1, group: 0 }).err().map(|error| error.to_string());
+        let said = spec
+            .build(&Group { ranks: 1, ..Group::default() })
+            .err()
+            .map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("program `ring-allreduce` takes 2 ranks or more, not 1"));
     }
 
-    /// The ranks of each kind's example, as many as it takes of 5.
+    /// The ranks of each kind's example, as many as it takes of 9.
     fn each_kind() -> Vec<(&'static str, Vec<Box<dyn RankProgram>>)> {
         let build = |entry: &&Entry| {
             #[derive(Deserialize)]
@@ -193,9 +290,10 @@ mod tests {
             }
             let Example { program } = toml::from_str(entry.example).unwrap();
             assert_eq!(program.name(), entry.name, "the example of another");
-            let built = |ranks: u32| program.build(&Group { ranks, group: 3 }).ok();
-            let ranks = (2..=5).rev().find_map(built);
-            (entry.name, ranks.expect("an example of 2 to 5 ranks"))
+            let built =
+                |ranks: u32| program.build(&Group { ranks, group: 3, ..Group::default() }).ok();
+            let ranks = (2..=9).rev().find_map(built);
+            (entry.name, ranks.expect("an example of 2 to 9 ranks"))
         };
         ALL.iter().map(build).collect()
     }
@@ -282,13 +380,24 @@ mod tests {
                 && refused("ping-pong", &[2, 101, 2])
                 && refused("ping-pong", &[2, 1, 3])
         );
-        // Rounds left, step of 8, receive, what is done.
-        assert!(!refused("ring-allreduce", &[2, 7, 9, 2]));
+        // Rounds left, step of 16, what is next in it, what is posted.
+        assert!(!refused("ring-allreduce", &[2, 15, 2, 1, 9]));
+        assert!(refused("ring-allreduce", &[3, 15, 2, 0]));
+        assert!(refused("ring-allreduce", &[2, 16, 2, 0]));
+        assert!(refused("ring-allreduce", &[2, 15, 3, 0]));
         assert!(
-            refused("ring-allreduce", &[3, 7, 9, 2]) && refused("ring-allreduce", &[2, 8, 9, 2])
+            refused("ring-allreduce", &[0, 1, 0, 0]) && refused("ring-allreduce", &[0, 0, 1, 0])
         );
-        assert!(
-            refused("ring-allreduce", &[0, 1, 9, 2]) && refused("ring-allreduce", &[2, 7, 9, 3])
+    }
+
+    #[test]
+    fn messages_longer_than_there_can_be_are_refused() {
+        let spec = bruck_alltoall::Params { size: SIZE_MAX, rounds: 1 };
+        let group = Group { ranks: 4, ..Group::default() };
+        let said = ProgramSpec::bruck_alltoall(spec).build(&group).err().unwrap().to_string();
+        assert_eq!(
+            said,
+            "program `bruck-alltoall` sends messages of 2 GiB, more than 1 GiB; lower size"
         );
     }
 

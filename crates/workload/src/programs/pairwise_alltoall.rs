@@ -1,8 +1,7 @@
 //! An all-to-all in which each rank has one partner at a time.
 
-use super::exchange::{self, Step, Steps};
-use super::{Entry, Group, Program, once, size};
-use crate::{Rank, RankProgram};
+use super::exchange::{Collective, Steps, Transfer};
+use super::{Entry, once, size};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
 
@@ -28,20 +27,27 @@ pub struct Params {
     pub rounds: u32,
 }
 
-impl Program for Params {
-    /// One a round.
-    fn operations(&self) -> u64 {
-        u64::from(self.rounds)
+impl Collective for Params {
+    type Steps = Partners;
+    type Shared = ();
+
+    fn rounds(&self) -> u32 {
+        self.rounds
     }
 
-    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
-        let bytes = self.size.0;
-        exchange::ranks(group, self.rounds, |rank, ranks| Partners { rank, ranks, bytes })
+    fn longest(&self, _: u32) -> u64 {
+        self.size.0
+    }
+
+    fn shared(&self, _: u32) {}
+
+    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Partners {
+        Partners { rank, ranks, bytes: self.size.0 }
     }
 }
 
 /// One rank's partners.
-struct Partners {
+pub(super) struct Partners {
     rank: u32,
     ranks: u32,
     bytes: u64,
@@ -54,34 +60,34 @@ impl Steps for Partners {
         self.ranks - 1
     }
 
-    fn step(&self, number: u32) -> Step {
+    fn transfer(&self, number: u32, _: u32) -> Transfer {
         let (rank, ranks, distance) = (self.rank, self.ranks, number + 1);
         let (to, from) = match ranks.is_power_of_two() {
             true => (rank ^ distance, rank ^ distance),
             false => ((rank + distance) % ranks, (rank + ranks - distance) % ranks),
         };
-        Step { to: Rank(to), from: Rank(from), bytes: self.bytes }
+        Transfer::both(to, from, self.bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::tests::messages;
+    use super::super::exchange::tests::{all, messages, one_to_each};
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn every_rank_sends_to_every_other_once() {
-        for ranks in [1u32, 2, 3, 8, 9] {
-            let all: Vec<Partners> =
-                (0..ranks).map(|rank| Partners { rank, ranks, bytes: 7 }).collect();
-            let sent = (0..all[0].count()).flat_map(|number| messages(&all, number));
-            let pairs: Vec<_> = sent.map(|(from, to, _)| (from, to)).collect();
-            let different: BTreeSet<_> = pairs.iter().filter(|(from, to)| from != to).collect();
-            assert_eq!(
-                (pairs.len(), different.len()),
-                ((ranks * (ranks - 1)) as usize, pairs.len())
-            );
+        for ranks in [2, 3, 8, 9] {
+            one_to_each(&all(&Params { size: Bytes(7), rounds: 1 }, ranks), 7);
+        }
+    }
+
+    #[test]
+    fn partners_of_a_power_of_two_exchange() {
+        let ranks = all(&Params { size: Bytes(7), rounds: 1 }, 8);
+        for number in 0..7 {
+            let sent = messages(&ranks, number);
+            assert!(sent.iter().all(|(from, to, _)| sent.contains(&(*to, *from, 7))));
         }
     }
 }

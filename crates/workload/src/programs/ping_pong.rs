@@ -30,6 +30,10 @@ impl Program for Params {
         2 * u64::from(self.rounds)
     }
 
+    fn longest(&self, _: u32) -> u64 {
+        self.size.0
+    }
+
     fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
         if group.ranks != 2 {
             return Err(format!("takes 2 ranks, not {}", group.ranks));

@@ -1,9 +1,8 @@
 //! An allreduce around a ring: each rank passes a share of the vector on to the next one, adds what
 //! it receives to its own, and, once around, passes the sums on once more.
 
-use super::exchange::{self, Step, Steps};
-use super::{Entry, Group, Program, once, size};
-use crate::{Rank, RankProgram};
+use super::exchange::{Collective, Steps, Transfer};
+use super::{Entry, once, share, size};
 use clearlane_ib::Bytes;
 use serde::Deserialize;
 
@@ -28,31 +27,30 @@ pub struct Params {
     pub rounds: u32,
 }
 
-impl Program for Params {
-    /// One a round.
-    fn operations(&self) -> u64 {
-        u64::from(self.rounds)
+impl Collective for Params {
+    type Steps = Ring;
+    type Shared = ();
+
+    fn rounds(&self) -> u32 {
+        self.rounds
     }
 
-    fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
-        let bytes = self.size.0;
-        exchange::ranks(group, self.rounds, |rank, ranks| Ring { rank, ranks, bytes })
+    fn longest(&self, _: u32) -> u64 {
+        self.size.0
+    }
+
+    fn shared(&self, _: u32) {}
+
+    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Ring {
+        Ring { rank, ranks, bytes: self.size.0 }
     }
 }
 
 /// One rank's way around.
-struct Ring {
+pub(super) struct Ring {
     rank: u32,
     ranks: u32,
     bytes: u64,
-}
-
-impl Ring {
-    /// Bytes of a share: the first ones have one more where they do not divide.
-    fn share(&self, number: u32) -> u64 {
-        let (ranks, number) = (u64::from(self.ranks), u64::from(number));
-        self.bytes / ranks + u64::from(number < self.bytes % ranks)
-    }
 }
 
 impl Steps for Ring {
@@ -62,16 +60,13 @@ impl Steps for Ring {
         2 * (self.ranks - 1)
     }
 
-    fn step(&self, number: u32) -> Step {
+    fn transfer(&self, number: u32, _: u32) -> Transfer {
         let ranks = self.ranks;
         // First rank r passes on share r − k, then, as sums, share r + 1 − k.
         let ahead = u32::from(number >= ranks - 1);
-        let share = (self.rank + ahead + 2 * ranks - number % (ranks - 1)) % ranks;
-        Step {
-            to: Rank((self.rank + 1) % ranks),
-            from: Rank((self.rank + ranks - 1) % ranks),
-            bytes: self.share(share),
-        }
+        let passed = (self.rank + ahead + 2 * ranks - number % (ranks - 1)) % ranks;
+        let (to, from) = ((self.rank + 1) % ranks, (self.rank + ranks - 1) % ranks);
+        Transfer::both(to, from, share(self.bytes, ranks, passed))
     }
 }
 
@@ -84,7 +79,7 @@ mod tests {
     fn every_rank_sends_all_shares_but_one_in_either_half() {
         for (ranks, bytes) in [(2u32, 10u64), (3, 10), (5, 1003), (8, 0), (4, 3)] {
             let all: Vec<Ring> = (0..ranks).map(|rank| Ring { rank, ranks, bytes }).collect();
-            assert_eq!((0..ranks).map(|share| all[0].share(share)).sum::<u64>(), bytes);
+            assert_eq!((0..ranks).map(|at| share(bytes, ranks, at)).sum::<u64>(), bytes);
             let count = all[0].count();
             let sent = (0..count).flat_map(|number| messages(&all, number));
             let mut sums = vec![0; ranks as usize];
@@ -101,15 +96,15 @@ mod tests {
     fn what_a_rank_passes_on_is_what_it_has_received() {
         let ranks = 5;
         let of = |rank: u32| Ring { rank, ranks, bytes: 100 };
-        let share = |rank: u32, number: u32| {
+        let passed = |rank: u32, number: u32| {
             let ahead = u32::from(number >= ranks - 1);
             (rank + ahead + 2 * ranks - number % (ranks - 1)) % ranks
         };
         for rank in 0..ranks {
             for number in 1..of(rank).count() {
-                let before = of(rank).step(number).from.0;
+                let before = of(rank).transfer(number, 0).from.unwrap().0;
                 // The step from sums to copies begins with the share that is complete here.
-                assert_eq!(share(rank, number), share(before, number - 1), "{rank} {number}");
+                assert_eq!(passed(rank, number), passed(before, number - 1), "{rank} {number}");
             }
         }
     }

@@ -29,6 +29,9 @@ measures! {
     latency_p99
     completion_time
     operation_time
+    ideal_time
+    link_bound
+    host_bound
     jain
     slowdown
     slowdown_uncontrolled
