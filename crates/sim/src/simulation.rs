@@ -217,6 +217,10 @@ fn with_tables(setup: Setup<'_>, hosts: Hosts, subnet: &Subnet) -> Box<dyn Run> 
 fn with_rule(setup: Setup<'_>, hosts: Hosts, rule: GridForwarder) -> Box<dyn Run> {
     let voq = setup.parameters.input_queueing == InputQueueing::Voq;
     let limited = is_limited(&setup.parameters, &hosts);
+    if limited && !voq && setup.control.is_none() && radix(setup.fabric) <= 16 {
+        // The tori of nsim-2014, which has four links a node.
+        return plain::<_, u16, 2, false, true>(setup, hosts, rule);
+    }
     if voq || limited || setup.control.is_some() || radix(setup.fabric) > 64 {
         return with_any_lanes(setup, hosts, 2, rule);
     }
@@ -260,13 +264,22 @@ fn is_limited(parameters: &Parameters, hosts: &Hosts) -> bool {
 /// Virtual output queues, or devices that have limits of their own. One instance whether watched
 /// or not: there are many instances, each takes its time to compile, and few runs need these.
 fn seldom<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool, const LIMITED: bool>(
+    setup: Setup<'_>,
+    hosts: Hosts,
+    forwarder: F,
+) -> Box<dyn Run> {
+    match setup.control.is_some() {
+        true => controlled::<F, B, V, VOQ, LIMITED>(setup, hosts, forwarder),
+        false => plain::<F, B, V, VOQ, LIMITED>(setup, hosts, forwarder),
+    }
+}
+
+/// The same without mechanisms.
+fn plain<F: Forwarder, B: PortSet, const V: usize, const VOQ: bool, const LIMITED: bool>(
     mut setup: Setup<'_>,
     hosts: Hosts,
     forwarder: F,
 ) -> Box<dyn Run> {
-    if setup.control.is_some() {
-        return controlled::<F, B, V, VOQ, LIMITED>(setup, hosts, forwarder);
-    }
     let (groups, recording) = (setup.groups.len(), setup.recording.take());
     let limits = recording.unwrap_or(NOTHING).limits();
     let builder = Builder::new(setup, hosts, forwarder, limits);

@@ -25,8 +25,8 @@ use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::programs::Group;
 use clearlane_workload::{
-    Arrivals, Class, Demand, Event, FlowGroup, Offered, OpenLoop, PatternSpec, PingPong,
-    ProgramSpec, Rank, RankProgram, SizeDistribution, Transport,
+    Arrivals, Class, Demand, Event, FlowGroup, Gap, Offered, OpenLoop, Pacing, PatternSpec,
+    PingPong, ProgramSpec, Rank, RankProgram, SizeDistribution, Transport,
 };
 use proptest::prelude::*;
 use ranks::random::random;
@@ -83,6 +83,8 @@ struct Case {
     /// A program of all hosts beside that, or a random script of each; whether the run ends then.
     job: Option<&'static str>,
     ends_with_job: bool,
+    /// Of the messages of its program.
+    gap: Option<Gap>,
     recorded: bool,
     until: u64,
     width: u32,
@@ -204,9 +206,21 @@ fn case(seed: u64) -> Case {
         balances: s.below(3) == 0,
         answering: s.below(5) == 0,
         recorded: s.below(4) > 0,
-        job: pick(s, &[None, Some("ring-allreduce"), Some("pairwise-alltoall")])
-            .or_else(|| pick(&mut Stream::new(seed, "scripts", 1), &[None, Some(SCRIPTS)])),
+        job: pick(
+            s,
+            &[
+                None,
+                Some("ring-allreduce"),
+                Some("pairwise-alltoall"),
+                Some("spread-alltoall"),
+                Some("ring-exchange"),
+                Some("bruck-alltoall"),
+                Some("scatter-allgather-broadcast"),
+            ],
+        )
+        .or_else(|| pick(&mut Stream::new(seed, "scripts", 1), &[None, Some(SCRIPTS)])),
         ends_with_job: s.below(2) == 0,
+        gap: pick(s, &[None, None, Some(Gap(500)), Some(Gap(3000))]),
         until: pick(s, &[60_000_000u64, 20_000_000_000]),
         width: pick(s, &[6, 13, 16, 24]),
     }
@@ -305,7 +319,8 @@ fn jobs(case: &Case, hosts: u32, log: &Log) -> Vec<Job> {
             let size = case.largest * 3;
             let spec = format!("kind = \"{kind}\"\nsize = \"{size} B\"\nrounds = 2");
             let spec: ProgramSpec = toml::from_str(&spec).unwrap();
-            spec.build(&Group { ranks: hosts, group: 0 }).unwrap()
+            let pacing = case.gap.map_or(Pacing::None, Pacing::Fixed);
+            spec.build(&Group { ranks: hosts, group: 0, pacing }).unwrap()
         }
     };
     let placed = |(host, program)| Placed { host, program };
@@ -491,6 +506,7 @@ fn plain(spec: &'static str) -> Case {
         answering: false,
         job: None,
         ends_with_job: false,
+        gap: None,
         recorded: true,
         until: 60_000_000,
         width: 24,
