@@ -63,6 +63,7 @@ mod status;
 mod sweep;
 mod table;
 mod text;
+pub mod tune;
 mod verdict;
 mod waiting;
 

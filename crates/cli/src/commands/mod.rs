@@ -16,6 +16,7 @@ mod resume;
 mod route;
 mod run;
 mod sweep;
+mod tune;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -34,6 +35,9 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Run an experiment at every point of a grid of values, such as loads
     Sweep(sweep::Arguments),
+    /// Find the value of a parameter with which an experiment is fastest
+    #[command(subcommand)]
+    Tune(tune::Command),
     /// Continue a run, comparison or sweep that was interrupted or killed
     Resume(resume::Arguments),
     /// Check forwarding tables for lost paths, loops and credit loops, and measure their balance
@@ -87,6 +91,7 @@ pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Ans
         Command::Run(arguments) => run::run(arguments, json, &interrupts),
         Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),
+        Command::Tune(command) => tune::run(command, json, &interrupts),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
         Command::Deploy(arguments) => deploy::run(arguments, json),

@@ -122,6 +122,10 @@ impl<C: Collective> Program for C {
         Ok((0..ranks).map(rank).collect())
     }
 
+    fn has_steps(&self) -> bool {
+        true
+    }
+
     fn keeps_timetable(&self) -> bool {
         Collective::keeps_timetable(self)
     }

@@ -65,6 +65,11 @@ trait Program {
         Ok(None)
     }
 
+    /// Whether what it sends is known step by step before it runs.
+    fn has_steps(&self) -> bool {
+        false
+    }
+
     /// Whether its ranks can keep a timetable.
     fn keeps_timetable(&self) -> bool {
         false
@@ -153,6 +158,11 @@ impl ProgramSpec {
         let (program, entry) = self.program();
         let schedule = program.schedule(ranks);
         schedule.map_err(|problem| ProgramError { program: entry.name, problem })
+    }
+
+    /// Whether what it sends is known step by step before it runs.
+    pub fn has_steps(&self) -> bool {
+        self.program().0.has_steps()
     }
 
     /// Whether its ranks can keep a timetable.
