@@ -321,6 +321,8 @@ export interface SeriesSet {
   groups: Series[];
   /** Up to 20 named flows, Gbit/s. */
   flows: Series[];
+  /** Links between switches, in each sample in order of throughput: Gbit/s on the wire. */
+  links?: Series[];
 }
 
 /** One line of a chart, Gbit/s per sample. */

@@ -75,14 +75,21 @@ const LEGEND = "Press a name to hide or show its line. Means are over all sample
 /** Throughput over time, or null if no variant has samples. */
 export function throughput(report: Report, clock: Clock): HTMLElement | null {
   const { variants } = report;
-  const lines = (kind: "groups" | "flows") => (variant: Variant) =>
-    variant.series[kind].map(({ name, class: of, gbps }) => ({ name, class: of, values: gbps }));
+  const lines = (kind: "groups" | "flows" | "links") => (variant: Variant) =>
+    (variant.series[kind] ?? []).map(({ name, class: of, gbps }) => ({
+      name,
+      class: of,
+      values: gbps,
+    }));
   const unit = { axis: "Gbit/s", decimals: 1 };
   return charted(clock, {
     id: "throughput",
     title: "Throughput over time",
     choice: "series-kind",
-    note: `${LEGEND} Throughput is delivered payload; dotted lines are what could be reached.`,
+    note:
+      `${LEGEND} Throughput of groups and flows is delivered payload; dotted lines are what ` +
+      "could be reached. Links are those between switches that carry anything, headers included: " +
+      "at each time the busiest, the one that a quarter are busier than, and so on to the idlest.",
     variants,
     seeds: report.seeds.length,
     caption: (variant) => variant.name,
@@ -101,6 +108,7 @@ export function throughput(report: Report, clock: Clock): HTMLElement | null {
         lines: lines("flows"),
         ideals: () => idealsOfFlows(report),
       },
+      { ...unit, key: "links", label: "Links between switches", lines: lines("links") },
     ],
   });
 }

@@ -9,8 +9,8 @@ use crate::experiment::{
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
-use crate::ideal::Ideals;
-use crate::measure::Ideals as _;
+use crate::ideal::{self, Ideals};
+use crate::measure;
 use crate::queue_pairs::QueuePairs;
 use crate::reachable::Reachable;
 use crate::routes::{DefaultRoutes, Routed};
@@ -128,9 +128,10 @@ impl Prepared {
 
     /// The ideal times of programs that do not take long to compute.
     fn ideal_facts(&self) -> Vec<Fact> {
-        let few = |group: &usize| (1..=IDEAL_MESSAGES_MAX).contains(&self.messages(*group));
+        let messages = |group: usize| ideal::messages(&self.groups[group]);
+        let few = |group: &usize| (1..=IDEAL_MESSAGES_MAX).contains(&messages(*group));
         let ideal = |group: usize| {
-            let (bounds, group) = (self.ideal(group)?, &self.groups[group]);
+            let (bounds, group) = (measure::Ideals::ideal(self, group)?, &self.groups[group]);
             let (payload, _) = self.parameters.packet(group.transport);
             let us = |time: clearlane_ib::Picoseconds| significant(time.as_microseconds());
             let value = format!(
@@ -168,6 +169,14 @@ impl Prepared {
             }
             groups
         })
+    }
+}
+
+impl measure::Ideals for Prepared {
+    fn ideal(&self, number: usize) -> Option<clearlane_workload::Bounds> {
+        let Prepared { fabric, routed, hosts, parameters, .. } = self;
+        let place = ideal::Place { fabric, routed, hosts, parameters };
+        self.ideals.get(number, self.groups.get(number)?, &place)
     }
 }
 

@@ -94,8 +94,8 @@ impl<'a> DefaultRoutes<'a> {
         DefaultRoutes { fabric, by, hosts, link_rate, first }
     }
 
-    /// The output of the switch at one end of a cable on the way to an adapter's port, `there`, of a
-    /// rank: at its own switch the port that it is plugged into.
+    /// The output of the switch at one end of a cable on the way to an adapter's port, `there`, of
+    /// a rank: at its own switch the port that it is plugged into.
     fn output(&self, at: Endpoint, there: Endpoint, rank: Rank, path: u16) -> Option<PortNumber> {
         match &self.by {
             By::Tables(subnet) => {

@@ -194,8 +194,8 @@ fn times(result: &SweepResult, gaps: &[f64]) -> Vec<(f64, Option<f64>)> {
     gaps.iter().enumerate().map(|(index, gap)| (*gap, time(index))).collect()
 }
 
-/// Gaps half way to the neighbours of the best one; none that is nearer than a twentieth of a packet
-/// or a hundredth of the gap.
+/// Gaps half way to the neighbours of the best one; none that is nearer than a twentieth of a
+/// packet or a hundredth of the gap.
 fn closer(times: &[(f64, Option<f64>)]) -> Vec<f64> {
     let known = times.iter().enumerate().filter_map(|(at, (_, time))| Some((at, (*time)?)));
     let best = known.reduce(|best, other| if other.1 < best.1 { other } else { best });

@@ -364,8 +364,10 @@ fn a_path_hot_spot_fills_the_link_it_names_and_no_host() {
     };
     let error = refused(dor, &hot("senders = { every = 2 }"));
     assert!(error.contains("traffic.hot: pattern `path-hot-spot` chooses its senders"), "{error}");
-    let error = refused("forwarding = \"dimension-order\"", &hot(""));
-    assert!(error.contains("needs the routes of tables") && error.contains("\"dor\""), "{error}");
+    // The rule has routes as well.
+    let rule =
+        self::result(&text(torus, "forwarding = \"dimension-order\"", &hot("")), Path::new("."));
+    assert!(rule.to_json().contains("is on the routes of 4 pairs"));
     let error = refused(dor, &hot("").replace("pairs = 4", "pairs = 5"));
     assert!(error.contains("features.toml:") && error.contains("more than 4 pairs"), "{error}");
 }

@@ -377,9 +377,11 @@ fn what_does_not_fit_a_program_is_refused_with_a_remedy() {
             "x.toml:11: traffic.job.load = 0.5 does not belong beside program; drop it",
         ),
         (
-            format!("{ping}transport = \"ud\"\n"),
-            "x.toml:11: traffic.job.transport = \"ud\" has no RDMA READ, which programs need; \
-             write \"rc\"",
+            "program = { kind = \"ring-allreduce\", size = \"1 MiB\" }\ntransport = \"ud\"\n"
+                .into(),
+            "variant as-is: x.toml:7: traffic.job: program ring-allreduce sends messages of up to \
+             1 MiB, which are read by RDMA READ beyond eager_max = 8 KiB, and UD has none; set \
+             transport = \"rc\" or raise eager_max",
         ),
         (
             ping.to_owned(),

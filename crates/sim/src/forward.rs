@@ -296,8 +296,8 @@ fn check_cables(
 }
 
 impl GridForwarder {
-    /// The output, its dimension, and whether it is a wrap link, at a switch `here` on the way to the
-    /// coordinates `there`; nothing once it is there.
+    /// The output of a switch on the way to the coordinates `there`, its dimension, and whether it
+    /// is a wrap link; nothing once it is there.
     #[inline(always)]
     fn way(&self, switch: u32, there: u64) -> Option<(u8, u32, u8)> {
         let here = self.coords[SwitchIndex(switch)];

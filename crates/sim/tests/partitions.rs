@@ -153,6 +153,17 @@ fn crossbars(s: &mut Stream, plain: Parameters) -> Parameters {
     pick(s, &[plain, limited])
 }
 
+/// Kinds of programs.
+const JOBS: &[Option<&str>] = &[
+    None,
+    Some("ring-allreduce"),
+    Some("pairwise-alltoall"),
+    Some("spread-alltoall"),
+    Some("ring-exchange"),
+    Some("bruck-alltoall"),
+    Some("scatter-allgather-broadcast"),
+];
+
 fn case(seed: u64) -> Case {
     let s = &mut Stream::new(seed, "partitions", 0);
     let ways = pick(s, &[Ways::Rule, Ways::Tables, Ways::Tables, Ways::Adaptive, Ways::Multipath]);
@@ -206,19 +217,8 @@ fn case(seed: u64) -> Case {
         balances: s.below(3) == 0,
         answering: s.below(5) == 0,
         recorded: s.below(4) > 0,
-        job: pick(
-            s,
-            &[
-                None,
-                Some("ring-allreduce"),
-                Some("pairwise-alltoall"),
-                Some("spread-alltoall"),
-                Some("ring-exchange"),
-                Some("bruck-alltoall"),
-                Some("scatter-allgather-broadcast"),
-            ],
-        )
-        .or_else(|| pick(&mut Stream::new(seed, "scripts", 1), &[None, Some(SCRIPTS)])),
+        job: pick(s, JOBS)
+            .or_else(|| pick(&mut Stream::new(seed, "scripts", 1), &[None, Some(SCRIPTS)])),
         ends_with_job: s.below(2) == 0,
         gap: pick(s, &[None, None, Some(Gap(500)), Some(Gap(3000))]),
         until: pick(s, &[60_000_000u64, 20_000_000_000]),

@@ -25,9 +25,9 @@ pub enum Command {
 /// Of which program.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The gap is the idle time after each packet, in times of a packet. The search runs \
-    the experiment\nwith no gap, half a gap and powers of two, and then goes closer around the \
-    best. To continue a\nsearch that was stopped, call it again with the same folder.\n\n\
+    after_help = "The gap is the idle time after each packet, in times of a packet. The search \
+    runs the experiment\nwith no gap, half a gap and powers of two, and then goes closer around \
+    the best. To continue a\nsearch that was stopped, call it again with the same folder.\n\n\
     Examples:\n  clearlane tune pacing experiments/pacing-pwx-4x4x4.toml\n  \
     clearlane tune pacing FILE --variant \"8 B\" --group solver --most 16"
 )]

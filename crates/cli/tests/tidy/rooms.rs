@@ -61,6 +61,7 @@ const LAB_ORDER: &[&str] = &[
     "control",
     "queue_pairs",
     "reachable",
+    "ideal",
     "prepare",
     "opensm_conf",
     "policy_conf",
@@ -79,6 +80,7 @@ const LAB_ORDER: &[&str] = &[
     "report",
     "results",
     "sweep",
+    "tune",
 ];
 
 /// Crates whose modules have an order.

@@ -617,7 +617,10 @@ mod tests {
     #[test]
     fn ranges_are_those_the_readers_hold() {
         let mut tried = 0;
-        let here = |key: &&Key| key.range.contains(" to ") && !key.table.contains('.');
+        // A gap goes with a program, which the sound experiment has none of.
+        let here = |key: &&Key| {
+            key.range.contains(" to ") && !key.table.contains('.') && key.name != "gap"
+        };
         for key in swept().iter().filter(here) {
             let value = match key.kind.split(' ').next().unwrap() {
                 "time" => "\"9999 s\"",

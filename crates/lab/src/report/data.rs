@@ -4,6 +4,7 @@ use super::control::{ControlData, control_data};
 use super::curves::curves;
 use super::finding::{finding, why};
 use super::layout::layout;
+use super::link_series::link_series;
 use super::map::Map;
 use super::over_time::{OverTime, over_time};
 use super::paths::drawn;
@@ -169,13 +170,29 @@ struct SeriesSet {
     start_us: f64,
     groups: Vec<Series>,
     flows: Vec<Series>,
+    /// Links between switches, a line for each quarter of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    links: Vec<Series>,
 }
 
 #[derive(Serialize)]
-struct Series {
+pub(super) struct Series {
     name: String,
     class: &'static str,
     gbps: Vec<f64>,
+}
+
+impl Series {
+    /// A line of links, which are of no class, still without its samples.
+    pub(super) fn of_links(name: &str, samples: usize) -> Self {
+        let class = Class::Background.name();
+        Series { name: name.to_owned(), class, gbps: Vec::with_capacity(samples) }
+    }
+
+    /// Adds a sample, Gb/s.
+    pub(super) fn push(&mut self, gbps: f64) {
+        self.gbps.push((gbps * 1e4).round() / 1e4);
+    }
 }
 
 #[derive(Serialize)]
@@ -472,7 +489,8 @@ pub(super) fn hot_receivers(variant: &VariantResult) -> Vec<u32> {
 /// Throughput over time of the first seed.
 fn series(variant: &VariantResult) -> SeriesSet {
     let Some(run) = variant.runs.first() else {
-        return SeriesSet { dt_us: 1.0, start_us: 0.0, groups: Vec::new(), flows: Vec::new() };
+        let (groups, flows, links) = Default::default();
+        return SeriesSet { dt_us: 1.0, start_us: 0.0, groups, flows, links };
     };
     let slices = run.figures.slices;
     let dt_us = slices.length.as_microseconds();
@@ -509,6 +527,7 @@ fn series(variant: &VariantResult) -> SeriesSet {
         start_us: 0.0,
         groups: groups.map(group).collect(),
         flows: largest(run).into_iter().filter_map(flow).collect(),
+        links: run.history.as_ref().map_or(Vec::new(), |h| link_series(variant, run, h, whole)),
     }
 }
 

@@ -10,6 +10,7 @@ mod flows;
 mod frames;
 mod groups;
 mod layout;
+mod link_series;
 mod map;
 mod over_time;
 mod packed;

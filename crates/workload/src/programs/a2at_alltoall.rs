@@ -1,5 +1,5 @@
-//! An all-to-all made for a torus: in each phase every rank sends to four ranks (in three dimensions
-//! to six) at once, turned against each other, so that all links carry the same.
+//! An all-to-all made for a torus: in each phase every rank sends to four ranks (in three
+//! dimensions to six) at once, turned against each other, so that all links carry the same.
 //!
 //! The paper that presents it was not to be had but for its abstract: this is a reconstruction that
 //! has the property it names, that the hops of messages are the most messages that share a link.

@@ -7,8 +7,8 @@ use crate::{Event, Filter, Gap, Handle, Hints, Op, Pacing, Rank, RankProgram};
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
-/// A message that one rank sends in a step, and one that it receives, at the same place of the step:
-/// places number the messages of a rank, and that of sender and receiver is the same.
+/// A message that one rank sends in a step, and one that it receives, at the same place of the
+/// step: places number the messages of a rank, and that of sender and receiver is the same.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Transfer {
     /// To whom, and how many bytes of payload.
@@ -34,8 +34,8 @@ pub(super) struct Slot {
     pub(super) gap: u32,
 }
 
-/// The steps of an algorithm, as one rank goes through them. How many there are, and how many places
-/// each has, is the same for all ranks.
+/// The steps of an algorithm, as one rank goes through them. How many there are, and how many
+/// places each has, is the same for all ranks.
 pub(super) trait Steps: Send + Sync {
     /// Its name, by which its states are known.
     const NAME: &'static str;

@@ -237,8 +237,8 @@ const fn log2_ceil(ranks: u32) -> u32 {
     ranks.next_power_of_two().trailing_zeros()
 }
 
-/// Bytes of one of as many shares of a vector as there are ranks: the first ones have one more where
-/// they do not divide.
+/// Bytes of one of as many shares of a vector as there are ranks: the first ones have one more
+/// where they do not divide.
 fn share(bytes: u64, ranks: u32, number: u32) -> u64 {
     let (ranks, number) = (u64::from(ranks), u64::from(number));
     bytes / ranks + u64::from(number < bytes % ranks)
