@@ -11,6 +11,7 @@ pub mod programs;
 mod ranks;
 mod routes;
 mod sizes;
+pub mod traces;
 
 pub use flow_group::{Arrivals, Class, Demand, FlowGroup, Offered, Transport};
 pub use open_loop::OpenLoop;

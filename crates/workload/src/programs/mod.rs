@@ -108,7 +108,7 @@ impl ProgramSpec {
 }
 
 /// The longest message.
-const SIZE_MAX: Bytes = Bytes(1 << 30);
+pub(crate) const SIZE_MAX: Bytes = Bytes(1 << 30);
 
 /// A size with its unit.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
