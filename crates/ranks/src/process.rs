@@ -50,6 +50,8 @@ pub(crate) enum Waiting {
     All,
     /// Any of them.
     Any,
+    /// Whatever operation is complete next.
+    Next,
     /// A message to probe.
     Probe,
     /// Nothing: its program has ended.
@@ -157,6 +159,9 @@ pub(crate) struct Library {
     pub(crate) awaited: Vec<Handle>,
     /// How many of them are not complete.
     pub(crate) missing: usize,
+    /// Operations that became complete while nobody waited for them, in that order; from the first
+    /// time on that the program waits for the next one. Those that were asked for since are skipped.
+    pub(crate) finished: Option<VecDeque<Handle>>,
     /// What is probed for.
     pub(crate) probed: Option<Filter>,
     /// The next step's event.

@@ -178,7 +178,13 @@ impl Ranks {
         let waiting = record.waiting;
         let Some(request) = record.library().requests.get_mut(handle) else { return };
         request.state = State::Done { cost };
+        if waiting == Waiting::Next {
+            return self.take_awaited(fabric, at, handle, time, cost);
+        }
         if !request.awaited {
+            if let Some(finished) = &mut record.library().finished {
+                finished.push_back(handle);
+            }
             return;
         }
         match waiting {
@@ -199,7 +205,7 @@ impl Ranks {
                     self.all_are_there(fabric, at);
                 }
             }
-            Waiting::Time(_) | Waiting::Probe | Waiting::Ended => {}
+            Waiting::Next | Waiting::Time(_) | Waiting::Probe | Waiting::Ended => {}
         }
     }
 
