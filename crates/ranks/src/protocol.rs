@@ -124,7 +124,8 @@ impl Ranks {
             return;
         }
         if stream > 0 {
-            let end = record.occupy(stream, time, cost);
+            // What costs no CPU waits for none.
+            let end = if cost > 0 { record.occupy(stream, time, cost) } else { time };
             return self.complete_later(fabric, at, handle, end, 0);
         }
         // A CPU that goes on with long messages itself is busy until then, and sees nothing sooner.

@@ -335,6 +335,15 @@ fn cpu_streams_work_side_by_side_and_each_in_its_order() {
 }
 
 #[test]
+fn an_acknowledgement_does_not_wait_for_the_stream_that_sent() {
+    let send = Do::SendOn { stream: 1, tracked: true, context: 0, to: 1, bytes: 1, tag: 0 };
+    let busy = Do::Start { span: 50 * LATENCY, stream: 1 };
+    let ran = run(vec![vec![send, busy, Do::Wait(0)], vec![Do::Receive(from(0, 0)), Do::Wait(0)]]);
+    // The picosecond is that of taking it in hand.
+    assert_eq!(ran.times(0), [SEND + 2 * LATENCY + BYTE + 1]);
+}
+
+#[test]
 fn ranks_that_wait_for_each_other_are_named_with_what_they_wait_for() {
     let ran = run(vec![
         vec![Do::Receive(from(1, 6)), Do::Wait(0), Do::Send { to: 1, bytes: 1, tag: 7 }],
