@@ -1,5 +1,5 @@
 //! What an application did, recorded: of each rank a graph of messages sent, messages received and
-//! work, and what of it waits for what. One file format a file; [`replay`] makes programs of it.
+//! work, and what of it waits for what. One file format a file; [`Replay`] is a program made of it.
 //!
 //! The model is that of GOAL: Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language",
 //! ICPP 2009. Nothing is in order but by a dependency.
@@ -12,8 +12,10 @@ use std::sync::Arc;
 mod goal_binary;
 pub mod goal_text;
 mod matched;
+mod replay;
 mod schedule;
 
+pub use replay::Replay;
 pub use schedule::Draft;
 use schedule::Schedule;
 
@@ -79,6 +81,8 @@ pub enum Until {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trace {
     schedules: Arc<[Schedule]>,
+    /// The highest port that a message goes by.
+    nic_max: u8,
 }
 
 impl Trace {
@@ -119,7 +123,8 @@ impl Trace {
             let problem = "no ranks; a trace has one or more".to_owned();
             return Err(Fault { place: Place::Whole, problem });
         }
-        let trace = Trace { schedules };
+        let nic_max = schedules.iter().map(Schedule::nic_max).max().unwrap_or_default();
+        let trace = Trace { schedules, nic_max };
         matched::check(&trace)?;
         Ok(trace)
     }
@@ -127,6 +132,11 @@ impl Trace {
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
         self.schedules.len() as u32
+    }
+
+    /// The highest port that a message goes by, counted from 0.
+    pub const fn nic_max(&self) -> u8 {
+        self.nic_max
     }
 
     /// How many nodes a rank has; none if it is not there.

@@ -82,6 +82,10 @@ impl Schedule {
         self.nodes.len() as u32
     }
 
+    pub(super) fn nic_max(&self) -> u8 {
+        self.nodes.iter().map(|node| node.nic).max().unwrap_or_default()
+    }
+
     pub(super) fn node(&self, number: u32) -> Node {
         self.nodes[number as usize].node()
     }
