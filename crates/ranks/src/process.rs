@@ -64,7 +64,7 @@ pub(crate) struct Record {
     pub(crate) program: Box<dyn RankProgram>,
     /// When its CPU is free: that of stream 0.
     pub(crate) clock: u64,
-    /// When what it does next is due.
+    /// When what it does next is due, or when it has ended.
     pub(crate) due: u64,
     pub(crate) waiting: Waiting,
     pub(crate) number: u32,
