@@ -2,18 +2,21 @@
 //!
 //! A message of k bytes costs the sender's CPU o + (k − 1) O, is under way for L + (k − 1) G and
 //! costs the receiver's CPU o. The port that it goes by takes the next one g + (k − 1) G after it,
-//! sending and receiving each for itself. A message of more than S bytes is sent when its receive is
-//! there. LogP with long messages: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP", SPAA 1995;
-//! with S: Ino, Fujimoto and Hagihara, "LogGPS", PPoPP 2001; with O: Hoefler, Schneider and
+//! sending and receiving each for itself. A message of more than S bytes is sent when its receive
+//! is there. LogP with long messages: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP", SPAA
+//! 1995; with S: Ino, Fujimoto and Hagihara, "LogGPS", PPoPP 2001; with O: Hoefler, Schneider and
 //! Lumsdaine, "LogGOPSim", HPDC 2010.
 //!
 //! What differs from the simulator LogGOPSim:
 //! * Every operation of a program takes 1 ps or more (see the crate), and so does being told of it.
+//! * A CPU serves first what comes first, messages before what they or others set free at the same
+//!   time. LogGOPSim lets events made earlier go first, and makes those that an operation sets free
+//!   when it begins.
 //! * An unexpected message costs the receiver o when it is received, not when it comes.
 //! * The CPU does not wait for the port: it spends o and goes on, and the message waits. LogGOPSim
 //!   begins o only when the port is free. Messages leave at the same times.
-//! * Receiving a long message does not keep the CPU busy for (k − 1) G, as nothing does in LogGP; nor
-//!   for (k − 1) O, by which it is only later where O is more than G.
+//! * Receiving a long message does not keep the CPU busy for (k − 1) G, as nothing does in LogGP;
+//!   nor for (k − 1) O, by which it is only later where O is more than G.
 //! * A message of more than S bytes is announced, read and acknowledged, each with its latency, as
 //!   LogGPS has a handshake; LogGOPSim sends it as any other and lets its sender go on when it is
 //!   matched. The adapter reads it: no CPU spends O.

@@ -160,7 +160,7 @@ pub(crate) struct Library {
     /// How many of them are not complete.
     pub(crate) missing: usize,
     /// Operations that became complete while nobody waited for them, in that order; from the first
-    /// time on that the program waits for the next one. Those that were asked for since are skipped.
+    /// time on that the program waits for the next one. Those asked for since are skipped.
     pub(crate) finished: Option<VecDeque<Handle>>,
     /// What is probed for.
     pub(crate) probed: Option<Filter>,

@@ -2,13 +2,14 @@
 //!
 //! Little-endian, without padding. A file: u64 4223; u32 ranks; u8 highest CPU; u8 highest port;
 //! of each rank u64 begin and u64 end of its block, both from byte 8 on; the blocks. A block: u32
-//! nodes; u32 roots; the number of each root, u32; the nodes; the dependents of all nodes, u32 each.
-//! A node, 39 bytes: u32 how many it waits for; u8 1 (send), 2 (receive) or 3 (work); u32 peer; u64
-//! bytes or ns; u32 tag; u8 CPU; u8 port; u32 how many wait for its end, u32 the place of the first
-//! of them; the same of those that wait for its beginning. A peer or tag of 2^32 − 1 is any.
+//! nodes; u32 roots; the number of each root, u32; the nodes; the dependents of all nodes, each a
+//! u32. A node, 39 bytes: u32 how many it waits for; u8 1 (send), 2 (receive) or 3 (work); u32
+//! peer; u64 bytes or ns; u32 tag; u8 CPU; u8 port; u32 how many wait for its end, u32 the place of
+//! the first of them; the same of those that wait for its beginning. A peer or tag of 2^32 − 1 is
+//! any.
 //!
-//! Counts are looked at before anything is made of their size, and blocks and dependents may not
-//! overlap: a trace takes no more than a few times the bytes of its file.
+//! Counts are looked at before anything is made of their size, blocks may not overlap and no more
+//! dependents are taken than there are: a trace takes a few times the bytes of its file.
 
 use super::{Draft, Node, Place, Trace, TraceError, Work};
 use crate::Rank;

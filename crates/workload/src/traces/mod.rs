@@ -9,6 +9,7 @@ use clearlane_ib::visible;
 use std::fmt;
 use std::sync::Arc;
 
+pub mod chakra;
 mod goal_binary;
 pub mod goal_text;
 mod matched;
@@ -86,8 +87,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace, whose format its content tells: GOAL as text or as LogGOPSim's binary. `name`
-    /// is what errors call it by.
+    /// Reads a trace of one file, whose format its content tells: GOAL as text or as LogGOPSim's
+    /// binary. `name` is what errors call it by. Of several files is [`chakra::read`].
     ///
     /// # Errors
     /// Where the file departs from its format, and where what it says cannot be a trace: a rank
@@ -95,6 +96,10 @@ impl Trace {
     pub fn read(bytes: &[u8], name: &str) -> Result<Self, TraceError> {
         if goal_binary::is_one(bytes) {
             return goal_binary::read(bytes, name);
+        }
+        if chakra::is_one(bytes) {
+            let problem = "a Chakra trace, which is a file a rank; give those of all ranks";
+            return Err(TraceError::new(name, Place::Whole, problem.to_owned()));
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => goal_text::read(text, name),
@@ -354,7 +359,7 @@ pub(crate) mod tests {
         assert!(with(&[(1, 0), (2, 1), (3, 0), (3, 2)]).is_ok());
         assert_eq!(
             with(&[(1, 2), (2, 1), (3, 2)]),
-            Err("x.goal: rank 0, node 1: waits for itself, through node 2; take a dependency of \
+            Err("x.goal: rank 0, node 1: waits for itself, through others; take a dependency of \
                  this circle out"
                 .into())
         );

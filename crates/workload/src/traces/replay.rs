@@ -1,11 +1,11 @@
 //! One rank of a trace, run again.
 //!
 //! All nodes that wait for nobody are posted; each that is over lets others go. CPU c of a trace is
-//! the rank's CPU stream c + 1, so that work on one CPU holds up neither another nor the messages
-//! of the rank. A node that is posted has begun, unless others wait for its beginning that go to
-//! another CPU: its stream may have more to do first, and a mark in the stream says when it is done.
-//! A send is over when whatever carries it says that it has left: a packet engine with the last
-//! acknowledgement, LogGOPS with the overhead.
+//! the rank's CPU stream c + 1. The rank itself is in its library all the time, so that long
+//! messages go on whatever its CPUs do. A node that is posted has begun, unless others wait for its
+//! beginning that go to another CPU: its stream may have more to do first, and a mark in the stream
+//! says when it has come to it. A send is over when whatever carries it says that it has left: a
+//! packet engine with the last acknowledgement, LogGOPS with the overhead.
 
 use super::{Node, Trace, Until, Work};
 use crate::{Event, Filter, Handle, Hints, Op, Rank, RankProgram};

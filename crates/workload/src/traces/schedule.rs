@@ -200,11 +200,10 @@ impl Draft {
                 let problem = "waits for itself; take the dependency out".to_owned();
                 Err(Fault::at(rank, node, problem))
             }
-            Some((node, other)) => {
-                let problem = format!(
-                    "waits for itself, through node {other}; take a dependency of this circle out"
-                );
-                Err(Fault::at(rank, node, problem))
+            Some((node, _)) => {
+                let problem = "waits for itself, through others; take a dependency of this circle \
+                               out";
+                Err(Fault::at(rank, node, problem.to_owned()))
             }
         }
     }
