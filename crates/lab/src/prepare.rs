@@ -5,7 +5,7 @@ use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
     Ends, FabricSource, FabricSpec, LanePolicySpec, Place, Plan, Routing, SubnetSpec, TrafficSpec,
-    Variant, gaps_in_words, in_words,
+    Variant, gaps_in_words, in_words, placed, read_trace,
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
@@ -195,15 +195,28 @@ fn groups(
     let port_rate = rates.max();
     let port_rate = port_rate.unwrap_or(LinkRate::of(LinkWidth::X1, LinkSpeed::Sdr));
     let place = Place { ranks: &ranks, routes: &routes, parameters, port_rate };
-    let group = |spec: &TrafficSpec| {
-        let mut spec = spec.clone();
+    let traffic = read(&variant.traffic)?;
+    let given = placed(&traffic, &ranks)
+        .map_err(|(number, problem)| missing_host(variant, traffic[number].fault(&problem)))?;
+    let group = |(spec, given): (&TrafficSpec, Option<Vec<Rank>>)| {
+        let group = spec.group(&place, given, plan.duration);
+        group.map_err(|problem| missing_host(variant, problem))
+    };
+    traffic.iter().zip(given).map(group).collect()
+}
+
+/// Traffic with the files that its patterns and programs need.
+fn read(traffic: &[TrafficSpec]) -> Result<Vec<TrafficSpec>, LabError> {
+    let mut traffic = traffic.to_vec();
+    for spec in &mut traffic {
         if let Some(table) = spec.table() {
             table.text = Some(text::read(Path::new(&table.path), TABLE_BYTES_MAX)?);
         }
-        let group = spec.group(&place, plan.duration);
-        group.map_err(|problem| missing_host(variant, problem))
-    };
-    variant.traffic.iter().map(group).collect()
+        if let Some(file) = spec.trace() {
+            read_trace(file)?;
+        }
+    }
+    Ok(traffic)
 }
 
 /// What else can be done where a host of an experiment is missing on another fabric.

@@ -5,7 +5,7 @@ use crate::LabError;
 use crate::experiment::{Experiment, FabricSource, Routing, TrafficSpec};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What an experiment asks, files it reads included. `files` knows those that were read before.
 pub(crate) fn question(
@@ -23,29 +23,29 @@ pub(crate) fn question(
     asked.remove("sweep");
     add(toml::to_string(&asked).unwrap_or_default().as_bytes());
     for path in inputs(experiment) {
-        if !files.contains_key(path) {
-            let bytes = std::fs::read(path)
-                .map_err(|source| LabError::Read { path: path.to_owned(), source })?;
-            files.insert(path.to_owned(), Sha256::digest(&bytes).to_vec());
+        if !files.contains_key(&path) {
+            let bytes = std::fs::read(&path)
+                .map_err(|source| LabError::Read { path: path.clone(), source })?;
+            files.insert(path.clone(), Sha256::digest(&bytes).to_vec());
         }
-        add(files.get(path).map_or(&[][..], Vec::as_slice));
+        add(files.get(&path).map_or(&[][..], Vec::as_slice));
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The files an experiment reads.
-fn inputs(experiment: &Experiment) -> Vec<&Path> {
-    let mut paths: Vec<&Path> = Vec::new();
+fn inputs(experiment: &Experiment) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
     for variant in &experiment.variants {
         if let FabricSource::File(path) = &variant.fabric.source {
-            paths.push(path);
+            paths.push(path.clone());
         }
         if let Routing::Files(tables) = &variant.subnet.routing {
-            paths.extend(tables.iter().map(PathBuf::as_path));
+            paths.extend(tables.iter().cloned());
         }
-        paths.extend(variant.traffic.iter().filter_map(TrafficSpec::file));
+        paths.extend(variant.traffic.iter().flat_map(TrafficSpec::files));
         let policies = variant.control.all().filter_map(|spec| spec.policy.as_ref());
-        paths.extend(policies.map(|policy| policy.path.as_path()));
+        paths.extend(policies.map(|policy| policy.path.clone()));
     }
     paths
 }

@@ -24,6 +24,20 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     unpacked(File::open(path)?, bytes_max)
 }
 
+/// The bytes of a file that is not packed, at most so many.
+pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, LabError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes));
+    let fault = |source| LabError::Read { path: path.to_owned(), source };
+    read.map_err(fault)?;
+    if bytes.len() as u64 > bytes_max {
+        let text = format!("is larger than the {} MiB that are read", bytes_max >> 20);
+        return Err(fault(io::Error::other(text)));
+    }
+    Ok(bytes)
+}
+
 /// The text of what may be packed.
 fn unpacked(mut file: impl Read, bytes_max: u64) -> io::Result<String> {
     let mut first = Vec::new();

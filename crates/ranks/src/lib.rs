@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod loggops;
 mod matching;
 mod order;
 mod perform;

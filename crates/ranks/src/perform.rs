@@ -4,7 +4,7 @@
 use crate::order::Order;
 use crate::process::{Due, Record, Waiting};
 use crate::ranks::Ranks;
-use crate::requests::{Doing, State};
+use crate::requests::{Doing, Request, State};
 use crate::settings::Progress;
 use crate::transport::{Envelope, Kind, Outgoing, Transport, What};
 use clearlane_ib::Picoseconds;
@@ -91,6 +91,7 @@ impl Ranks {
             Op::Wait(handle) => self.wait(fabric, at, clock, handle),
             Op::WaitAll(handles) => self.wait_all(fabric, at, clock, handles.into_vec()),
             Op::WaitAny(handles) => self.wait_any(fabric, at, clock, handles.into_vec()),
+            Op::WaitNext => self.wait_next(fabric, at, clock),
             Op::Test(handle) => self.test(fabric, at, clock, handle),
             Op::Probe { filter, wait } => self.probe(fabric, at, clock, filter, wait),
             Op::Start { span, stream } => {
@@ -337,6 +338,21 @@ impl Ranks {
                 self.records[at as usize].waiting = Waiting::Any;
             }
         }
+    }
+
+    fn wait_next<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64) {
+        let library = self.library(at);
+        let requests = &library.requests;
+        let finished = library.finished.get_or_insert_with(|| {
+            let done = |(_, request): &(Handle, &Request)| request.state != State::Pending;
+            requests.iter().filter(done).map(|(handle, _)| handle).collect()
+        });
+        while let Some(handle) = finished.pop_front() {
+            if let Some(State::Done { cost }) = requests.get(handle).map(|request| request.state) {
+                return self.take(fabric, at, handle, clock, cost);
+            }
+        }
+        self.records[at as usize].waiting = Waiting::Next;
     }
 
     fn test<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64, handle: Handle) {

@@ -50,6 +50,8 @@ pub(crate) enum Waiting {
     All,
     /// Any of them.
     Any,
+    /// Whatever operation is complete next.
+    Next,
     /// A message to probe.
     Probe,
     /// Nothing: its program has ended.
@@ -62,7 +64,7 @@ pub(crate) struct Record {
     pub(crate) program: Box<dyn RankProgram>,
     /// When its CPU is free: that of stream 0.
     pub(crate) clock: u64,
-    /// When what it does next is due.
+    /// When what it does next is due, or when it has ended.
     pub(crate) due: u64,
     pub(crate) waiting: Waiting,
     pub(crate) number: u32,
@@ -157,6 +159,9 @@ pub(crate) struct Library {
     pub(crate) awaited: Vec<Handle>,
     /// How many of them are not complete.
     pub(crate) missing: usize,
+    /// Operations that became complete while nobody waited for them, in that order; from the first
+    /// time on that the program waits for the next one. Those asked for since are skipped.
+    pub(crate) finished: Option<VecDeque<Handle>>,
     /// What is probed for.
     pub(crate) probed: Option<Filter>,
     /// The next step's event.

@@ -124,7 +124,8 @@ impl Ranks {
             return;
         }
         if stream > 0 {
-            let end = record.occupy(stream, time, cost);
+            // What costs no CPU waits for none.
+            let end = if cost > 0 { record.occupy(stream, time, cost) } else { time };
             return self.complete_later(fabric, at, handle, end, 0);
         }
         // A CPU that goes on with long messages itself is busy until then, and sees nothing sooner.
@@ -178,7 +179,13 @@ impl Ranks {
         let waiting = record.waiting;
         let Some(request) = record.library().requests.get_mut(handle) else { return };
         request.state = State::Done { cost };
+        if waiting == Waiting::Next {
+            return self.take_awaited(fabric, at, handle, time, cost);
+        }
         if !request.awaited {
+            if let Some(finished) = &mut record.library().finished {
+                finished.push_back(handle);
+            }
             return;
         }
         match waiting {
@@ -199,7 +206,7 @@ impl Ranks {
                     self.all_are_there(fabric, at);
                 }
             }
-            Waiting::Time(_) | Waiting::Probe | Waiting::Ended => {}
+            Waiting::Next | Waiting::Time(_) | Waiting::Probe | Waiting::Ended => {}
         }
     }
 

@@ -69,6 +69,12 @@ impl Ranks {
         &self.jobs
     }
 
+    /// When the program of a process ended, if it has.
+    pub fn ended(&self, at: u32) -> Option<Picoseconds> {
+        let record = &self.records[at as usize];
+        (record.waiting == Waiting::Ended).then_some(Picoseconds(record.due))
+    }
+
     /// Destination and flow group of the message that a process is known to post next.
     #[inline(always)]
     pub fn upcoming(&self, at: u32) -> Option<(u32, u16)> {
@@ -163,7 +169,7 @@ impl Ranks {
     /// The program of a process has ended at `time`.
     pub(crate) fn end(&mut self, at: u32, time: u64) {
         let record = &mut self.records[at as usize];
-        record.waiting = Waiting::Ended;
+        (record.waiting, record.due) = (Waiting::Ended, time);
         if record.job != NO_JOB {
             let job = &mut self.jobs[usize::from(record.job)];
             job.unfinished -= 1;

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 
 /// Whose states these are, and the version of their layout: that of everything below.
 const OF: &str = "rank";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// The CPU streams that a rank can have besides the one it runs on.
 const STREAMS_MAX: usize = u8::MAX as usize;
@@ -166,6 +166,7 @@ struct SavedLibrary {
     timers: Vec<(u64, u32, u64)>,
     awaited: Vec<Handle>,
     missing: usize,
+    finished: Option<Vec<Handle>>,
     probed: Option<Filter>,
     answer: Option<Event>,
     operation: Option<Op>,
@@ -179,6 +180,10 @@ fn has_what_is_due(waiting: Waiting, library: Option<&SavedLibrary>) -> bool {
         Waiting::Time(Due::Operation) => has(|library| library.operation.is_some()),
         Waiting::Probe => has(|library| library.probed.is_some()),
         Waiting::One(_) | Waiting::All | Waiting::Any => has(|_| true),
+        // Otherwise it would have been told of what is there.
+        Waiting::Next => {
+            has(|library| library.finished.as_ref().is_some_and(|finished| finished.is_empty()))
+        }
         Waiting::Time(Due::Start | Due::Elapsed | Due::Posted(_)) | Waiting::Ended => true,
     }
 }
@@ -199,6 +204,7 @@ impl SavedLibrary {
             timers,
             awaited: library.awaited.clone(),
             missing: library.missing,
+            finished: library.finished.as_ref().map(|all| all.iter().copied().collect()),
             probed: library.probed,
             answer: library.answer,
             operation: library.operation.clone(),
@@ -233,6 +239,7 @@ impl SavedLibrary {
             timers: self.timers.into_iter().map(Reverse).collect(),
             awaited: self.awaited,
             missing: self.missing,
+            finished: self.finished.map(Into::into),
             probed: self.probed,
             answer: self.answer,
             operation: self.operation,
@@ -285,7 +292,9 @@ fn mark(requests: &mut Requests, awaited: &[Handle], missing: usize, waiting: Wa
             }
             missing > 0 && (pending..=awaited.len()).contains(&missing)
         }
-        Waiting::Time(_) | Waiting::Probe | Waiting::Ended => awaited.is_empty() && missing == 0,
+        Waiting::Next | Waiting::Time(_) | Waiting::Probe | Waiting::Ended => {
+            awaited.is_empty() && missing == 0
+        }
     }
 }
 
@@ -431,6 +440,7 @@ mod tests {
         library.streams.push(8);
         library.timers.push(Reverse((1, 0, 3)));
         (library.awaited, library.missing) = (vec![Handle(0)], 1);
+        library.finished = Some([Handle(7)].into());
         library.answer = Some(Event::AllCompleted);
         state.library = Some(SavedLibrary::of(&library));
         let expected = [
@@ -442,7 +452,7 @@ mod tests {
             &[1, 1, 0],
             &[1, 8],
             &[1, 1, 0, 3],
-            &[1, 0, 1, 0, 1, 3, 0],
+            &[1, 0, 1, 1, 1, 7, 0, 1, 3, 0],
         ];
         assert_eq!(bytes(&state), expected.concat());
     }
@@ -463,6 +473,16 @@ mod tests {
         };
         assert_eq!([all(&[0], 1), all(&[0, 9], 1), all(&[0, 0], 1)], [Ok(()), Ok(()), Ok(())]);
         assert_eq!([all(&[0], 0), all(&[0], 2), all(&[], 1)], [DAMAGED, DAMAGED, DAMAGED]);
+        let next = |finished: Option<&[Handle]>| {
+            said(|state, library| {
+                state.waiting = Waiting::Next;
+                library.finished = finished.map(<[Handle]>::to_vec);
+            })
+        };
+        assert_eq!(
+            [next(Some(&[])), next(None), next(Some(&[Handle(0)]))],
+            [Ok(()), DAMAGED, DAMAGED]
+        );
         assert_eq!(said(|_, library| library.missing = 1), DAMAGED);
         assert_eq!(said(|_, library| library.awaited = vec![Handle(0)]), DAMAGED);
     }

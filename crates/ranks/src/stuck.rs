@@ -1,7 +1,7 @@
 //! Ranks that wait: who they are and what for.
 
 use crate::process::{NO_JOB, Record, Waiting};
-use crate::requests::Doing;
+use crate::requests::{Doing, State};
 use clearlane_workload::{Filter, Handle, Rank};
 use std::fmt;
 
@@ -38,6 +38,11 @@ fn waits(record: &Record) -> Vec<Doing> {
         Waiting::All | Waiting::Any => {
             let pending = |handle: &&Handle| library.requests.is_pending(**handle);
             library.awaited.iter().filter(pending).filter_map(|handle| doing(*handle)).collect()
+        }
+        Waiting::Next => {
+            let pending = library.requests.iter().map(|(_, request)| request);
+            let pending = pending.filter(|one| one.tracked && one.state == State::Pending);
+            pending.map(|request| request.doing).collect()
         }
         Waiting::Probe => library.probed.map(Doing::Probe).into_iter().collect(),
         Waiting::Time(_) | Waiting::Ended => Vec::new(),

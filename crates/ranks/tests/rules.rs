@@ -240,6 +240,63 @@ fn waiting_for_any_is_told_the_first_and_keeps_the_others() {
 }
 
 #[test]
+fn waiting_for_the_next_is_told_of_each_once_in_the_order_of_completion() {
+    let start = |span, stream| Do::Start { span, stream };
+    let ran = run(vec![
+        vec![Do::Send { to: 1, bytes: 1, tag: 0 }],
+        vec![
+            start(1, 1),
+            Do::WaitNext,
+            Do::Receive(from(0, 0)),
+            start(3 * POLL, 1),
+            start(POLL, 2),
+            start(2 * POLL, 3),
+            Do::Compute(4 * POLL),
+            Do::Wait(3),
+            Do::WaitNext,
+            Do::WaitNext,
+            Do::WaitNext,
+            Do::WaitNext,
+        ],
+    ]);
+    // Streams end while it computes; the one that it has asked for is not told again.
+    let handles: Vec<_> = ran.told(1).iter().filter_map(|(_, event)| handle(event)).collect();
+    // The first handle is free again for the receive.
+    assert_eq!(handles, [0, 2, 3, 1, 0]);
+    assert_eq!(ran.times(1).last(), Some(&eager(1)));
+    assert_eq!(ran.received(1), [Message { source: Rank(0), tag: 0, bytes: 1 }]);
+    // Nothing is under way any more.
+    assert_eq!((ran.job.unfinished, ran.job.under_way, ran.stuck[0].waits.len()), (1, 0, 0));
+}
+
+#[test]
+fn waiting_for_the_next_begins_with_what_was_complete_before() {
+    let start = |stream| Do::Start { span: POLL, stream };
+    let ran = run(vec![vec![start(2), start(1), Do::Compute(9 * POLL), Do::WaitNext, start(1)]]);
+    // In the order of handles: the order of completion was of no use to anybody.
+    assert_eq!(handle(&ran.told(0)[1].1), Some(0));
+}
+
+fn handle(event: &Event) -> Option<u32> {
+    match event {
+        Event::Completed(done) => Some(done.handle.0),
+        _ => None,
+    }
+}
+
+/// With lists that are searched these would be some 10^10 steps.
+#[test]
+fn waiting_for_the_next_of_many_takes_no_search() {
+    const MANY: u32 = 100_000;
+    let mut script: Vec<Do> = (0..MANY).map(|tag| Do::Receive(from(0, tag))).collect();
+    script.extend((0..MANY).map(|_| Do::WaitNext));
+    let sends = (0..MANY).rev().map(|tag| Do::Send { to: 1, bytes: 0, tag }).collect();
+    let ran = run(vec![sends, script]);
+    let tags: Vec<u32> = ran.received(1).iter().map(|message| message.tag).collect();
+    assert!(tags.into_iter().eq((0..MANY).rev()));
+}
+
+#[test]
 fn a_test_costs_time_and_tells_what_is_the_case_then() {
     let ran = run(vec![
         vec![Do::Send { to: 1, bytes: 1, tag: 0 }],
@@ -275,6 +332,15 @@ fn cpu_streams_work_side_by_side_and_each_in_its_order() {
     let start = |stream| Do::Start { span: LATENCY, stream };
     let ran = run(vec![vec![start(1), start(1), start(2), Do::Wait(2), Do::Wait(1)]]);
     assert_eq!(ran.times(0), [2 + LATENCY + 1, 2 * LATENCY + 1]);
+}
+
+#[test]
+fn an_acknowledgement_does_not_wait_for_the_stream_that_sent() {
+    let send = Do::SendOn { stream: 1, tracked: true, context: 0, to: 1, bytes: 1, tag: 0 };
+    let busy = Do::Start { span: 50 * LATENCY, stream: 1 };
+    let ran = run(vec![vec![send, busy, Do::Wait(0)], vec![Do::Receive(from(0, 0)), Do::Wait(0)]]);
+    // The picosecond is that of taking it in hand.
+    assert_eq!(ran.times(0), [SEND + 2 * LATENCY + BYTE + 1]);
 }
 
 #[test]

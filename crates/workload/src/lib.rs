@@ -13,6 +13,7 @@ pub mod programs;
 mod ranks;
 mod routes;
 mod sizes;
+pub mod traces;
 mod walks;
 
 pub use bounds::Bounds;
@@ -21,7 +22,7 @@ pub use open_loop::OpenLoop;
 pub use pacing::{Pacing, PacingSpec, StepGaps};
 pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
 pub use program::{Completion, Event, Filter, Gap, Handle, Hints, Message, Op, Rank, RankProgram};
-pub use programs::{PingPong, ProgramError, ProgramSpec};
+pub use programs::{PingPong, ProgramError, ProgramSpec, TraceFile};
 pub use ranks::{Host, HostRef, Ranks};
 pub use routes::{Channel, Routes};
 pub use sizes::{SizeDistribution, SizeError};

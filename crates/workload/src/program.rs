@@ -147,6 +147,12 @@ pub enum Op {
     /// Waits for one of these operations, of several the first in the list; the answer is
     /// [`Event::Completed`].
     WaitAny(Box<[Handle]>),
+    /// Waits for the next operation to be complete, whichever it is, of all that are under way and
+    /// tracked, as a completion queue has them (IBA vol. 1, 11.4.2.1); those that are complete
+    /// already come in the order in which they became it, or, before a program does so for the
+    /// first time, in that of their handles. The answer is [`Event::Completed`]. It costs the same
+    /// however many are under way. Where none is, the program waits for ever.
+    WaitNext,
     /// Asks whether an operation is complete; the answer is [`Event::Tested`]. Once it is, the
     /// handle is gone.
     Test(Handle),

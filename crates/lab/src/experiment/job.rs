@@ -4,6 +4,7 @@
 use super::document::Value;
 use super::keys::{Field, Keys, nearest};
 use super::pattern;
+use super::traces;
 use super::traffic::OF_OPEN_LOOP;
 use crate::{LabError, text};
 use clearlane_ib::random::Stream;
@@ -78,7 +79,12 @@ impl JobSpec {
 
     /// Its part of the table that reads back as the group.
     pub(super) fn resolve(&self, table: &mut toml::Table) {
-        table.insert("program".into(), self.written.clone());
+        let mut written = self.written.clone();
+        let mut spec = self.spec.clone();
+        if let (Some(file), Some(written)) = (spec.trace_file(), written.as_table_mut()) {
+            written.insert("file".into(), super::fabric::text_of(Path::new(&file.path)));
+        }
+        table.insert("program".into(), written);
         table.insert("gap".into(), written(self.pacing));
         let mapping = match &self.mapping {
             Mapping::Linear => "linear".into(),
@@ -94,12 +100,15 @@ impl JobSpec {
         table.insert("mapping".into(), mapping);
     }
 
-    /// The file it reads.
-    pub(super) fn file(&self) -> Option<&Path> {
-        match &self.mapping {
-            Mapping::File(path) => Some(path),
+    /// The files it reads: its mapping and its trace.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mapping = match &self.mapping {
+            Mapping::File(path) => Some(path.clone()),
             _ => None,
-        }
+        };
+        let mut spec = self.spec.clone();
+        let trace = spec.trace_file().map_or(Vec::new(), |file| traces::files(file));
+        mapping.into_iter().chain(trace).collect()
     }
 
     /// Where its ranks are, of the hosts that it has, which are in ascending order.

@@ -14,6 +14,7 @@ mod measure;
 mod merge;
 mod overlay;
 mod pattern;
+mod placement;
 mod plan;
 mod policy;
 mod published;
@@ -21,6 +22,7 @@ pub mod reference;
 mod site;
 mod stand_ins;
 mod subnet;
+mod traces;
 mod traffic;
 mod variants;
 
@@ -39,6 +41,8 @@ pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
 pub(crate) use job::{Place, in_words as gaps_in_words};
 pub(crate) use keys::{nearest, quote, short};
+pub(crate) use placement::placed;
+pub(crate) use traces::read as read_trace;
 pub(crate) use traffic::in_words;
 
 use crate::LabError;

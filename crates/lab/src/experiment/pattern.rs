@@ -20,7 +20,11 @@ pub(super) fn read(field: &Field<'_>) -> Result<PatternSpec, LabError> {
 /// The program.
 pub(super) fn program(field: &Field<'_>) -> Result<ProgramSpec, LabError> {
     let known = programs::ALL.iter().map(|entry| (entry.name, entry.parameters));
-    kind(field, "program", "ping-pong", known)
+    let mut spec: ProgramSpec = kind(field, "program", "ping-pong", known)?;
+    if let Some(file) = spec.trace_file() {
+        file.path = field.path_of(&file.path).to_string_lossy().into_owned();
+    }
+    Ok(spec)
 }
 
 /// One of the kinds of a registry: their names and what their parameters are.

@@ -448,24 +448,37 @@ const KEYS: &[Key] = &[
         ["whole number", "0 to 15", "the subnet's"],
         "service level of the group's packets",
     ),
-    key("traffic.senders", "hosts", ["list of names or ranks", "", "one of four"], "these send"),
+    key("traffic.senders", "hosts", ["list of names or ranks", "", "one of five"], "these send"),
+    key(
+        "traffic.senders",
+        "place",
+        ["text", "packed, round-robin, random", "one of five"],
+        "ranks of a program take hosts that no other program has: the first ones, in turns with \
+         other programs, or drawn",
+    ),
+    key(
+        "traffic.senders",
+        "ranks",
+        ["whole number", "2 to 16777216", "those of the trace"],
+        "how many ranks take hosts, with place",
+    ),
     key(
         "traffic.senders",
         "except",
-        ["list of names or ranks", "", "one of four"],
+        ["list of names or ranks", "", "one of five"],
         "all but these send",
     ),
     key(
         "traffic.senders",
         "every",
-        ["whole number", "1 to 1048576", "one of four"],
+        ["whole number", "1 to 1048576", "one of five"],
         "one host in this many sends",
     ),
     key("traffic.senders", "offset", ["whole number", "0 to 1048576", "0"], "first rank of every"),
     key(
         "traffic.senders",
         "share",
-        ["number", "0.000001 to 1", "one of four"],
+        ["number", "0.000001 to 1", "one of five"],
         "this share of the hosts, drawn once, sends",
     ),
     key(

@@ -4,13 +4,14 @@ use super::document::Value;
 use super::job::{self, JobSpec, Place};
 use super::keys::{Field, Keys, word};
 use super::pattern;
+use super::placement::{self, Placing};
 use crate::LabError;
 use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
 use clearlane_workload::patterns::{PatternSpec, TableFile};
 use clearlane_workload::{Arrivals, Class, Demand, FlowGroup, HostRef, Offered, Rank, Ranks};
-use clearlane_workload::{Routes, SizeDistribution, Transport};
-use std::path::Path;
+use clearlane_workload::{Routes, SizeDistribution, TraceFile, Transport};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Who sends.
@@ -35,6 +36,13 @@ pub enum Senders {
         share: f64,
         /// Seed of the draw, apart from the run's.
         seed: u64,
+    },
+    /// Hosts that no other program has.
+    Placed {
+        /// Which of them.
+        placing: Placing,
+        /// How many; those of a trace if not given.
+        ranks: Option<u32>,
     },
 }
 
@@ -145,6 +153,12 @@ impl TrafficSpec {
             None => (Senders::All, "all".into()),
             Some(field) => (senders(&field)?, field.node.plain()),
         };
+        if let Some(field) = keys.optional("senders")
+            && matches!(senders, Senders::Placed { .. })
+            && !matches!(demand, DemandSpec::Program(_))
+        {
+            return Err(field.error("places ranks, which a program has; write hosts or all"));
+        }
         let transport = keys.optional("transport").map(|f| f.choice(TRANSPORTS)).transpose()?;
         let sl = keys.optional("sl").map(|f| f.integer(0, 15)).transpose()?;
         Ok(TrafficSpec {
@@ -192,11 +206,13 @@ impl TrafficSpec {
         }
     }
 
-    /// The path of that file.
-    pub(crate) fn file(&self) -> Option<&Path> {
+    /// The files it reads, as far as they are there.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         match &self.demand {
-            DemandSpec::OpenLoop(offered) => offered.pattern.file().map(Path::new),
-            DemandSpec::Program(job) => job.file(),
+            DemandSpec::OpenLoop(offered) => {
+                offered.pattern.file().map(PathBuf::from).into_iter().collect()
+            }
+            DemandSpec::Program(job) => job.files(),
         }
     }
 
@@ -221,6 +237,24 @@ impl TrafficSpec {
         of_pattern.into_iter().chain(of_senders).collect()
     }
 
+    /// How many ranks its program has, if it says so: a trace does.
+    pub(super) fn ranks(&self) -> Option<u32> {
+        self.job().and_then(|job| job.spec.ranks())
+    }
+
+    /// The trace its program needs read.
+    pub(crate) fn trace(&mut self) -> Option<&mut TraceFile> {
+        match &mut self.demand {
+            DemandSpec::OpenLoop(_) => None,
+            DemandSpec::Program(job) => job.spec.trace_file(),
+        }
+    }
+
+    /// A fault of the group, with its place.
+    pub(crate) fn fault(&self, problem: &str) -> String {
+        format!("{}: traffic.{}: {problem}", self.place, self.name)
+    }
+
     /// The program, if it is one.
     pub(crate) fn job(&self) -> Option<&JobSpec> {
         match &self.demand {
@@ -229,10 +263,19 @@ impl TrafficSpec {
         }
     }
 
-    /// The group in a place; `end` is when traffic without a stop stops.
-    pub(crate) fn group(&self, at: &Place<'_>, end: Picoseconds) -> Result<FlowGroup, String> {
-        let place = |problem: String| format!("{}: traffic.{}: {problem}", self.place, self.name);
-        let mut senders = self.senders.ranks(at.ranks).map_err(place)?;
+    /// The group in a place, on the hosts that it was given if it takes free ones; `end` is when
+    /// traffic without a stop stops.
+    pub(crate) fn group(
+        &self,
+        at: &Place<'_>,
+        given: Option<Vec<Rank>>,
+        end: Picoseconds,
+    ) -> Result<FlowGroup, String> {
+        let place = |problem: String| self.fault(&problem);
+        let mut senders = match given {
+            Some(given) => given,
+            None => self.senders.ranks(at.ranks).map_err(place)?,
+        };
         let demand = match &self.demand {
             DemandSpec::OpenLoop(offered) => {
                 let built = offered.build(at.ranks, at.routes, end, &self.senders);
@@ -334,8 +377,8 @@ impl OfferedSpec {
 }
 
 impl Senders {
-    /// The ranks meant, ascending.
-    fn ranks(&self, ranks: &Ranks) -> Result<Vec<Rank>, String> {
+    /// The ranks meant, ascending; none of those that are placed beside others.
+    pub(super) fn ranks(&self, ranks: &Ranks) -> Result<Vec<Rank>, String> {
         let all = 0..ranks.count();
         let resolve = |hosts: &[HostRef]| {
             let mut named =
@@ -346,6 +389,7 @@ impl Senders {
         };
         Ok(match self {
             Senders::All => all.map(Rank).collect(),
+            Senders::Placed { .. } => Vec::new(),
             Senders::Hosts(hosts) => resolve(hosts)?,
             Senders::Except(hosts) => {
                 let out = resolve(hosts)?;
@@ -412,7 +456,13 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
     if matches!(field.node.value, Value::Text(_)) {
         return field.choice(&[("all", Senders::All)]);
     }
-    let keys = field.keys(&["hosts", "except", "every", "offset", "share", "seed"])?;
+    let keys = field.keys(SENDERS)?;
+    if let Some(place) = keys.optional("place") {
+        return placed(&keys, &place);
+    }
+    if let Some(ranks) = keys.optional("ranks") {
+        return Err(ranks.error("goes with place; write place = \"packed\" or drop it"));
+    }
     let (hosts, except) = (keys.optional("hosts"), keys.optional("except"));
     let (every, share) = (keys.optional("every"), keys.optional("share"));
     let (offset, seed) = (keys.optional("offset"), keys.optional("seed"));
@@ -429,7 +479,7 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
             let seed = seed.as_ref().map(|f| f.integer(0, i64::MAX as u64)).transpose()?;
             Senders::Share { share, seed: seed.unwrap_or(1) }
         }
-        _ => return Err(field.error("is not exactly one of hosts, except, every, share")),
+        _ => return Err(field.error("is not exactly one of hosts, except, every, share, place")),
     };
     let (with_offset, with_seed) =
         (matches!(read, Senders::Every { .. }), matches!(read, Senders::Share { .. }));
@@ -437,6 +487,26 @@ fn senders(field: &Field<'_>) -> Result<Senders, LabError> {
         return Err(field.error("does not belong to this kind of senders; drop it"));
     }
     Ok(read)
+}
+
+/// Keys of senders.
+const SENDERS: &[&str] = &["hosts", "except", "every", "offset", "share", "seed", "place", "ranks"];
+
+/// `{ place = "packed", ranks = 64 }`.
+fn placed(keys: &Keys<'_>, place: &Field<'_>) -> Result<Senders, LabError> {
+    for key in ["hosts", "except", "every", "offset", "share"] {
+        if let Some(field) = keys.optional(key) {
+            return Err(field.error("does not go with place; drop one of them"));
+        }
+    }
+    let seed = keys.optional("seed");
+    let read = seed.as_ref().map(|field| field.integer(0, i64::MAX as u64)).transpose()?;
+    let senders = placement::read(place, keys.optional("ranks"), read)?;
+    let random = matches!(senders, Senders::Placed { placing: Placing::Random(_), .. });
+    match seed.filter(|_| !random) {
+        Some(field) => Err(field.error("goes with place = \"random\"; drop it")),
+        None => Ok(senders),
+    }
 }
 
 pub(super) fn host_refs(field: &Field<'_>) -> Result<Vec<HostRef>, LabError> {

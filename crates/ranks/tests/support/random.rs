@@ -51,9 +51,12 @@ struct Scripted {
 impl Scripted {
     fn shuffled(self, draws: &mut Stream, ranks: u32) -> Vec<Do> {
         let (mut script, mut posted, mut over) = (Vec::new(), 0, Vec::new());
+        // As a completion queue has them: then nothing may be asked for before.
+        let in_order = draws.below(4) == 0;
+        let tested = |posted| if self.leaves || in_order { 0 } else { posted };
         for one in shuffle(self.begin, draws) {
             while draws.below(3) == 0 {
-                let extra = between(draws, if self.leaves { 0 } else { posted }, ranks);
+                let extra = between(draws, tested(posted), ranks);
                 let posts = extra.posts();
                 script.push(extra);
                 if posts && draws.below(3) == 0 {
@@ -75,6 +78,10 @@ impl Scripted {
         }
         let left = (0..posted).filter(|number| !over.contains(number)).collect();
         let mut left = shuffle(left, draws);
+        if in_order {
+            script.extend(left.iter().map(|_| Do::WaitNext));
+            return script;
+        }
         while !left.is_empty() {
             let some = left.split_off(left.len() - 1 - draws.below(left.len() as u64) as usize);
             match draws.below(4) {

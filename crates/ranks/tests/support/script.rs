@@ -45,6 +45,7 @@ pub enum Do {
     Wait(usize),
     WaitAll(Vec<usize>),
     WaitAny(Vec<usize>),
+    WaitNext,
     Test(usize),
     Probe(Filter, bool),
     Compute(u64),
@@ -86,8 +87,9 @@ const OF: &str = "script";
 impl Do {
     /// Whether it is an operation with a handle.
     pub fn posts(&self) -> bool {
-        use Do::{Compute, Probe, Test, Wait, WaitAll, WaitAny};
-        !matches!(self, Wait(_) | WaitAll(_) | WaitAny(_) | Test(_) | Probe(..) | Compute(_))
+        use Do::{Compute, Probe, Test, Wait, WaitAll, WaitAny, WaitNext};
+        let waits = matches!(self, Wait(_) | WaitAll(_) | WaitAny(_) | WaitNext);
+        !waits && !matches!(self, Test(_) | Probe(..) | Compute(_))
     }
 }
 
@@ -128,6 +130,7 @@ impl RankProgram for Script {
             Some(Do::Wait(number)) => Op::Wait(handle(&number)),
             Some(Do::WaitAll(numbers)) => Op::WaitAll(all(&numbers)),
             Some(Do::WaitAny(numbers)) => Op::WaitAny(all(&numbers)),
+            Some(Do::WaitNext) => Op::WaitNext,
             Some(Do::Test(number)) => Op::Test(handle(&number)),
             Some(Do::Probe(filter, wait)) => Op::Probe { filter, wait },
             Some(Do::Compute(span)) => Op::Compute(Picoseconds(span)),

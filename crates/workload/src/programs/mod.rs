@@ -11,6 +11,7 @@ mod schedule;
 
 pub use ping_pong::PingPong;
 pub use schedule::{Planned, Schedule};
+pub use trace::TraceFile;
 
 /// Why a program does not fit the ranks it was given.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -74,6 +75,16 @@ trait Program {
     fn keeps_timetable(&self) -> bool {
         false
     }
+
+    /// How many ranks it has, if that is for it to say.
+    fn ranks(&self) -> Option<u32> {
+        None
+    }
+
+    /// The trace it needs read.
+    fn trace_file(&mut self) -> Option<&mut TraceFile> {
+        None
+    }
 }
 
 macro_rules! programs {
@@ -97,6 +108,12 @@ macro_rules! programs {
             fn program(&self) -> (&dyn Program, &'static Entry) {
                 match self {
                     $(ProgramSpec::$module(params) => (params, &$module::ENTRY),)*
+                }
+            }
+
+            fn program_mut(&mut self) -> &mut dyn Program {
+                match self {
+                    $(ProgramSpec::$module(params) => params,)*
                 }
             }
         }
@@ -123,6 +140,7 @@ programs! {
     dissemination_barrier
     ring_exchange
     halo_exchange
+    trace
 }
 
 impl ProgramSpec {
@@ -170,6 +188,16 @@ impl ProgramSpec {
         self.program().0.keeps_timetable()
     }
 
+    /// How many ranks it has, whatever the number of hosts: a trace that was read says so.
+    pub fn ranks(&self) -> Option<u32> {
+        self.program().0.ranks()
+    }
+
+    /// The trace that has to be read before it is built.
+    pub fn trace_file(&mut self) -> Option<&mut TraceFile> {
+        self.program_mut().trace_file()
+    }
+
     /// The name of its entry.
     pub fn name(&self) -> &'static str {
         self.program().1.name
@@ -177,7 +205,7 @@ impl ProgramSpec {
 }
 
 /// The longest message.
-const SIZE_MAX: Bytes = Bytes(1 << 30);
+pub(crate) const SIZE_MAX: Bytes = Bytes(1 << 30);
 
 /// A size with its unit.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
@@ -250,6 +278,7 @@ mod tests {
     use crate::{Completion, Event, Handle, Op};
     use clearlane_ib::{Picoseconds, Saved, StateError};
     use proptest::prelude::*;
+    use std::collections::VecDeque;
 
     #[test]
     fn every_entry_says_what_it_is() {
@@ -291,6 +320,12 @@ mod tests {
         assert_eq!(said.as_deref(), Some("program `ring-allreduce` takes 2 ranks or more, not 1"));
     }
 
+    /// What the example of a trace has in its file: all that a node can be and wait for.
+    const TRACE: &[u8] = b"num_ranks 2\nrank 0 {\na: calc 100\nb: send 8b to 1 tag 4 cpu 1\n\
+        c: calc 5\nd: calc 7 cpu 2\ne: recv 9b from -1 tag -1\nb requires a\nc irequires b\n\
+        d irequires e\nc requires d\n}\nrank 1 {\na: recv 8b from 0 tag 4 cpu 1\n\
+        b: send 9b to 0 nic 1\nb requires a\n}\n";
+
     /// The ranks of each kind's example, as many as it takes of 9.
     fn each_kind() -> Vec<(&'static str, Vec<Box<dyn RankProgram>>)> {
         let build = |entry: &&Entry| {
@@ -298,7 +333,10 @@ mod tests {
             struct Example {
                 program: ProgramSpec,
             }
-            let Example { program } = toml::from_str(entry.example).unwrap();
+            let Example { mut program } = toml::from_str(entry.example).unwrap();
+            if let Some(file) = program.trace_file() {
+                file.fill(TRACE).unwrap();
+            }
             assert_eq!(program.name(), entry.name, "the example of another");
             let built =
                 |ranks: u32| program.build(&Group { ranks, group: 3, ..Group::default() }).ok();
@@ -308,30 +346,41 @@ mod tests {
         ALL.iter().map(build).collect()
     }
 
-    /// What a program is told of an operation, the `number`th.
-    fn answer(op: &Op, number: u32) -> Event {
+    /// What a program is told of an operation, the `number`th, where others are under way.
+    fn answer(op: &Op, number: u32, under_way: &mut VecDeque<Handle>) -> Event {
+        let completed = |handle| Event::Completed(Completion { handle, received: None });
         match op {
-            Op::Send { .. } | Op::Recv { .. } | Op::Put { .. } | Op::Get { .. } => {
+            Op::Send { .. }
+            | Op::Recv { .. }
+            | Op::Put { .. }
+            | Op::Get { .. }
+            | Op::Start { .. } => {
+                under_way.push_back(Handle(number));
                 Event::Posted(Handle(number))
             }
-            Op::Wait(handle) => Event::Completed(Completion { handle: *handle, received: None }),
+            Op::Wait(handle) => completed(*handle),
             Op::WaitAll(_) => Event::AllCompleted,
+            Op::WaitNext => under_way.pop_front().map_or(Event::Elapsed, completed),
             _ => Event::Elapsed,
         }
     }
 
+    /// What a program is told next, and what is under way.
+    type Told = (Event, VecDeque<Handle>);
+
     /// The operations of a program from an event on, at most so many, and its states before each.
     fn follow(
         program: &mut dyn RankProgram,
-        mut event: Event,
+        (mut event, mut under_way): Told,
         begin: u32,
         most: u32,
-    ) -> (Vec<Op>, Vec<(Event, Saved)>) {
+    ) -> (Vec<Op>, Vec<(Told, Saved)>) {
         let (mut ops, mut states) = (Vec::new(), Vec::new());
         for number in begin..begin + most {
-            states.push((event, program.save().expect("every kind of program is saved")));
+            let state = program.save().expect("every kind of program is saved");
+            states.push(((event, under_way.clone()), state));
             let op = program.step(Picoseconds(0), event);
-            event = answer(&op, number);
+            event = answer(&op, number, &mut under_way);
             ops.push(op);
             if ops.last() == Some(&Op::Done) {
                 break;
@@ -340,17 +389,22 @@ mod tests {
         (ops, states)
     }
 
+    /// Where nothing is under way.
+    fn told(event: Event) -> Told {
+        (event, VecDeque::new())
+    }
+
     #[test]
     fn every_kind_goes_on_from_each_of_its_states() {
         for (kind, (name, ranks)) in each_kind().into_iter().enumerate() {
             for (rank, mut program) in ranks.into_iter().enumerate() {
-                let (ops, states) = follow(&mut *program, Event::Start, 0, 1000);
+                let (ops, states) = follow(&mut *program, told(Event::Start), 0, 1000);
                 assert_eq!(ops.last(), Some(&Op::Done), "{name}");
-                for (number, (event, state)) in states.into_iter().enumerate() {
+                for (number, (told, state)) in states.into_iter().enumerate() {
                     let mut other = each_kind().swap_remove(kind).1.swap_remove(rank);
                     other.load(&state).unwrap();
                     assert_eq!(other.save(), Some(state), "{name}: the same state, the same bytes");
-                    let (rest, _) = follow(&mut *other, event, number as u32, 1000);
+                    let (rest, _) = follow(&mut *other, told, number as u32, 1000);
                     assert_eq!(rest, ops[number..], "{name}, rank {rank}, step {number}");
                 }
             }
@@ -395,6 +449,19 @@ mod tests {
         assert!(refused("ring-allreduce", &[3, 15, 2, 0]));
         assert!(refused("ring-allreduce", &[2, 16, 2, 0]));
         assert!(refused("ring-allreduce", &[2, 15, 3, 0]));
+        // Free nodes, what is posted, handles, nodes that have begun and that are over.
+        assert!(!refused("trace", &[2, 1, 0, 1, 4, 0, 0, 1, 0, 1, 0]));
+        let bad: [&[u8]; 8] = [
+            &[2, 1, 0, 1, 5, 0, 0, 1, 0, 1, 0],
+            &[2, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0],
+            &[1, 1, 0, 0, 0, 1, 0, 1, 0],
+            &[2, 0, 0, 1, 4, 0, 0, 1, 0, 1, 0],
+            &[3, 1, 0, 1, 4, 1, 1, 0, 0, 1, 0, 1, 0],
+            &[2, 1, 0, 1, 4, 0, 0, 1, 32, 1, 0],
+            &[2, 1, 0, 1, 4, 0, 0, 0, 1, 0],
+            &[2, 1, 0, 1, 4, 0, 0, 1, 0, 1, 1],
+        ];
+        assert!(bad.into_iter().all(|bytes| refused("trace", bytes)));
         assert!(
             refused("ring-allreduce", &[0, 1, 0, 0]) && refused("ring-allreduce", &[0, 0, 1, 0])
         );
@@ -420,8 +487,8 @@ mod tests {
                 for mut program in ranks {
                     let own = program.save().unwrap();
                     if program.load(&Saved { bytes: bytes.clone(), ..own }).is_ok() {
-                        follow(&mut *program, Event::Elapsed, 0, 100);
-                        follow(&mut *program, Event::Posted(Handle(7)), 0, 100);
+                        follow(&mut *program, told(Event::Elapsed), 0, 100);
+                        follow(&mut *program, told(Event::Posted(Handle(7))), 0, 100);
                     }
                 }
             }
