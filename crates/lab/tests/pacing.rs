@@ -63,7 +63,7 @@ fn ideal_times_stand_among_the_facts() {
     let said = fact(&result, "ideal time of job");
     assert_eq!(
         said,
-        "1042 us step by step, 500 us by the busiest link, 164 us by the busiest host; payload of \
+        "1041 us step by step, 500 us by the busiest link, 164 us by the busiest host; payload of \
          2,016 B a packet"
     );
     let said = fact(&result, "traffic job");

@@ -158,7 +158,7 @@ mod tests {
         let (square, cube) = (Torus { sides: &[9, 9] }, Torus { sides: &[4, 4, 4] });
         let ns = |time: Picoseconds| time.0 / 1000;
         for (packet, a2at_ns, pwx_ns) in
-            [((2048, 32), 23_961_600, 1_040_000), ((2016, 32), 23_968_080, 1_041_600)]
+            [((2048, 32), 23_961_600, 1_040_000), ((2016, 32), 23_968_080, 1_040_800)]
         {
             let found = bounds(&square, a2at, packet);
             assert_eq!(ns(found.by_steps), a2at_ns);
