@@ -89,7 +89,8 @@ impl Prepared {
             }
             _ => None,
         };
-        let mut groups = groups(variant, plan, (&fabric, &routed, &hosts))?;
+        let traffic = read(&variant.traffic, &mut oddities)?;
+        let mut groups = groups((variant, &traffic), plan, (&fabric, &routed, &hosts))?;
         if let Some(reachable) = &reachable {
             let limited = groups.into_iter().map(|group| reachable.limit(group));
             groups = limited.collect::<Result<_, _>>().map_err(|e| fault(&e))?;
@@ -180,9 +181,9 @@ impl measure::Ideals for Prepared {
     }
 }
 
-/// The flow groups of a variant on a routed fabric. Files that patterns need are read.
+/// The flow groups of a variant's traffic on a routed fabric.
 fn groups(
-    variant: &Variant,
+    (variant, traffic): (&Variant, &[TrafficSpec]),
     plan: &Plan,
     (fabric, routed, hosts): (&Fabric, &Routed, &Hosts),
 ) -> Result<Vec<FlowGroup>, LabError> {
@@ -195,7 +196,6 @@ fn groups(
     let port_rate = rates.max();
     let port_rate = port_rate.unwrap_or(LinkRate::of(LinkWidth::X1, LinkSpeed::Sdr));
     let place = Place { ranks: &ranks, routes: &routes, parameters, port_rate };
-    let traffic = read(&variant.traffic)?;
     let given = placed(&traffic, &ranks)
         .map_err(|(number, problem)| missing_host(variant, traffic[number].fault(&problem)))?;
     let group = |(spec, given): (&TrafficSpec, Option<Vec<Rank>>)| {
@@ -205,8 +205,9 @@ fn groups(
     traffic.iter().zip(given).map(group).collect()
 }
 
-/// Traffic with the files that its patterns and programs need.
-fn read(traffic: &[TrafficSpec]) -> Result<Vec<TrafficSpec>, LabError> {
+/// Traffic with the files that its patterns and programs need. What a trace says and a program made
+/// of it does not do is an oddity.
+fn read(traffic: &[TrafficSpec], oddities: &mut Vec<String>) -> Result<Vec<TrafficSpec>, LabError> {
     let mut traffic = traffic.to_vec();
     for spec in &mut traffic {
         if let Some(table) = spec.table() {
@@ -214,6 +215,8 @@ fn read(traffic: &[TrafficSpec]) -> Result<Vec<TrafficSpec>, LabError> {
         }
         if let Some(file) = spec.trace() {
             read_trace(file)?;
+            let lost = file.lost.iter().map(|lost| LabError::one_line(lost));
+            oddities.extend(lost);
         }
     }
     Ok(traffic)

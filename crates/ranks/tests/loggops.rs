@@ -66,12 +66,17 @@ fn messages_leave_and_come_a_gap_and_their_bytes_apart() {
             "{bytes} B, o = {overhead}"
         );
     }
+    // To several: the sender's port is what they share.
+    let receiver = |rank| format!("rank {rank} {{\nrecv 100b from 0\n}}\n");
+    let text = "num_ranks 4\nrank 0 {\nsend 100b to 1\nsend 100b to 2\nsend 100b to 3\n}\n";
+    let text = [text.to_owned(), receiver(1), receiver(2), receiver(3)].concat();
+    let (one, apart) = (2 * 307 + 2_503 + 7 * 99, 1_009 + 7 * 99);
+    assert_eq!(ends(&text, &MODEL), [3 * 307, one, one + apart, one + 2 * apart]);
     // From several at once: the receiver's port is what they share.
     let text = "num_ranks 4\nrank 0 {\nrecv 100b from 1\nrecv 100b from 2\nrecv 100b from 3\n}\n";
     let sender = |rank| format!("rank {rank} {{\nsend 100b to 0\n}}\n");
     let text = [text.to_owned(), sender(1), sender(2), sender(3)].concat();
-    let apart = 1_009 + 7 * 99;
-    assert_eq!(ends(&text, &MODEL)[0], 2 * 307 + 2_503 + 7 * 99 + 2 * apart);
+    assert_eq!(ends(&text, &MODEL)[0], one + 2 * apart);
 }
 
 #[test]

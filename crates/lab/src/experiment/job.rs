@@ -85,7 +85,7 @@ impl JobSpec {
             written.insert("file".into(), super::fabric::text_of(Path::new(&file.path)));
         }
         table.insert("program".into(), written);
-        table.insert("gap".into(), written(self.pacing));
+        table.insert("gap".into(), gap_written(self.pacing));
         let mapping = match &self.mapping {
             Mapping::Linear => "linear".into(),
             Mapping::Random(seed) => toml::Table::from_iter([(
@@ -195,7 +195,7 @@ fn pacing(field: &Field<'_>) -> Result<PacingSpec, LabError> {
     Ok(PacingSpec::Fixed(Gap((gap * 1000.0).round() as u32)))
 }
 
-fn written(pacing: PacingSpec) -> toml::Value {
+fn gap_written(pacing: PacingSpec) -> toml::Value {
     if let PacingSpec::Fixed(gap) = pacing {
         return (f64::from(gap.0) / 1000.0).into();
     }

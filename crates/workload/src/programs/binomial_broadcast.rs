@@ -1,7 +1,7 @@
 //! A broadcast along a binomial tree.
 
 use super::exchange::{Collective, Steps, Transfer};
-use super::fold::{whole};
+use super::fold::whole;
 use super::{Entry, log2_ceil, once, size};
 use clearlane_ib::Bytes;
 use serde::Deserialize;

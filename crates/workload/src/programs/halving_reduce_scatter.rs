@@ -1,7 +1,7 @@
 //! A reduce-scatter by recursive halving.
 
 use super::exchange::{Collective, Steps, Transfer};
-use super::fold::{Halving};
+use super::fold::Halving;
 use super::{Entry, log2_ceil, once, power_of_two, size};
 use clearlane_ib::Bytes;
 use serde::Deserialize;

@@ -444,14 +444,12 @@ mod tests {
                 && refused("ping-pong", &[2, 101, 2])
                 && refused("ping-pong", &[2, 1, 3])
         );
-        // Rounds left, step of 16, what is next in it, what is posted.
-        assert!(!refused("ring-allreduce", &[2, 15, 2, 1, 9]));
-        assert!(refused("ring-allreduce", &[3, 15, 2, 0]));
-        assert!(refused("ring-allreduce", &[2, 16, 2, 0]));
-        assert!(refused("ring-allreduce", &[2, 15, 3, 0]));
         // Free nodes, what is posted, handles, nodes that have begun and that are over.
         assert!(!refused("trace", &[2, 1, 0, 1, 4, 0, 0, 1, 0, 1, 0]));
-        let bad: [&[u8]; 8] = [
+        // The first one is over, and one whose mark comes first waits for it.
+        assert!(!refused("trace", &[2, 0, 1, 1, 4, 0, 0, 1, 1, 1, 1]));
+        let bad: [&[u8]; 9] = [
+            &[2, 0, 1, 1, 4, 0, 0, 1, 0, 1, 1],
             &[2, 1, 0, 1, 5, 0, 0, 1, 0, 1, 0],
             &[2, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0],
             &[1, 1, 0, 0, 0, 1, 0, 1, 0],
@@ -462,6 +460,11 @@ mod tests {
             &[2, 1, 0, 1, 4, 0, 0, 1, 0, 1, 1],
         ];
         assert!(bad.into_iter().all(|bytes| refused("trace", bytes)));
+        // Rounds left, step of 16, what is next in it, what is posted.
+        assert!(!refused("ring-allreduce", &[2, 15, 2, 1, 9]));
+        assert!(refused("ring-allreduce", &[3, 15, 2, 0]));
+        assert!(refused("ring-allreduce", &[2, 16, 2, 0]));
+        assert!(refused("ring-allreduce", &[2, 15, 3, 0]));
         assert!(
             refused("ring-allreduce", &[0, 1, 0, 0]) && refused("ring-allreduce", &[0, 0, 1, 0])
         );

@@ -1,7 +1,7 @@
 //! Two ranks that answer each other: the latency of one message at a time.
 
 use super::{Entry, Group, Program, size};
-use crate::{Event, Filter, Hints, Op, Rank, RankProgram};
+use crate::{Event, Filter, Gap, Hints, Op, Rank, RankProgram};
 use clearlane_ib::{Bytes, Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,9 @@ impl Program for Params {
         }
         let (bytes, rounds) = (self.size.0, super::rounds(self.rounds)?);
         let side = |rank: u32| -> Box<dyn RankProgram> {
-            Box::new(PingPong::new(Rank(rank), Rank(1 - rank), bytes, group.group, rounds))
+            let side = PingPong::new(Rank(rank), Rank(1 - rank), bytes, group.group, rounds);
+            // It has no steps and no timetable: a gap is one for all.
+            Box::new(side.paced(group.pacing.gap(Rank(rank), 0, 0, 1)))
         };
         Ok(vec![side(0), side(1)])
     }
@@ -52,6 +54,7 @@ pub struct PingPong {
     bytes: u64,
     group: u16,
     rounds: u32,
+    gap: Gap,
     moving: Moving,
 }
 
@@ -78,7 +81,12 @@ impl PingPong {
     pub fn new(rank: Rank, peer: Rank, bytes: u64, group: u16, rounds: u32) -> Self {
         let next = if rank < peer { Next::Send } else { Next::Recv };
         let moving = Moving { sends_left: rounds, receives_left: rounds, next };
-        PingPong { peer, bytes, group, rounds, moving }
+        PingPong { peer, bytes, group, rounds, gap: Gap(0), moving }
+    }
+
+    /// The same with so much idle time after each packet.
+    pub fn paced(self, gap: Gap) -> Self {
+        PingPong { gap, ..self }
     }
 }
 
@@ -90,7 +98,7 @@ impl RankProgram for PingPong {
                 moving.sends_left -= 1;
                 moving.next = Next::Recv;
                 let (dst, bytes, group) = (self.peer, self.bytes, self.group);
-                let hints = Hints::default();
+                let hints = Hints { gap: self.gap, ..Hints::default() };
                 Op::Send { dst, bytes, tag: 0, context: 0, group, tracked: false, hints }
             }
             (Next::Recv, _) if moving.receives_left > 0 => {

@@ -1,7 +1,7 @@
 //! A broadcast of long messages: scattered along a tree, gathered around a ring.
 
 use super::exchange::{Collective, Steps, Transfer};
-use super::fold::{whole};
+use super::fold::whole;
 use super::{Entry, log2_ceil, once, share, size};
 use clearlane_ib::Bytes;
 use serde::Deserialize;

@@ -77,7 +77,7 @@ impl Program for Params {
     }
 
     fn longest(&self, _: u32) -> u64 {
-        self.file.trace.as_ref().map_or(0, Trace::longest)
+        self.file.trace.as_ref().map_or(0, Trace::bytes_max)
     }
 
     fn build(&self, group: &Group) -> Result<Vec<Box<dyn RankProgram>>, String> {
@@ -91,8 +91,10 @@ impl Program for Params {
                 group.ranks
             ));
         }
+        // No trace has steps or a timetable: a gap is one for all.
+        let gap = group.pacing.gap(Rank(0), 0, 0, 1);
         let rank = |rank: u32| -> Box<dyn RankProgram> {
-            Box::new(Replay::new(trace, Rank(rank), group.group))
+            Box::new(Replay::new(trace, Rank(rank), group.group).paced(gap))
         };
         Ok((0..group.ranks).map(rank).collect())
     }

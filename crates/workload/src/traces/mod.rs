@@ -84,6 +84,8 @@ pub struct Trace {
     schedules: Arc<[Schedule]>,
     /// The highest port that a message goes by.
     nic_max: u8,
+    /// The longest message that is sent, in bytes.
+    bytes_max: u64,
 }
 
 impl Trace {
@@ -129,7 +131,8 @@ impl Trace {
             return Err(Fault { place: Place::Whole, problem });
         }
         let nic_max = schedules.iter().map(Schedule::nic_max).max().unwrap_or_default();
-        let trace = Trace { schedules, nic_max };
+        let bytes_max = schedules.iter().map(Schedule::bytes_max).max().unwrap_or_default();
+        let trace = Trace { schedules, nic_max, bytes_max };
         matched::check(&trace)?;
         Ok(trace)
     }
@@ -144,14 +147,9 @@ impl Trace {
         self.nic_max
     }
 
-    /// The longest message, bytes.
-    pub fn longest(&self) -> u64 {
-        let sent = |node: Node| match node.work {
-            Work::Send { bytes, .. } => bytes,
-            _ => 0,
-        };
-        let ranks = (0..self.ranks()).map(Rank);
-        ranks.flat_map(|rank| self.nodes(rank)).map(sent).max().unwrap_or(0)
+    /// The longest message that is sent, in bytes.
+    pub const fn bytes_max(&self) -> u64 {
+        self.bytes_max
     }
 
     /// How many nodes a rank has; none if it is not there.

@@ -8,7 +8,7 @@
 //! packet engine with the last acknowledgement, LogGOPS with the overhead.
 
 use super::{Node, Trace, Until, Work};
-use crate::{Event, Filter, Handle, Hints, Op, Rank, RankProgram};
+use crate::{Event, Filter, Gap, Handle, Hints, Op, Rank, RankProgram};
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,6 +24,8 @@ pub struct Replay {
     trace: Trace,
     rank: Rank,
     group: u16,
+    /// Of its messages.
+    gap: Gap,
     /// By node: how many it still waits for.
     waits_for: Box<[u32]>,
     moving: Moving,
@@ -85,12 +87,18 @@ impl Replay {
         let (free, under_way) = (VecDeque::new(), BTreeMap::new());
         let moving = Moving { free, posting: None, under_way, begun, over };
         let (trace, waits_for) = (trace.clone(), waits_for.into());
-        let mut replay = Replay { trace, rank, group, waits_for, moving };
+        let mut replay = Replay { trace, rank, group, gap: Gap(0), waits_for, moving };
         for node in (0..count).filter(|node| replay.waits_for[*node as usize] == 0) {
             let post = first(&replay.trace, rank, node);
             replay.moving.free.push_back(post);
         }
         replay
+    }
+
+    /// The same with packets of its messages so far apart.
+    #[must_use]
+    pub fn paced(self, gap: Gap) -> Self {
+        Replay { gap, ..self }
     }
 
     /// A node has begun, or is over: others wait for one less.
@@ -149,7 +157,7 @@ impl Replay {
             Work::Send { to, bytes, tag } => {
                 // A trace that knows one port says nothing of which.
                 let engine = (self.trace.nic_max() > 0).then_some(nic);
-                let hints = Hints { stream, engine, ..Hints::default() };
+                let hints = Hints { stream, engine, gap: self.gap, ..Hints::default() };
                 let (context, group, tracked) = (0, self.group, true);
                 Op::Send { dst: to, bytes, tag, context, group, tracked, hints }
             }
@@ -331,6 +339,11 @@ mod tests {
         assert_eq!(other.step(Picoseconds(0), Event::Posted(Handle(1))), Op::WaitNext);
         let begun = Event::Completed(Completion { handle: Handle(0), received: None });
         assert_eq!(other.step(Picoseconds(0), begun), start(2, 2));
+        // Nothing gets between a mark and its node.
+        let nodes = [calc(1, 0), calc(9, 0), calc(2, 1)];
+        let mut busy = one(&nodes, |draft| draft.starts_after_start(2, 0));
+        let (ops, _) = run(&mut busy, &[0]);
+        assert_eq!(ops, [start(0, 1), start(1, 1), start(9, 1), start(2, 2)]);
     }
 
     #[test]
@@ -339,9 +352,10 @@ mod tests {
         let send = Node { work: Work::Send { to, bytes: 9, tag }, cpu: 4, nic: 2 };
         let receive = Work::Receive { from: None, bytes: 9, tag: None };
         let mut program = one(&[send, Node { work: receive, cpu: 1, nic: 0 }], |_| {});
+        program = program.paced(Gap(1500));
         assert_eq!(program.upcoming(), Some((to, 7)));
         let (ops, _) = run(&mut program, &[0]);
-        let hints = Hints { engine: Some(2), stream: 5, ..Hints::default() };
+        let hints = Hints { engine: Some(2), stream: 5, gap: Gap(1500), ..Hints::default() };
         let (context, group, tracked) = (0, 7, true);
         assert_eq!(ops[0], Op::Send { dst: to, bytes: 9, tag, context, group, tracked, hints });
         let filter = Filter { source: None, tag: None, context: 0 };

@@ -86,6 +86,11 @@ impl Schedule {
         self.nodes.iter().map(|node| node.nic).max().unwrap_or_default()
     }
 
+    pub(super) fn bytes_max(&self) -> u64 {
+        let sends = self.nodes.iter().filter(|node| node.kind == Kind::Send);
+        sends.map(|node| node.size).max().unwrap_or_default()
+    }
+
     pub(super) fn node(&self, number: u32) -> Node {
         self.nodes[number as usize].node()
     }

@@ -167,6 +167,25 @@ fn in_a_collective_everybody_hears_of_everybody_with_the_bytes_of_its_algorithm(
 }
 
 #[test]
+fn a_rank_of_a_ring_passes_on_what_it_has_received() {
+    for (kind, ranks) in [(0, 2), (0, 5), (7, 5), (2, 3)] {
+        let node = collective(1, kind, 1_003);
+        let trace = convert(&vec![vec![node]; ranks]).unwrap().trace;
+        for rank in (0..trace.ranks()).map(Rank) {
+            let (mut sent, mut received) = (Vec::new(), Vec::new());
+            for node in trace.nodes(rank) {
+                match node.work {
+                    Work::Send { bytes, .. } => sent.push(bytes),
+                    Work::Receive { bytes, .. } => received.push(bytes),
+                    Work::Calc { .. } => {}
+                }
+            }
+            assert_eq!(sent[1..], received[..received.len() - 1], "kind {kind}, {rank:?}");
+        }
+    }
+}
+
+#[test]
 fn a_barrier_takes_rounds_and_a_broadcast_a_tree() {
     let nodes = |kind, ranks| {
         let trace = convert(&vec![vec![collective(1, kind, 8)]; ranks]).unwrap().trace;
