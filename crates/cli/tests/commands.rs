@@ -14,4 +14,5 @@ mod commands {
     mod site_files;
     mod stopping;
     mod tables;
+    mod tune;
 }

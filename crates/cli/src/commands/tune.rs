@@ -133,7 +133,7 @@ fn text(tuned: &tune::Tuned) -> String {
     let mut text = format!("{name}, {variant}: {} over {runs}\n", visible(&tuned.group));
     text.push_str(&match (tuned.best(), tuned.unpaced()) {
         (Some((gap, best)), Some(unpaced)) if gap > 0.0 => format!(
-            "a gap of {gap} packets is best: {} us, {:.2} times as fast as without\n",
+            "best gap: {gap} times of a packet: {} us, {:.2} times as fast as without a gap\n",
             rounded(best),
             unpaced / best
         ),
