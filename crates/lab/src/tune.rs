@@ -77,6 +77,11 @@ pub fn pacing(
         Ok::<_, LabError>(sweep)
     };
     let mut gaps = coarse(request.most);
+    if !force {
+        gaps.extend(known(out, &group));
+        gaps.sort_by(f64::total_cmp);
+        gaps.dedup();
+    }
     let (mut force, mut left) = (force, request.refinements);
     let (sweep, times) = loop {
         let sweep = sweep_of(&gaps.iter().map(|gap| text(*gap)).collect::<Vec<_>>())?;
@@ -183,6 +188,18 @@ fn coarse(most: f64) -> Vec<f64> {
     }
     gaps.push(most);
     gaps
+}
+
+/// Gaps that a search has tried before whose folder this is.
+fn known(out: &Path, group: &str) -> Vec<f64> {
+    let text = std::fs::read_to_string(out.join("sweep.json")).unwrap_or_default();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let axis = summary["axes"].as_array().and_then(|axes| axes.first());
+    let Some(axis) = axis.filter(|axis| axis["key"] == format!("traffic.{group}.gap")) else {
+        return Vec::new();
+    };
+    let values = axis["values"].as_array().into_iter().flatten();
+    values.filter_map(serde_json::Value::as_f64).filter(|gap| *gap >= 0.0).collect()
 }
 
 fn times(result: &SweepResult, gaps: &[f64]) -> Vec<(f64, Option<f64>)> {

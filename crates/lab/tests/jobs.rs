@@ -124,7 +124,7 @@ fn what_cannot_be_placed_is_refused_in_one_line() {
         (
             trace(Path::new("/nowhere/x.goal")),
             "{ place = \"packed\" }",
-            "cannot read /nowhere/x.goal",
+            "/nowhere/x.goal: no such file or folder",
         ),
         (trace(&file("bad.goal", "num_ranks two\n")), "{ place = \"packed\" }", "bad.goal:1"),
     ] {

@@ -373,7 +373,7 @@ const KEYS: &[Key] = &[
     key(
         "traffic",
         "gap",
-        ["number or text", "0 to 100000, mod, hops, timetable, none", "none"],
+        ["number or text", "0 to 100000, mod, hops, timetable, none", "no gap"],
         "idle time after each packet of a program, in times of a packet: the same for all, by step \
          the most messages on a link of the route less one, its hops less one, or by the \
          program's own timetable",
@@ -381,7 +381,7 @@ const KEYS: &[Key] = &[
     key(
         "traffic",
         "mapping",
-        ["text or a table", "linear, random, { seed }, { file }", "linear"],
+        ["text or a table", "linear, random, { seed }, { file }", "as hosts are"],
         "which rank of a program is at which of its hosts: as hosts are numbered, drawn, or as \
          the lines of a file name them",
     ),

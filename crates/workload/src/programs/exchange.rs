@@ -361,4 +361,35 @@ pub(super) mod tests {
         }
         have
     }
+
+    /// What a rank of a program of three does, by the first letters of its operations.
+    fn operations(program: &str) -> String {
+        let spec: crate::ProgramSpec = toml::from_str(program).unwrap();
+        let group = Group { ranks: 3, ..Group::default() };
+        let mut rank = spec.build(&group).unwrap().swap_remove(1);
+        let (mut event, mut all) = (Event::Start, String::new());
+        for number in 0..100 {
+            let op = rank.step(Picoseconds(0), event);
+            event = match op {
+                Op::Recv { .. } | Op::Send { .. } => Event::Posted(Handle(number)),
+                _ => Event::AllCompleted,
+            };
+            match op {
+                Op::Recv { .. } => all.push('r'),
+                Op::Send { .. } => all.push('s'),
+                Op::WaitAll(handles) => all.push_str(&format!("w{} ", handles.len())),
+                _ => return all,
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn ranks_receive_first_and_wait_as_their_algorithm_has_it() {
+        let of = |kind: &str| operations(&format!("kind = \"{kind}\"\nsize = \"8 B\"\nrounds = 2"));
+        assert_eq!(of("pairwise-alltoall"), "rsw2 rsw2 rsw2 rsw2 ", "at the end of each step");
+        assert_eq!(of("spread-alltoall"), "rsrsw4 rsrsw4 ", "at the end of each round");
+        assert_eq!(of("ring-exchange"), "rrssw4 rrssw4 ", "receives of a step come first");
+        assert_eq!(of("binomial-broadcast"), "rw1 rw1 ", "one that sends nothing");
+    }
 }
