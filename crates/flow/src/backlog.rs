@@ -25,8 +25,8 @@ struct Paths {
 }
 
 impl Backlog {
-    /// Nothing waits. With such a bound a message of open-loop traffic is left out for which so many
-    /// wait.
+    /// Nothing waits. With such a bound a message of open-loop traffic is left out for which so
+    /// many wait.
     pub(crate) fn new(
         most: Option<u32>,
         fabric: &Fabric,

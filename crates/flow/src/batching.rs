@@ -5,10 +5,10 @@
 /// together.
 ///
 /// The span is measured in ends: so long as a `share` of the flows under way takes to end, by their
-/// rates and by how long they are. Until its end a flow that has begun has its share of the links as
-/// they are, what others leave or an even part of it, and what one leaves that has ended is for
-/// those that begin. Both errors are of the same size and against each other where as many begin as
-/// end.
+/// rates and by how long they are. Until its end a flow that has begun has its share of the links
+/// as they are, what others leave or an even part of it, and what one leaves that has ended is for
+/// those that begin. Both errors are of the same size and against each other where as many begin
+/// as end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Batching {
     /// Of the flows under way, 0 to 1. 0 is exact: rates are computed at every instant at which

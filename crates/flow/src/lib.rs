@@ -4,9 +4,10 @@
 //!
 //! A message is a flow of wire bytes, headers included, over the links of its route; all flows
 //! share all links max-min fairly, from one change to the next. There are no packets, buffers,
-//! credits, lanes or windows: no head-of-line blocking, no deadlock of buffers, no ACK. So times are
-//! bounds rather than predictions. What stays is what is above and beside that: ranks with their
-//! overheads and protocols, routes, latencies, gaps, injection engines and the limits of hosts.
+//! credits, lanes or windows: no head-of-line blocking, no deadlock of buffers, no ACK. So times
+//! are bounds rather than predictions. What stays is what is above and beside that: ranks with
+//! their overheads and protocols, routes, latencies, gaps, injection engines and the limits of
+//! hosts.
 //!
 //! Entry point: [`Simulation::new`] with a [`Setup`](clearlane_sim::Setup), then
 //! [`Simulation::advance`] as often as wanted, then [`Simulation::finish`].

@@ -1,5 +1,5 @@
-//! Send queues: messages of a queue leave one after the other, and a port works on so many queues at
-//! a time as it has engines; the others wait in line.
+//! Send queues: messages of a queue leave one after the other, and a port works on so many queues
+//! at a time as it has engines; the others wait in line.
 
 use crate::flows::FlowNumber;
 use crate::messages::{Ends, Messages, NIL};

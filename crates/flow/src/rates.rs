@@ -1,6 +1,7 @@
 //! Max-min fair rates by water-filling: the rates of all flows rise together, those of the flows on
-//! a link stop when the link is full, and the others rise on (Bertsekas and Gallager, Data Networks,
-//! 2nd ed., 6.5.2). Each flow then has a bottleneck: a full link on which nobody has more.
+//! a link stop when the link is full, and the others rise on (Bertsekas and Gallager, Data
+//! Networks, 2nd ed., 6.5.2). Each flow then has a bottleneck: a full link on which nobody has
+//! more.
 
 use crate::flows::{FlowNumber, Flows};
 use crate::links::LinkNumber;

@@ -35,7 +35,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Those of a fabric whose channels these are. Fails where there is a rule that it does not fit.
+    /// Those of a fabric whose channels these are. Fails where there is a rule that it does not
+    /// fit.
     pub(crate) fn new(
         fabric: &Fabric,
         hosts: &Hosts,

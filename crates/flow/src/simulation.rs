@@ -70,7 +70,8 @@ impl Transport for Below<'_> {
 
 impl Simulation {
     /// Builds the network and starts the programs. Fails if the packet simulator would refuse the
-    /// set-up, or it has what flow mode does not have: congestion mechanisms, adaptive routing, taps.
+    /// set-up, or it has what flow mode does not have: congestion mechanisms, adaptive routing,
+    /// taps.
     pub fn new(setup: Setup<'_>) -> Result<Self, SetupError> {
         Self::with_batching(setup, Batching::default())
     }
