@@ -317,6 +317,7 @@ impl GridForwarder {
     /// The output of a switch on the way to an adapter's port; nothing at the switch that it is
     /// plugged into. Switches are counted in the order of nodes, ports of adapters as in
     /// [`Hosts::all_ports`](crate::Hosts::all_ports).
+    #[inline]
     pub fn output(&self, switch: u32, port: u32) -> Option<PortNumber> {
         let (output, ..) = self.way(switch, self.hint(port))?;
         PortNumber::new(output + 1)

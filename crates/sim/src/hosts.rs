@@ -128,9 +128,18 @@ impl Hosts {
     /// The ports by which a host sends to another unless a program asks for others: of each the one
     /// of the same number.
     pub fn ports_between(&self, from: Rank, to: Rank) -> (Endpoint, Endpoint) {
-        let (here, there) = (self.ports(from), self.ports(to));
-        let number = port_between(from.0, to.0, here.len().min(there.len()) as u32) as usize;
-        (here[number], there[number])
+        let number = self.number_between(from, to, None);
+        (self.ports(from)[number], self.ports(to)[number])
+    }
+
+    /// The number, among its ports, of the one by which a host sends to another: the one that is
+    /// asked for, modulo the ports that both have, or else one of these, by the two.
+    pub fn number_between(&self, from: Rank, to: Rank, asked: Option<u8>) -> usize {
+        let both = self.ports(from).len().min(self.ports(to).len());
+        match asked {
+            Some(number) => usize::from(number) % both,
+            None => port_between(from.0, to.0, both as u32) as usize,
+        }
     }
 
     /// The rate of the first link of a rank.

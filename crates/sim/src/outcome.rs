@@ -163,7 +163,7 @@ pub struct GroupSlice {
 
 impl GroupSlice {
     /// Nothing has happened in it.
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         GroupSlice {
             offered_wire_bytes: 0,
             delivered_wire_bytes: 0,
@@ -176,7 +176,7 @@ impl GroupSlice {
     }
 
     /// Adds what happened in another partition or slice.
-    pub(crate) fn add(&mut self, part: &GroupSlice) {
+    pub fn add(&mut self, part: &GroupSlice) {
         self.offered_wire_bytes += part.offered_wire_bytes;
         self.delivered_wire_bytes += part.delivered_wire_bytes;
         self.delivered_payload_bytes += part.delivered_payload_bytes;

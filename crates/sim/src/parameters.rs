@@ -3,6 +3,7 @@
 use crate::ranges;
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, wire};
 pub use clearlane_ranks::Progress;
+use clearlane_ranks::Settings;
 use clearlane_workload::Transport;
 use std::ops::RangeInclusive;
 
@@ -169,6 +170,19 @@ impl Parameters {
             Transport::Rc => wire::RC_DATA,
             Transport::Ud => wire::UD_DATA,
         })
+    }
+
+    /// What the message-passing library of all ranks goes by.
+    pub fn library(&self) -> Settings {
+        Settings {
+            send_overhead: self.send_overhead.0,
+            receive_overhead: self.receive_overhead.0,
+            stripe_overhead: self.stripe_overhead.0,
+            poll_overhead: self.poll_overhead.0,
+            eager_max: self.eager_max.0,
+            control_bytes: self.control_bytes.0,
+            progress: self.progress,
+        }
     }
 
     /// Receive buffer of each lane where so many are in use: whole credits if it is a share.

@@ -121,8 +121,26 @@ pub enum Status {
     Deadlocked,
 }
 
-/// Fails if a set-up cannot be simulated.
-pub(crate) fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
+impl Setup<'_> {
+    /// Fails if a parameter is out of range, something is where it cannot be, or a table would send
+    /// a packet nowhere. `hosts` are those of its fabric and its parameters.
+    pub fn check(&self, hosts: &Hosts) -> Result<(), SetupError> {
+        check(self, hosts)?;
+        let Forwarding::Tables(subnet) = self.forwarding else { return Ok(()) };
+        if let Some(groups) = &subnet.adaptive {
+            check_groups(self.fabric, subnet, groups)?;
+        }
+        let chosen = self.control.as_ref().is_some_and(|control| control.which.is_some());
+        let all = chosen || !self.jobs.is_empty();
+        match self.dead_pairs && subnet.adaptive.is_none() {
+            true => Ok(()),
+            false => check_tables(self.fabric, hosts, subnet, all),
+        }
+    }
+}
+
+/// Fails if a set-up cannot be simulated, whatever it forwards by.
+fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
     if hosts.count() < 2 {
         return Err(SetupError::TooFewHosts(hosts.count()));
     }
@@ -286,7 +304,7 @@ fn within<T: PartialOrd + std::fmt::Display>(
 }
 
 /// Every port of a group leads to another switch.
-pub(crate) fn check_groups(
+fn check_groups(
     fabric: &Fabric,
     subnet: &Subnet,
     groups: &AdaptiveGroups,
@@ -306,7 +324,7 @@ pub(crate) fn check_groups(
 
 /// Every packet a host may send finds an entry at every switch it comes to, so that the hot loop
 /// need not ask. Loops are left in: they show as packets that never arrive, and as deadlocks.
-pub(crate) fn check_tables(
+fn check_tables(
     fabric: &Fabric,
     hosts: &Hosts,
     subnet: &Subnet,

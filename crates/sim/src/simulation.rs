@@ -23,7 +23,7 @@ use crate::windows::{Limits, Run, Windows};
 use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals};
 use clearlane_congestion::Source;
 use clearlane_ib::{LinkRate, Picoseconds, Saved, StateError, wire};
-use clearlane_ranks::{Process, Settings};
+use clearlane_ranks::Process;
 use clearlane_subnet::{Subnet, VlArbitration};
 use clearlane_workload::{Rank, RankProgram, Transport};
 use rustc_hash::FxHashMap;
@@ -45,21 +45,11 @@ impl Simulation {
     /// would send a packet nowhere.
     pub fn new(mut setup: Setup<'_>) -> Result<Self, SetupError> {
         let hosts = Hosts::with_ports(setup.fabric, setup.parameters.adapter_ports);
-        setup::check(&setup, &hosts)?;
+        setup.check(&hosts)?;
         // From here on a buffer is that of a lane.
         setup.parameters.buffer = setup.parameters.lane_buffer(setup.forwarding.lanes());
         let run = match setup.forwarding {
-            Forwarding::Tables(subnet) => {
-                if let Some(groups) = &subnet.adaptive {
-                    setup::check_groups(setup.fabric, subnet, groups)?;
-                }
-                let chosen = setup.control.as_ref().is_some_and(|control| control.which.is_some());
-                let all = chosen || !setup.jobs.is_empty();
-                if !setup.dead_pairs || subnet.adaptive.is_some() {
-                    setup::check_tables(setup.fabric, &hosts, subnet, all)?;
-                }
-                with_tables(setup, hosts, subnet)
-            }
+            Forwarding::Tables(subnet) => with_tables(setup, hosts, subnet),
             Forwarding::DimensionOrder(grid, ties) => {
                 let forwarder = GridForwarder::new(setup.fabric, (grid, ties), &hosts)?;
                 with_rule(setup, hosts, forwarder)
@@ -464,7 +454,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             processes.push(process);
         }
         let parameters = &self.setup.parameters;
-        let all = clearlane_ranks::Ranks::new(processes, self.jobs, library(parameters));
+        let all = clearlane_ranks::Ranks::new(processes, self.jobs, parameters.library());
         let (overhead, placement) = (parameters.send_overhead, Arc::clone(&self.placement));
         Ranks::new(all, overhead, hosts.len() as u32, seats, placement)
     }
@@ -538,19 +528,6 @@ fn ranks(hosts: u32, jobs: Vec<Job>) -> (Vec<Option<Process>>, Vec<u32>) {
         }
     }
     (ranks, places)
-}
-
-/// What the message-passing library of all ranks goes by.
-fn library(parameters: &crate::Parameters) -> Settings {
-    Settings {
-        send_overhead: parameters.send_overhead.0,
-        receive_overhead: parameters.receive_overhead.0,
-        stripe_overhead: parameters.stripe_overhead.0,
-        poll_overhead: parameters.poll_overhead.0,
-        eager_max: parameters.eager_max.0,
-        control_bytes: parameters.control_bytes.0,
-        progress: parameters.progress,
-    }
 }
 
 /// By host: its partition; empty if there is only one.
