@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("congestion", &["ib"]),
     ("ranks", &["ib", "workload"]),
     ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
-    ("lab", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
+    ("flow", &["fabric", "ib", "ranks", "sim", "subnet", "workload"]),
+    ("lab", &["congestion", "fabric", "flow", "ib", "sim", "subnet", "workload"]),
     ("deploy", &["fabric", "ib", "subnet"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
     ("opensm", &["fabric", "ib", "subnet"]),
@@ -34,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.
-const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "ranks", "congestion", "sim"];
+const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "ranks", "congestion", "sim", "flow"];
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
