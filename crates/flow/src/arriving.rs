@@ -1,7 +1,7 @@
 //! What happens when messages arrive, and what has arrived in the end.
 
 use crate::messages::{Ends, Meaning, Message};
-use crate::network::Network;
+use crate::network::{Network, just_before};
 use crate::recorder::{Account, Amount};
 use clearlane_ranks::Envelope;
 
@@ -67,8 +67,19 @@ impl Network {
         }
     }
 
-    /// Notes what has gone of the messages under way, in whole packets.
-    pub(crate) fn note_partly_gone(&mut self) {
+    /// Notes what has gone and was not noted: of messages under way, in whole packets, and what has
+    /// passed by them.
+    pub(crate) fn note_rest(&mut self) {
+        self.note_partly_gone();
+        if let Some(recorder) = &mut self.recorder {
+            for way in self.ways.unnoted() {
+                let channels = way.channels.iter().copied();
+                recorder.carried(channels, just_before(self.now), way.passed);
+            }
+        }
+    }
+
+    fn note_partly_gone(&mut self) {
         let mut live = self.flows.live.clone();
         live.sort_unstable();
         for flow in live {
@@ -84,7 +95,7 @@ impl Network {
             }
             let (payload, wire) = (packets * payload, packets * (payload + header));
             let amount = Amount { wire, payload, packets };
-            self.note_carried(flow, (message.begun, self.now), amount);
+            self.note_carried((flow, message.ends), (message.begun, self.now), amount);
             self.totals.packets_delivered += packets;
             let from = (message.begun + message.latency).min(self.now);
             self.note_delivered(&message, (from, self.now), amount);

@@ -40,9 +40,11 @@ impl Network {
     fn start(&mut self, queue: u32) {
         let Some(number) = self.queues.head(queue) else { return };
         let message = *self.messages.get(number);
-        // Whether it arrives was asked as it was posted.
-        _ = self.find_route(message.ends);
-        let latency = self.latency(self.route.len() as u64 - 1);
+        let at = self.way(message.ends);
+        let way = self.ways.get(at);
+        self.route.clear();
+        self.route.extend_from_slice(&way.channels);
+        let latency = self.latency(way.switches());
         let Limits { dma, memory: reads, .. } = self.links.limits[message.source as usize];
         let Limits { drain, memory: writes, .. } = self.links.limits[message.destination as usize];
         self.route.extend([dma, reads, drain, writes].into_iter().filter(|limit| *limit != NONE));
@@ -131,33 +133,39 @@ impl Network {
     /// The last byte of a message has left.
     fn note_left(&mut self, number: u32, flow: FlowNumber) {
         let now = self.now;
-        let message = self.messages.get_mut(number);
-        message.arrives = now + message.latency;
-        let message = *message;
+        let message = self.messages.get(number);
+        let (arrives, message) = (now + message.latency, *message);
         self.backlog.leaves(message.ends.from, message.lane);
-        self.events.push(message.arrives, Event::Arrived(number));
+        self.events.push(arrives, Event::Arrived(number));
         if message.waiter.is_some() {
             // A datagram has left for good as it leaves; on a connection the ACK comes back first.
             let channel = self.links.injection[message.ends.to as usize];
             let rate = self.links.channels[channel as usize].rate;
             let back = message.latency + rate.serialisation(wire::RC_ACK.into());
-            let sent = if message.reliable { message.arrives + back } else { now };
+            let sent = if message.reliable { arrives + back } else { now };
             self.events.push(sent, Event::Sent(number));
         }
         let amount =
             Amount { wire: message.wire, payload: message.bytes, packets: message.packets };
-        self.note_carried(flow, (message.begun, now), amount);
+        self.note_carried((flow, message.ends), (message.begun, now), amount);
     }
 
-    /// Bytes of a flow have crossed the links of its route.
-    pub(crate) fn note_carried(&mut self, flow: FlowNumber, span: (u64, u64), amount: Amount) {
-        let channels = &self.links.channels;
+    /// Bytes of a flow between these ends have crossed the links of its route.
+    pub(crate) fn note_carried(
+        &mut self,
+        (flow, ends): (FlowNumber, Ends),
+        span: (u64, u64),
+        amount: Amount,
+    ) {
+        let at = self.way(ends);
+        let passed = std::mem::take(&mut self.ways.get_mut(at).passed);
+        let channels = self.links.channels.len();
         // Limits of hosts come last, and are no channels.
         let way = self.flows.ways[flow as usize].iter().map(|hop| hop.link);
-        let way = way.take_while(|link| (*link as usize) < channels.len());
+        let way = way.take_while(|link| (*link as usize) < channels);
         let switches = way.clone().count() as u64 - 1;
         if let Some(recorder) = &mut self.recorder {
-            recorder.carried(channels, way, span, amount);
+            recorder.carried(way, span, amount.and(passed));
         }
         self.has_left(amount.packets, switches);
     }

@@ -33,6 +33,7 @@ mod recorder;
 mod routes;
 mod simulation;
 mod slices;
+mod ways;
 
 pub use batching::Batching;
 pub use error::SetupError;

@@ -69,8 +69,6 @@ pub(crate) struct Message {
     pub(crate) begun: u64,
     /// From its last byte leaving to its last byte being there.
     pub(crate) latency: u64,
-    /// When that is, once it is known.
-    pub(crate) arrives: u64,
     /// The next one of its send queue.
     pub(crate) next: u32,
     /// What is still to happen: its arrival, and its having left for good.

@@ -9,8 +9,9 @@ use crate::links::{LinkNumber, Links};
 use crate::messages::{Ends, Meaning, Message, Messages, NIL};
 use crate::queues::Queues;
 use crate::rates::WaterFilling;
-use crate::recorder::{Amount, Recorder};
+use crate::recorder::Recorder;
 use crate::routes::Routes;
+use crate::ways::Ways;
 use clearlane_ranks::{Outgoing, What};
 use clearlane_sim::{AdapterQueueing, GroupSettings, Hosts, Setup, SetupError, Totals};
 use clearlane_workload::{Rank, Transport};
@@ -43,6 +44,11 @@ impl Settings {
         let (payload, header) = self.packets[usize::from(reliable)];
         (payload.into(), header.into())
     }
+}
+
+/// The last picosecond before a time, in which what was late to be noted down is.
+pub(crate) const fn just_before(now: u64) -> (u64, u64) {
+    (now.saturating_sub(1), now)
 }
 
 /// The fabric and all that is on it.
@@ -79,7 +85,9 @@ pub(crate) struct Network {
     pub(crate) recorder: Option<Recorder>,
     /// Payload posted and delivered.
     pub(crate) payload: (u64, u64),
-    /// The links of one route.
+    /// Those that messages have taken lately.
+    pub(crate) ways: Ways,
+    /// The links of one flow.
     pub(crate) route: Vec<LinkNumber>,
 }
 
@@ -97,7 +105,7 @@ impl Network {
         for host in 0..hosts.count() as u32 {
             first.push(first[host as usize] + hosts.ports(Rank(host)).len() as u32);
         }
-        let recorder = |what| Recorder::new(what, setup.groups.len(), links.channels.len());
+        let recorder = |what| Recorder::new(what, setup.groups.len(), &links.channels);
         let ports = hosts.all_ports().len();
         let places = setup.jobs.iter().flat_map(|job| job.ranks.iter().map(|placed| placed.host));
         Ok(Network {
@@ -134,6 +142,7 @@ impl Network {
             ends_per_picosecond: 0.0,
             recorder: setup.recording.as_ref().map(recorder),
             payload: (0, 0),
+            ways: Ways::new(ports),
             route: Vec::new(),
             hosts,
             links,
@@ -182,7 +191,6 @@ impl Network {
             waiter: None,
             begun: 0,
             latency: 0,
-            arrives: NEVER,
             next: NIL,
             pending: 1,
         }
@@ -227,9 +235,12 @@ impl Network {
                 recorder.posted(message.born, message.group, message.wire);
             }
         }
-        if self.may_lose && !self.find_route(message.ends) {
-            self.lost += 1;
-            return;
+        if self.may_lose {
+            let at = self.way(message.ends);
+            if !self.ways.get(at).arrives {
+                self.lost += 1;
+                return;
+            }
         }
         if is_control {
             return self.pass(message, ready);
@@ -242,11 +253,14 @@ impl Network {
         }
     }
 
-    /// Finds the channels of a route. False if it does not arrive.
-    pub(crate) fn find_route(&mut self, ends: Ends) -> bool {
-        self.route.clear();
-        self.route.push(self.links.injection[ends.from as usize]);
-        self.routes.walk(ends.from, ends.to, ends.path, &mut self.route)
+    /// The place of a way among those taken lately.
+    pub(crate) fn way(&mut self, ends: Ends) -> usize {
+        let (now, recorder) = (self.now, &mut self.recorder);
+        self.ways.find((&self.routes, &self.links), ends, |old| {
+            if let Some(recorder) = recorder {
+                recorder.carried(old.channels.iter().copied(), just_before(now), old.passed);
+            }
+        })
     }
 
     /// From the last byte leaving to its being there, past so many switches: all is cut through.
@@ -258,21 +272,17 @@ impl Network {
     /// A message of one packet that carries no payload passes the flows: it takes as long as on an
     /// idle fabric.
     fn pass(&mut self, message: Message, ready: u64) {
-        // Whether it arrives was asked before.
-        _ = self.find_route(message.ends);
-        let switches = self.route.len() as u64 - 1;
-        let rate = self.links.channels[self.route[0] as usize].rate;
-        let (begun, left) = (ready, ready + rate.serialisation(message.wire));
+        let at = self.way(message.ends);
+        let way = self.ways.get_mut(at);
+        way.passed.wire += message.wire;
+        way.passed.packets += message.packets;
+        let (first, switches) = (way.channels[0], way.switches());
+        let rate = self.links.channels[first as usize].rate;
         let latency = self.latency(switches);
         self.has_left(message.packets, switches);
-        let amount = Amount { wire: message.wire, payload: 0, packets: message.packets };
-        if let Some(recorder) = &mut self.recorder {
-            let route = self.route.iter().copied();
-            recorder.carried(&self.links.channels, route, (begun, left), amount);
-        }
-        let arrives = left + latency;
-        let number = self.messages.insert(Message { begun, latency, arrives, ..message });
-        self.events.push(arrives, Event::Arrived(number));
+        let left = ready + rate.serialisation(message.wire);
+        let number = self.messages.insert(Message { begun: ready, latency, ..message });
+        self.events.push(left + latency, Event::Arrived(number));
     }
 
     /// So many packets have gone past so many switches.

@@ -25,6 +25,17 @@ pub(crate) struct Amount {
     pub(crate) packets: u64,
 }
 
+impl Amount {
+    /// Both together.
+    pub(crate) const fn and(self, other: Amount) -> Self {
+        Amount {
+            wire: self.wire + other.wire,
+            payload: self.payload + other.payload,
+            packets: self.packets + other.packets,
+        }
+    }
+}
+
 /// Notes down what happens. Bytes of a message are spread evenly over the time that it took.
 pub(crate) struct Recorder {
     slices: Slices,
@@ -33,10 +44,33 @@ pub(crate) struct Recorder {
     flows: Vec<FlowRecord>,
     flow_of: FxHashMap<Account, u32>,
     flows_dropped: bool,
-    /// By channel: octets, all but VCRCs, and packets.
-    sent: Vec<(u64, u64)>,
-    /// Time it was busy, by channel, then slice.
+    /// By channel.
+    counters: Vec<Counters>,
+    /// Time a channel was busy, by channel, then slice.
     busy_ps: Vec<u64>,
+    /// Parts of one amount, by slice.
+    parts: Vec<(usize, u64)>,
+}
+
+/// Counters of a channel. Half a cache line: a message meets a score of them.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Counters {
+    /// All but VCRCs.
+    octets: u64,
+    packets: u64,
+    /// Time it was busy in `slice`, not yet in `busy_ps`.
+    busy_ps: u64,
+    slice: u32,
+    /// Its rate.
+    femtoseconds_per_byte: u32,
+}
+
+impl Counters {
+    /// How long it is busy with so many bytes, ps, to the nearest.
+    fn busy(&self, bytes: u64) -> u64 {
+        (bytes * u64::from(self.femtoseconds_per_byte) + 500) / 1000
+    }
 }
 
 /// What is found in the end.
@@ -51,23 +85,40 @@ pub(crate) struct Recorded {
 }
 
 impl Recorder {
-    /// Nothing yet, of so many groups and channels.
-    pub(crate) fn new(what: &Recording, groups: usize, channels: usize) -> Self {
+    /// Nothing yet, of so many groups and of these channels.
+    pub(crate) fn new(what: &Recording, groups: usize, channels: &[Channel]) -> Self {
         let slices = Slices::of(what);
+        let blank = |channel: &Channel| Counters {
+            octets: 0,
+            packets: 0,
+            busy_ps: 0,
+            slice: 0,
+            femtoseconds_per_byte: channel.rate.femtoseconds_per_byte(),
+        };
         Recorder {
             flow_bytes_max: what.flow_bytes_max,
             groups: vec![vec![GroupSlice::empty(); slices.count]; groups],
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
             flows_dropped: false,
-            sent: vec![(0, 0); channels],
-            busy_ps: vec![0; channels * slices.count],
+            counters: channels.iter().map(blank).collect(),
+            busy_ps: vec![0; channels.len() * slices.count],
+            parts: Vec::new(),
             slices,
         }
     }
 
     /// Slices that grow reach `time` from now on.
-    pub(crate) fn reach(&mut self, time: u64) {
+    #[inline]
+    fn reach(&mut self, time: u64) {
+        if self.slices.outlasted_by(time) {
+            self.double_to(time);
+        }
+    }
+
+    #[cold]
+    fn double_to(&mut self, time: u64) {
+        self.put_down_busy();
         for _ in 0..self.slices.reach(time) {
             let sum = |sum: &mut u64, one| *sum += one;
             self.busy_ps.chunks_mut(self.slices.count).for_each(|busy| halve(busy, || 0, sum));
@@ -77,6 +128,18 @@ impl Recorder {
             for flow in &mut self.flows {
                 halve(&mut flow.delivered_payload_bytes, || 0, sum);
             }
+        }
+    }
+
+    /// The time that channels were busy joins that of its slices.
+    fn put_down_busy(&mut self) {
+        let count = self.slices.count;
+        for (at, counters) in self.counters.iter_mut().enumerate() {
+            let busy = std::mem::take(&mut counters.busy_ps);
+            if let Some(sum) = self.busy_ps.get_mut(at * count + counters.slice as usize) {
+                *sum += busy;
+            }
+            counters.slice = 0;
         }
     }
 
@@ -91,20 +154,37 @@ impl Recorder {
     /// Bytes cross channels.
     pub(crate) fn carried(
         &mut self,
-        channels: &[Channel],
         route: impl Iterator<Item = u32>,
         span: (u64, u64),
         amount: Amount,
     ) {
         self.reach(span.1);
         let octets = amount.wire.saturating_sub(amount.packets * u64::from(VCRC));
+        let (count, mut spread) = (self.slices.count, None);
+        let within = self.slices.only(span);
         for channel in route {
-            let at = channel as usize;
-            self.sent[at].0 += octets;
-            self.sent[at].1 += amount.packets;
-            let busy = channels[at].rate.serialisation(amount.wire);
-            let slices = &mut self.busy_ps[at * self.slices.count..];
-            self.slices.spread(span, busy, |slice, busy| slices[slice] += busy);
+            let counters = &mut self.counters[channel as usize];
+            counters.octets += octets;
+            counters.packets += amount.packets;
+            let busy = counters.busy(amount.wire);
+            let all = channel as usize * count;
+            match within {
+                Some(slice) if slice == counters.slice as usize => counters.busy_ps += busy,
+                Some(slice) if slice < count => {
+                    self.busy_ps[all + counters.slice as usize] += counters.busy_ps;
+                    (counters.busy_ps, counters.slice) = (busy, slice as u32);
+                }
+                Some(_) => {}
+                None => {
+                    // Links of one rate are as busy.
+                    if spread != Some(busy) {
+                        spread = Some(busy);
+                        self.parts.clear();
+                        self.slices.spread(span, busy, |at, part| self.parts.push((at, part)));
+                    }
+                    self.parts.iter().for_each(|(at, part)| self.busy_ps[all + at] += part);
+                }
+            }
         }
     }
 
@@ -164,17 +244,19 @@ impl Recorder {
         end: u64,
     ) -> Recorded {
         self.reach(end);
-        let (slices, sent) = (self.slices, &self.sent);
+        self.put_down_busy();
+        let slices = self.slices;
+        let sent = |at: usize| (self.counters[at].octets, self.counters[at].packets);
         let busy = self.busy_ps.chunks_mut(slices.count.max(1));
         let record = |((at, channel), busy): ((usize, &Channel), &mut [u64])| {
             level(busy, slices.length);
-            let peer = peers[at].map_or((0, 0), |peer| sent[peer as usize]);
+            let peer = peers[at].map_or((0, 0), |peer| sent(peer as usize));
             // PortXmitData and PortRcvData count octets divided by 4 (IBA vol. 1, 16.1.3.5).
             ChannelRecord {
                 node: channel.end.node.0,
                 port: channel.end.port.value(),
-                port_xmit_data: sent[at].0 / 4,
-                port_xmit_pkts: sent[at].1,
+                port_xmit_data: sent(at).0 / 4,
+                port_xmit_pkts: sent(at).1,
                 port_rcv_data: peer.0 / 4,
                 port_rcv_pkts: peer.1,
                 port_xmit_wait_ps: 0,

@@ -297,7 +297,7 @@ impl Simulation {
                 }
             }
         };
-        self.network.note_partly_gone();
+        self.network.note_rest();
         let network = self.network;
         let recorded = network.recorder.map(|recorder| {
             recorder.finish(&network.links.peers, &network.links.channels, network.now)

@@ -18,10 +18,15 @@ impl Slices {
         Slices { length: what.slice.0.max(1), count: what.slices as usize, grow }
     }
 
+    /// Whether they are to double before they reach `time`.
+    pub(crate) fn outlasted_by(&self, time: u64) -> bool {
+        self.grow && self.length.saturating_mul(self.count as u64) < time
+    }
+
     /// Doubles their length until they reach `time`. Returns how often.
     pub(crate) fn reach(&mut self, time: u64) -> u32 {
         let mut doublings = 0;
-        while self.grow && self.length.saturating_mul(self.count as u64) < time {
+        while self.outlasted_by(time) {
             self.length = self.length.saturating_mul(2);
             doublings += 1;
         }
@@ -34,6 +39,12 @@ impl Slices {
         (number < self.count).then_some(number)
     }
 
+    /// The slice that a span of time is in, even beyond the last; nothing if there are several.
+    pub(crate) fn only(&self, (from, to): (u64, u64)) -> Option<usize> {
+        let first = from / self.length;
+        (first == to.saturating_sub(1).max(from) / self.length).then_some(first as usize)
+    }
+
     /// Divides an amount evenly over the time from `from` to `to`: tells each slice its part. Parts
     /// add up to the whole; what is beyond the last slice is not told. An amount of no time is all
     /// at its beginning.
@@ -43,13 +54,13 @@ impl Slices {
         amount: u64,
         mut tell: impl FnMut(usize, u64),
     ) {
-        let (first, last) = (from / self.length, to.saturating_sub(1).max(from) / self.length);
-        if first == last {
-            if (first as usize) < self.count {
-                tell(first as usize, amount);
+        if let Some(slice) = self.only((from, to)) {
+            if slice < self.count {
+                tell(slice, amount);
             }
             return;
         }
+        let (first, last) = (from / self.length, (to - 1) / self.length);
         let span = u128::from(to - from);
         let mut before = 0;
         for number in first..=last.min(self.count.saturating_sub(1) as u64) {

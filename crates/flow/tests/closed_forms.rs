@@ -152,7 +152,8 @@ fn an_alltoall_on_a_torus_takes_what_its_links_need() {
     let spec = program(&format!("kind = \"pairwise-alltoall\"\nsize = \"{bytes} B\""));
     let jobs = || ranks_of(&spec, 16);
     let forwarding = Forwarding::Tables(&subnet);
-    let outcome = Case::of_ranks(&fabric, forwarding, qdr(), &jobs).run();
+    let case = Case::of_ranks(&fabric, forwarding, qdr(), &jobs);
+    let outcome = case.run();
     assert_eq!(outcome.ending, Ending::ProgramsEnded);
     let mut worst = 0;
     for step in 1..16 {
@@ -168,6 +169,9 @@ fn an_alltoall_on_a_torus_takes_what_its_links_need() {
     let bound = (worst * wire * BYTE) as f64;
     let took = outcome.jobs[0].ended_at.0 as f64;
     assert!(took >= bound && took < 1.02 * bound, "{took} of {bound}");
+    // Packets have ACKs beside them and wait for each other.
+    let packets = case.run_packets().jobs[0].ended_at.0 as f64;
+    assert!(packets > took && packets < 1.25 * took, "{packets} and {took}");
 }
 
 /// The switch outputs from one host to another.

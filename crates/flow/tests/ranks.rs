@@ -150,3 +150,41 @@ fn all_kinds_of_programs_end() {
         }
     }
 }
+
+/// Datagrams of several packets from everybody to everybody else: what channels, groups and flows
+/// count is what packets count.
+#[test]
+fn counters_are_those_of_packets() {
+    let fabric = build("torus:3x3");
+    let subnet = dor(&fabric);
+    let programs = |host: u32| -> Box<dyn clearlane_workload::RankProgram> {
+        Box::new(Greedy { bytes: 5000, messages: 10, ..greedy((host + 4) % 9) })
+    };
+    let case = Case::of_hosts(&fabric, &subnet, qdr(), &programs, 1_000_000_000);
+    let of = |outcome: Outcome| {
+        assert_eq!(outcome.ending, Ending::Drained);
+        let channels = outcome.channels.iter().map(|channel| {
+            let sent = (channel.port_xmit_data, channel.port_xmit_pkts);
+            let busy: u64 = channel.busy_ps.iter().sum();
+            let received = (channel.port_rcv_data, channel.port_rcv_pkts);
+            // A message is rounded once, and each of its packets.
+            (channel.node, channel.port, sent, received, busy / 1000)
+        });
+        let group = outcome.groups[0].iter().fold([0; 4], |sums, slice| {
+            let of = [
+                slice.offered_wire_bytes,
+                slice.delivered_wire_bytes,
+                slice.delivered_payload_bytes,
+                slice.messages,
+            ];
+            std::array::from_fn(|at| sums[at] + of[at])
+        });
+        let flows = outcome.flows.iter().map(|flow| {
+            let bytes: u64 = flow.delivered_payload_bytes.iter().sum();
+            (flow.source, flow.destination, flow.group, bytes)
+        });
+        let (channels, flows): (Vec<_>, Vec<_>) = (channels.collect(), flows.collect());
+        (channels, group, flows, outcome.totals)
+    };
+    assert_eq!(of(case.run()), of(case.run_packets()));
+}
