@@ -224,20 +224,39 @@ fn engines_work_on_one_queue_after_the_other() {
     near(mean_ps(&of(Some(2))), (2.0 + 2.0 + 3.0) / 3.0 * one, 1e-4);
 }
 
-/// A queue that has more to send goes to the end of the line after each message.
+/// A queue that has more to send goes to the end of the line after each message: of three long ones
+/// to host 2 the short one, posted last, waits for one.
 #[test]
 fn queues_in_line_take_turns_message_by_message() {
     let fabric = build("star:3");
     let subnet = tables(&fabric, 1, false);
-    let (long, short) = ((2, 50_000, PLAIN), (1, 50_000, PLAIN));
+    let (long, short) = ((2, 100_000, PLAIN), (1, 10_000, PLAIN));
     let parameters = Parameters { injection_engines: Some(1), ..rates_alone() };
     let sends: Sends<'_> = &[(0, &[short, long, long, long])];
     let outcome = puts(&fabric, &subnet, parameters, sends);
-    let one = (wire(50_000) * BYTE) as f64;
-    near(mean_ps(&outcome), (1.0 + 2.0 + 3.0 + 4.0) / 4.0 * one, 1e-4);
-    // The one to host 1 was posted last and is the second to leave.
-    let to_1 = outcome.flows.iter().find(|flow| flow.destination == Rank(1)).unwrap();
-    assert_eq!(to_1.delivered_payload_bytes.iter().sum::<u64>(), 50_000);
+    let (long, short) = (wire(100_000) * BYTE, wire(10_000) * BYTE);
+    near(mean_ps(&outcome), (7 * long + 3 * short) as f64 / 4.0, 1e-4);
+}
+
+/// Of a message under way whole packets have arrived.
+#[test]
+fn a_run_that_is_cut_counts_whole_packets() {
+    let fabric = build("star:2");
+    let subnet = tables(&fabric, 1, false);
+    let programs = |host: u32| match host {
+        0 => one_message(1, 1_000_000, 0),
+        _ => idle(),
+    };
+    let case = Case::of_hosts(&fabric, &subnet, qdr(), &programs, 100_000_000);
+    let (flows, packets) = (case.run(), case.run_packets());
+    assert_eq!(flows.ending, Ending::TimeReached);
+    let [gone, arrived] = [&flows, &packets].map(|outcome| outcome.totals.packets_delivered);
+    assert_eq!(gone, (100_000_000 - qdr().send_overhead.0) / PACKET_PS);
+    // What is on its way past a switch is the difference.
+    assert!(gone.abs_diff(arrived) <= 2, "{gone} and {arrived}");
+    let payload: u64 = flows.groups[0].iter().map(|slice| slice.delivered_payload_bytes).sum();
+    assert_eq!(payload, gone * 2048);
+    assert_eq!((flows.totals.messages_delivered, flows.flows.len()), (0, 1));
 }
 
 #[test]

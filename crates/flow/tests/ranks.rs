@@ -85,6 +85,12 @@ fn a_long_message_takes_as_long_as_packets_do() {
                 (all, totals.messages_posted, totals.messages_delivered)
             });
             assert_eq!(totals[0], totals[1], "{bytes} B");
+            // Nobody acknowledges a READ: channels carry the same.
+            let sent = [&a, &b].map(|outcome| -> Vec<_> {
+                let channels = outcome.channels.iter();
+                channels.map(|one| (one.port_xmit_data, one.port_xmit_pkts)).collect()
+            });
+            assert_eq!(sent[0] == sent[1], a.totals.messages_posted == 2, "{bytes} B");
         }
     }
 }
