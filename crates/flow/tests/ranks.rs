@@ -91,6 +91,14 @@ fn a_long_message_takes_as_long_as_packets_do() {
                 channels.map(|one| (one.port_xmit_data, one.port_xmit_pkts)).collect()
             });
             assert_eq!(sent[0] == sent[1], a.totals.messages_posted == 2, "{bytes} B");
+            // RTS and payload one way, READ and FIN the other.
+            if a.totals.messages_posted == 4 {
+                let mut all: Vec<u64> = sent[0].iter().map(|(_, packets)| *packets).collect();
+                all.retain(|packets| *packets > 0);
+                all.sort_unstable();
+                let there = bytes.div_ceil(2048) + 1;
+                assert_eq!(all, [2, 2, 2, 2, there, there, there, there], "{bytes} B");
+            }
         }
     }
 }
