@@ -3,8 +3,9 @@
 
 use crate::checkpoint::Keeper;
 use crate::experiment::{Ends, Plan};
+use crate::simulator::Simulator;
 use clearlane_ib::Picoseconds;
-use clearlane_sim::{END_GRID, Simulation, Status};
+use clearlane_sim::{END_GRID, Status};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How far runs are of which nobody knows how long they take: they end with their programs.
@@ -142,7 +143,7 @@ pub(crate) struct Pauses<'a> {
 /// Advances a run to its end, or until it is interrupted. Returns whether it was. It is kept when
 /// it is time to, when it is interrupted and, if it took its time, when it has ended.
 pub(crate) fn advance(
-    simulation: &mut Simulation,
+    simulation: &mut Simulator,
     plan: &Plan,
     pauses: &Pauses<'_>,
     tally: &Tally,
@@ -182,11 +183,12 @@ pub(crate) fn advance(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::WarmUp;
+    use crate::experiment::{Mode, WarmUp};
 
     fn plan(ends: Ends, duration: u64) -> Plan {
         let duration = Picoseconds(duration);
-        Plan { duration, warm_up: WarmUp::Auto, seeds: 1, seed: 1, slices: 100, ends }
+        let (warm_up, mode) = (WarmUp::Auto, Mode::Packets);
+        Plan { duration, warm_up, seeds: 1, seed: 1, slices: 100, ends, mode }
     }
 
     #[test]

@@ -59,6 +59,7 @@ mod result;
 mod results;
 mod routes;
 mod run;
+mod simulator;
 mod status;
 mod sweep;
 mod table;
@@ -76,8 +77,8 @@ pub use error::{LabError, named, plain};
 pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,
-    LanePolicySpec, MechanismSpec, OfferedSpec, Plan, PolicyFile, PortSpec, Published, RandomCut,
-    Routing, Senders, SiteFiles, SubnetSpec, TrafficSpec, Variant, WarmUp,
+    LanePolicySpec, MechanismSpec, Mode, OfferedSpec, Plan, PolicyFile, PortSpec, Published,
+    RandomCut, Routing, Senders, SiteFiles, SubnetSpec, TrafficSpec, Variant, WarmUp,
 };
 pub use fact::Fact;
 pub use figures::History;

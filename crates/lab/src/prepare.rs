@@ -4,8 +4,8 @@
 use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{
-    Ends, FabricSource, FabricSpec, LanePolicySpec, Place, Plan, Routing, SubnetSpec, TrafficSpec,
-    Variant, gaps_in_words, in_words, placed, read_trace,
+    Ends, FabricSource, FabricSpec, LanePolicySpec, Mode, Place, Plan, Routing, SubnetSpec,
+    TrafficSpec, Variant, gaps_in_words, in_words, placed, read_trace,
 };
 use crate::fact::Fact;
 use crate::halt::Halt;
@@ -102,6 +102,11 @@ impl Prepared {
         oddities.extend(groups.iter().filter_map(overload));
         device_facts(variant, &mut facts);
         let control = Control::of(&variant.control, &fabric).map_err(|e| fault(&e))?;
+        if plan.mode == Mode::Flow {
+            flows_suffice(&control, &routed).map_err(|e| fault(&e))?;
+            fact(&mut facts, "mode", "flow".into());
+            oddities.push(FLOW.into());
+        }
         facts.extend(control.facts());
         oddities.extend(control.remarks(&fabric, &routed, &hosts));
         let parameters = variant.devices.parameters.clone();
@@ -179,6 +184,21 @@ impl measure::Ideals for Prepared {
         let place = ideal::Place { fabric, routed, hosts, parameters };
         self.ideals.get(number, self.groups.get(number)?, &place)
     }
+}
+
+/// What a reader should know of all that flow mode finds.
+const FLOW: &str = "flow mode: rates are max-min fair, without packets, buffers or credits: times \
+                    are bounds, to be compared with mode = \"packets\" where that can be afforded";
+
+/// Fails if a variant has what only packets have.
+fn flows_suffice(control: &Control, routed: &Routed) -> Result<(), String> {
+    let adaptive = matches!(routed, Routed::Tables(subnet) if subnet.adaptive.is_some());
+    let what = match (control.is_on(), adaptive) {
+        (true, _) => "congestion mechanisms",
+        (_, true) => "adaptive routing",
+        _ => return Ok(()),
+    };
+    Err(clearlane_flow::SetupError::Packets { what }.to_string())
 }
 
 /// The flow groups of a variant's traffic on a routed fabric.

@@ -4,7 +4,7 @@ use crate::LabError;
 use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
 use crate::alone::AloneDelivered;
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
-use crate::experiment::{Ends, Experiment, Plan};
+use crate::experiment::{Ends, Experiment, Mode, Plan};
 use crate::figures::{History, figures, trim};
 use crate::halt::Halt;
 use crate::measure::{Asked, RecordView, kinds, opened_to};
@@ -13,11 +13,12 @@ use crate::prepare::Prepared;
 use crate::question::question;
 use crate::queue_pairs::QueuePairs;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
+use crate::simulator::{Refused, Simulator};
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
     CABLE_ENDS_PER_THREAD, Division, Ending, GroupSettings, Job as SimJob, Outcome, Placed,
-    Recording, Setup, SetupError, Simulation, cable_ends, queue_width_log2,
+    Recording, Setup, SetupError, cable_ends, queue_width_log2,
 };
 use clearlane_workload::programs::Group;
 use clearlane_workload::{FlowGroup, OpenLoop, ProgramSpec, Rank, RankProgram};
@@ -210,6 +211,12 @@ pub fn run(
     for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
         queues_fit(&variant.name, prepared, memory_bytes)?;
     }
+    let every = options.checkpoints.as_ref().and_then(Checkpoints::every);
+    if plan.mode == Mode::Flow && every.is_some() {
+        let problem = "flow mode saves no checkpoints; leave out --checkpoint-every or take \
+                       run.mode = \"packets\"";
+        return Err(LabError::Request(problem.into()));
+    }
     let question = match &options.checkpoints {
         Some(kept) => {
             let asked = question(experiment, &mut BTreeMap::new())?;
@@ -380,18 +387,17 @@ fn simulate(
         Keeper::of(kept, &shared.question, job.name(), &shared.ticker, short)
     });
     let kept = keeper.as_ref().map_or(Ok(None), Keeper::load)?;
-    let simulation = match &kept {
-        Some(state) => Simulation::resume(setup, state),
-        None => Simulation::new(setup),
-    };
+    let simulation = Simulator::new(setup, plan.mode, kept.as_ref());
     let mut simulation = simulation.map_err(|error| match (error, &keeper) {
-        (SetupError::Threads { threads }, _) => {
+        (Refused::Setup(SetupError::Threads { threads }), _) => {
             LabError::Threads { variant: name.to_owned(), threads }
         }
-        (SetupError::State(error), Some(keeper)) => keeper.checkpoints.refused(&keeper.job, &error),
+        (Refused::Setup(SetupError::State(error)), Some(keeper)) => {
+            keeper.checkpoints.refused(&keeper.job, &error)
+        }
         (wrong, _) => LabError::variant(name, wrong),
     })?;
-    let (partitions, threads) = (simulation.partitions(), simulation.threads());
+    let (partitions, threads) = simulation.division();
     shared.progress.on_begin(&Begun {
         division: Division { partitions, threads },
         switches: prepared.fabric.ids(NodeKind::Switch).count(),
@@ -585,7 +591,7 @@ mod tests {
             question: String::new(),
             ticker: Ticker::of(1),
         };
-        let mut simulation = Simulation::new(setup).unwrap();
+        let mut simulation = Simulator::new(setup, plan.mode, None).unwrap();
         let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None };
         assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, |_| {}));
         let job = Job { variant: 0, seed: 1, of: Part::Whole };

@@ -15,8 +15,8 @@ use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    Checkpoints, Ends, Experiment, Jobs, Plan, RunFolder, RunOptions, RunResult, SiteFiles, Status,
-    Theme, picture, run,
+    Checkpoints, Ends, Experiment, Jobs, Mode, Plan, RunFolder, RunOptions, RunResult, SiteFiles,
+    Status, Theme, picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -298,11 +298,15 @@ pub fn title(result: &RunResult) -> String {
     format!("{}{summary}{status}\n{length} per variant, {seeds}{interval}\n", experiment.name)
 }
 
-/// How long a run is.
+/// How long a run is, and of what if not of packets.
 pub fn length(plan: &Plan) -> String {
-    match plan.ends {
+    let length = match plan.ends {
         Ends::Duration => plan.duration.to_string(),
         Ends::Programs => format!("until programs end (at most {})", plan.duration),
+    };
+    match plan.mode {
+        Mode::Packets => length,
+        Mode::Flow => format!("{length} in flow mode"),
     }
 }
 

@@ -68,6 +68,7 @@ const LAB_ORDER: &[&str] = &[
     "control_file",
     "figures",
     "waiting",
+    "simulator",
     "checkpoint",
     "advance",
     "result",

@@ -2,8 +2,8 @@
 
 use super::Checkpoints;
 use crate::LabError;
+use crate::simulator::Simulator;
 use clearlane_ib::Saved;
-use clearlane_sim::Simulation;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -100,13 +100,13 @@ impl<'a> Keeper<'a> {
     }
 
     /// Keeps the run as it is. Where that fails, it goes on without.
-    pub(crate) fn keep(&self, simulation: &mut Simulation) {
+    pub(crate) fn keep(&self, simulation: &mut Simulator) {
         if self.memory_short.get().is_some() {
             return;
         }
         let problem = match simulation.save() {
-            None => Some("a program in it cannot be saved".to_owned()),
-            Some(state) => {
+            Err(why) => Some(why.to_owned()),
+            Ok(state) => {
                 let kept = self.checkpoints.keep(self.question, &self.job, state);
                 kept.err().map(|error| error.to_string())
             }
@@ -115,7 +115,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Keeps a run that has ended, if it is worth it.
-    pub(crate) fn keep_end(&self, simulation: &mut Simulation) {
+    pub(crate) fn keep_end(&self, simulation: &mut Simulator) {
         let took = self.ticker.ticks.load(Ordering::SeqCst) - self.begun;
         if took >= ticks(WORTH_KEEPING) {
             self.keep(simulation);

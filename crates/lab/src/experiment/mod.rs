@@ -32,7 +32,7 @@ pub use devices::DevicesSpec;
 pub use fabric::{FabricSource, FabricSpec, RandomCut};
 
 pub use lanes::LanePolicySpec;
-pub use plan::{Ends, Plan, WarmUp};
+pub use plan::{Ends, Mode, Plan, WarmUp};
 pub use policy::PolicyFile;
 pub use published::Published;
 pub use site::SiteFiles;

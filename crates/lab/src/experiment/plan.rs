@@ -30,7 +30,20 @@ pub struct Plan {
     pub slices: u32,
     /// What ends a run.
     pub ends: Ends,
+    /// What is simulated.
+    pub mode: Mode,
 }
+
+/// What is simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Packets, with buffers, credits and lanes.
+    Packets,
+    /// Messages as flows at max-min fair rates: bounds for scans that packets cannot afford.
+    Flow,
+}
+
+const MODES: &[(&str, Mode)] = &[("packets", Mode::Packets), ("flow", Mode::Flow)];
 
 /// What ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +65,8 @@ pub(crate) const SEED_MAX: u64 = (i64::MAX as u64) - 1000;
 pub(crate) const SEEDS_MAX: u32 = 1000;
 
 /// The keys of the table.
-pub(crate) const KEYS: &[&str] = &["duration", "warm_up", "seeds", "seed", "slices", "ends"];
+pub(crate) const KEYS: &[&str] =
+    &["duration", "warm_up", "seeds", "seed", "slices", "ends", "mode"];
 
 impl Plan {
     /// Reads the table.
@@ -84,6 +98,7 @@ impl Plan {
             seed: number("seed", 0, SEED_MAX, 1)?,
             slices: number("slices", 20, 2000, 100)? as u32,
             ends: keys.optional("ends").map_or(Ok(Ends::Duration), |field| field.choice(ENDS))?,
+            mode: keys.optional("mode").map_or(Ok(Mode::Packets), |field| field.choice(MODES))?,
         };
         Ok(plan)
     }
@@ -116,6 +131,7 @@ impl Plan {
         table.insert("seed".into(), (self.seed as i64).into());
         table.insert("slices".into(), i64::from(self.slices).into());
         table.insert("ends".into(), word(ENDS, &self.ends));
+        table.insert("mode".into(), word(MODES, &self.mode));
         table
     }
 }

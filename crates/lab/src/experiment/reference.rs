@@ -201,6 +201,13 @@ const KEYS: &[Key] = &[
         "what ends a run: its duration, or the end of all programs before that",
     ),
     key(
+        "run",
+        "mode",
+        ["text", "packets, flow", "packets"],
+        "what is simulated: packets, or messages as flows at max-min fair rates, without buffers, \
+         credits or mechanisms, for scans that packets cannot afford",
+    ),
+    key(
         "fabric",
         "file",
         ["path", "", "or build"],
