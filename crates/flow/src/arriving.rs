@@ -1,7 +1,7 @@
 //! What happens when messages arrive, and what has arrived in the end.
 
 use crate::messages::{Ends, Meaning, Message};
-use crate::network::{Network, just_before};
+use crate::network::Network;
 use crate::recorder::{Account, Amount};
 use clearlane_ranks::Envelope;
 
@@ -72,10 +72,7 @@ impl Network {
     pub(crate) fn note_rest(&mut self) {
         self.note_partly_gone();
         if let Some(recorder) = &mut self.recorder {
-            for way in self.ways.unnoted() {
-                let channels = way.channels.iter().copied();
-                recorder.carried(channels, just_before(self.now), way.passed);
-            }
+            self.ways.unnoted().for_each(|way| recorder.passed(way));
         }
     }
 
@@ -95,7 +92,8 @@ impl Network {
             }
             let (payload, wire) = (packets * payload, packets * (payload + header));
             let amount = Amount { wire, payload, packets };
-            self.note_carried((flow, message.ends), (message.begun, self.now), amount);
+            let at = self.way(message.ends);
+            self.note_on_way(at, (message.begun, self.now), amount);
             self.totals.packets_delivered += packets;
             let from = (message.begun + message.latency).min(self.now);
             self.note_delivered(&message, (from, self.now), amount);

@@ -86,7 +86,7 @@ impl Network {
         let queue = of.queue;
         let Some(number) = self.queues.head(queue) else { return false };
         self.queues.pop(queue, &self.messages);
-        self.note_left(number, flow);
+        self.note_left(number);
         self.ends_per_picosecond -= of.ends_per_picosecond();
         let makes_way = self.queues.makes_way(queue);
         let next = self.queues.head(queue).filter(|_| !makes_way);
@@ -131,7 +131,7 @@ impl Network {
     }
 
     /// The last byte of a message has left.
-    fn note_left(&mut self, number: u32, flow: FlowNumber) {
+    fn note_left(&mut self, number: u32) {
         let now = self.now;
         let message = self.messages.get(number);
         let (arrives, message) = (now + message.latency, *message);
@@ -147,27 +147,8 @@ impl Network {
         }
         let amount =
             Amount { wire: message.wire, payload: message.bytes, packets: message.packets };
-        self.note_carried((flow, message.ends), (message.begun, now), amount);
-    }
-
-    /// Bytes of a flow between these ends have crossed the links of its route.
-    pub(crate) fn note_carried(
-        &mut self,
-        (flow, ends): (FlowNumber, Ends),
-        span: (u64, u64),
-        amount: Amount,
-    ) {
-        let at = self.way(ends);
-        let passed = std::mem::take(&mut self.ways.get_mut(at).passed);
-        let channels = self.links.channels.len();
-        // Limits of hosts come last, and are no channels.
-        let way = self.flows.ways[flow as usize].iter().map(|hop| hop.link);
-        let way = way.take_while(|link| (*link as usize) < channels);
-        let switches = way.clone().count() as u64 - 1;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.carried(way, span, amount.and(passed));
-        }
-        self.has_left(amount.packets, switches);
+        let at = self.way(message.ends);
+        self.note_on_way(at, (message.begun, now), amount);
     }
 
     /// A flow has begun or ended: rates are computed anew, at once or with those of others.

@@ -9,7 +9,7 @@ use crate::links::{LinkNumber, Links};
 use crate::messages::{Ends, Meaning, Message, Messages, NIL};
 use crate::queues::Queues;
 use crate::rates::WaterFilling;
-use crate::recorder::Recorder;
+use crate::recorder::{Amount, Recorder};
 use crate::routes::Routes;
 use crate::ways::Ways;
 use clearlane_ranks::{Outgoing, What};
@@ -44,11 +44,6 @@ impl Settings {
         let (payload, header) = self.packets[usize::from(reliable)];
         (payload.into(), header.into())
     }
-}
-
-/// The last picosecond before a time, in which what was late to be noted down is.
-pub(crate) const fn just_before(now: u64) -> (u64, u64) {
-    (now.saturating_sub(1), now)
 }
 
 /// The fabric and all that is on it.
@@ -255,12 +250,27 @@ impl Network {
 
     /// The place of a way among those taken lately.
     pub(crate) fn way(&mut self, ends: Ends) -> usize {
-        let (now, recorder) = (self.now, &mut self.recorder);
+        let recorder = &mut self.recorder;
         self.ways.find((&self.routes, &self.links), ends, |old| {
             if let Some(recorder) = recorder {
-                recorder.carried(old.channels.iter().copied(), just_before(now), old.passed);
+                recorder.passed(old);
             }
         })
+    }
+
+    /// Bytes take a way, in a span of time: they are noted down with others of the same slice.
+    pub(crate) fn note_on_way(&mut self, at: usize, span: (u64, u64), amount: Amount) {
+        self.has_left(amount.packets, self.ways.get(at).switches());
+        let (way, Some(recorder)) = (self.ways.get_mut(at), &mut self.recorder) else { return };
+        let slice = recorder.only_slice(span);
+        if way.passed.packets > 0 && slice != recorder.only_slice((way.when, way.when + 1)) {
+            recorder.passed(way);
+            way.passed = Amount::default();
+        }
+        match slice {
+            Some(_) => (way.passed, way.when) = (way.passed.and(amount), span.0),
+            None => recorder.carried(way.channels.iter().copied(), span, amount),
+        }
     }
 
     /// From the last byte leaving to its being there, past so many switches: all is cut through.
@@ -273,20 +283,18 @@ impl Network {
     /// idle fabric.
     fn pass(&mut self, message: Message, ready: u64) {
         let at = self.way(message.ends);
-        let way = self.ways.get_mut(at);
-        way.passed.wire += message.wire;
-        way.passed.packets += message.packets;
-        let (first, switches) = (way.channels[0], way.switches());
-        let rate = self.links.channels[first as usize].rate;
-        let latency = self.latency(switches);
-        self.has_left(message.packets, switches);
+        let way = self.ways.get(at);
+        let (rate, latency) =
+            (self.links.channels[way.channels[0] as usize].rate, self.latency(way.switches()));
         let left = ready + rate.serialisation(message.wire);
+        let amount = Amount { wire: message.wire, payload: 0, packets: message.packets };
+        self.note_on_way(at, (ready, left), amount);
         let number = self.messages.insert(Message { begun: ready, latency, ..message });
         self.events.push(left + latency, Event::Arrived(number));
     }
 
     /// So many packets have gone past so many switches.
-    pub(crate) fn has_left(&mut self, packets: u64, switches: u64) {
+    fn has_left(&mut self, packets: u64, switches: u64) {
         self.totals.packets_injected += packets;
         self.totals.packet_hops += packets * switches;
     }

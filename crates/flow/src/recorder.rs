@@ -2,6 +2,7 @@
 
 use crate::links::Channel;
 use crate::slices::{Slices, halve, level};
+use crate::ways::Way;
 use clearlane_ib::wire::VCRC;
 use clearlane_sim::{ChannelRecord, FlowRecord, GroupSlice, Recording};
 use clearlane_workload::Rank;
@@ -149,6 +150,18 @@ impl Recorder {
         if let Some(slice) = self.slices.at(at) {
             self.groups[usize::from(group)][slice].offered_wire_bytes += wire;
         }
+    }
+
+    /// The slice that a span of time is in, if it is in one.
+    pub(crate) fn only_slice(&mut self, span: (u64, u64)) -> Option<usize> {
+        self.reach(span.1);
+        self.slices.only(span)
+    }
+
+    /// What has passed by a way crosses its channels.
+    pub(crate) fn passed(&mut self, way: &Way) {
+        let channels = way.channels.iter().copied();
+        self.carried(channels, (way.when, way.when + 1), way.passed);
     }
 
     /// Bytes cross channels.

@@ -1,6 +1,6 @@
 //! Ways that messages have taken lately. A long message takes the same two ways four times (RTS,
-//! READ, payload, FIN): they are found once, and what passes without payload is noted down with the
-//! next message.
+//! READ, payload, FIN): they are found once, and what passes within a slice of time is noted down
+//! at once.
 
 use crate::links::{LinkNumber, Links};
 use crate::messages::Ends;
@@ -21,8 +21,10 @@ pub(crate) struct Way {
     pub(crate) channels: Vec<LinkNumber>,
     /// Whether they lead to the destination.
     pub(crate) arrives: bool,
-    /// What has passed and is not noted down.
+    /// What has passed and is not noted down, …
     pub(crate) passed: Amount,
+    /// … and a time in the slice in which it all has.
+    pub(crate) when: u64,
 }
 
 impl Way {
@@ -43,7 +45,7 @@ impl Ways {
         let places = (FOR_EACH_PORT * ports).next_power_of_two().clamp(LEAST, MOST);
         let ends = Ends { from: u32::MAX, to: u32::MAX, path: 0 };
         let (channels, passed) = (Vec::new(), Amount::default());
-        Ways { all: vec![Way { ends, channels, arrives: false, passed }; places] }
+        Ways { all: vec![Way { ends, channels, arrives: false, passed, when: 0 }; places] }
     }
 
     /// The place of a way, found anew unless it was the last one there. Tells of what has passed by
