@@ -7,7 +7,8 @@ use std::time::Duration;
 
 const TEXT: &str = "schema = 1\nname = \"flows\"\n\
     run = { duration = \"2 ms\", ends = \"programs\", mode = \"flow\" }\n\
-    fabric = { build = \"star:8\" }\nsubnet = { engine = \"min-hop\" }\nsim = { preset = \"qdr\" }\n\
+    fabric = { build = \"star:8\" }\nsubnet = { engine = \"min-hop\" }\n\
+    sim = { preset = \"qdr\" }\n\
     [[traffic]]\nname = \"job\"\nclass = \"victim\"\n\
     program = { kind = \"pairwise-alltoall\", size = \"40 KiB\" }\n\
     [[traffic]]\nname = \"noise\"\nclass = \"background\"\n\

@@ -151,7 +151,7 @@ fn a_mapping_from_a_file_places_every_rank() {
     let said = |name: &str, lines: &str| {
         let path = mapping(name, lines);
         let error = ran_of(&experiment(&text(&path))).map(|_| ()).unwrap_err();
-        error.split_once(&format!("{name}")).unwrap().1.to_owned()
+        error.split_once(name).unwrap().1.to_owned()
     };
     let path = mapping("whole", "# rank 0\nhost0001\n\n0   # rank 1\n");
     let there = ran_of(&experiment(&text(&path))).unwrap();
