@@ -313,15 +313,13 @@ export interface SweepPoint {
 
 /** Delivered throughput over time; sample i covers `dt_us` from `start_us + i * dt_us`. */
 export interface SeriesSet {
-  /** Length of a sample, µs. */
+  /** Length of a sample, and start of the first one, µs of simulated time. */
   dt_us: number;
-  /** Start of the first sample, µs of simulated time. */
   start_us: number;
   /** Flow groups, Gbit/s summed over the group. */
   groups: Series[];
-  /** Up to 20 named flows, Gbit/s. */
+  /** Up to 20 named flows; links between switches, in each sample in order of throughput. */
   flows: Series[];
-  /** Links between switches, in each sample in order of throughput: Gbit/s on the wire. */
   links?: Series[];
 }
 
