@@ -83,15 +83,12 @@ impl Prepared {
         go_on()?;
         let has_dead_pairs = check_routing(variant, &fabric, &routed, &mut facts, &mut oddities)?;
         go_on()?;
-        let reachable = match &routed {
-            Routed::Tables(subnet) if has_dead_pairs => {
-                Some(Arc::new(Reachable::of(&fabric, subnet, &hosts)))
-            }
-            _ => None,
-        };
         let traffic = read(&variant.traffic, &mut oddities)?;
         let mut groups = groups((variant, &traffic), plan, (&fabric, &routed, &hosts))?;
-        if let Some(reachable) = &reachable {
+        if let Routed::Tables(subnet) = &routed
+            && has_dead_pairs
+        {
+            let reachable = Arc::new(Reachable::of(&fabric, subnet, &hosts));
             let limited = groups.into_iter().map(|group| reachable.limit(group));
             groups = limited.collect::<Result<_, _>>().map_err(|e| fault(&e))?;
         }
