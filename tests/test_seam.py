@@ -152,12 +152,11 @@ def add_key(tree: Path) -> None:
     put(place, '    Key {\n        name: "crossbar_speedup",', entry)
     default = "        thought: Picoseconds(0),\n"
     put(tree / SIM / "preset.rs", "        crossbar_speedup: 100,", default)
-    user = tree / SIM / "simulation.rs"
-    text = user.read_text()
-    before = "send_overhead: parameters.send_overhead.0,"
+    text = place.read_text()
+    before = "send_overhead: self.send_overhead.0,"
     assert text.count(before) == 1
-    after = "send_overhead: parameters.send_overhead.0 + parameters.thought.0,"
-    user.write_text(text.replace(before, after))
+    after = "send_overhead: self.send_overhead.0 + self.thought.0,"
+    place.write_text(text.replace(before, after))
 
 
 def target() -> Path:
@@ -212,11 +211,10 @@ def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> Non
     cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "programs::")
     cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "patterns::")
     add_key(tree)
-    # Its field and its entry; its default; the line that uses it.
+    # Its field, its entry and the line that uses it; its default.
     expected = {
-        f"{SIM}/parameters.rs": (8, 0),
+        f"{SIM}/parameters.rs": (9, 1),
         f"{SIM}/preset.rs": (1, 0),
-        f"{SIM}/simulation.rs": (1, 1),
     }
     assert changed(tree) == expected
 

@@ -105,7 +105,7 @@ impl Question {
 
     fn job(&self, hosts: &Hosts) -> Option<Job> {
         let ranks = hosts.count() as u32;
-        let programs = self.program.as_ref()?.build(&Group { ranks, group: 0 });
+        let programs = self.program.as_ref()?.build(&Group { ranks, ..Group::default() });
         let placed = |(host, program)| Placed { host, program };
         Some(Job { ranks: (0..).zip(programs.expect("four ranks")).map(placed).collect() })
     }
