@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// Makes the ranks of a program, if the traffic has one.
 fn programs(traffic: &TrafficSpec) {
-    let DemandSpec::Program(program, _) = &traffic.demand else { return };
+    let DemandSpec::Program(job) = &traffic.demand else { return };
     for ranks in [0, 1, 2, 3, 16] {
-        match program.build(&Group { ranks, group: 0 }) {
+        match job.spec.build(&Group { ranks, ..Group::default() }) {
             Err(error) => refused(&error),
             Ok(programs) => assert_eq!(programs.len(), ranks as usize),
         }
