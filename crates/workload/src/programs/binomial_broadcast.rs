@@ -1,10 +1,9 @@
 //! A broadcast along a binomial tree.
 
-use super::exchange::{Collective, Steps, Transfer};
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
 use super::fold::whole;
-use super::{Entry, log2_ceil, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::{Entry, log2_ceil};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "binomial-broadcast",
@@ -16,42 +15,21 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The message.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Tree;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Tree {
-        Tree { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: the message.
+pub type Params = Sized<Tree>;
 
 /// One rank's steps.
-pub(super) struct Tree {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tree {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Tree {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Tree { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Tree {
@@ -73,11 +51,12 @@ impl Steps for Tree {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn every_rank_hears_of_the_first_once() {
         for ranks in [2, 3, 5, 8, 11] {
-            let steps = all(&Params { size: Bytes(7), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(7), 1), ranks);
             assert!(reach(&steps).iter().all(|have| have.contains(&0)));
             let sent = (0..steps[0].count()).map(|number| messages(&steps, number).len());
             assert_eq!(sent.sum::<usize>(), ranks as usize - 1);

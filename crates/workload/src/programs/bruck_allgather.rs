@@ -1,9 +1,8 @@
 //! An allgather in as few steps as there can be.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, log2_ceil, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::{Entry, log2_ceil};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bruck-allgather",
@@ -15,42 +14,25 @@ pub(super) const ENTRY: Entry = Entry {
                 1997",
 };
 
-/// What is gathered and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// What each rank has in the beginning.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Bruck;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, ranks: u32) -> u64 {
-        self.size.0.saturating_mul(u64::from(ranks.div_ceil(2)))
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Bruck {
-        Bruck { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: what each rank has in the beginning.
+pub type Params = Sized<Bruck>;
 
 /// One rank's steps.
-pub(super) struct Bruck {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bruck {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Bruck {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Bruck { rank, ranks, bytes }
+    }
+
+    fn longest(bytes: u64, ranks: u32) -> u64 {
+        bytes.saturating_mul(u64::from(ranks.div_ceil(2)))
+    }
 }
 
 impl Steps for Bruck {
@@ -72,11 +54,12 @@ impl Steps for Bruck {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn everybody_receives_each_block_of_the_others_once() {
         for ranks in [2u32, 3, 6, 8, 11] {
-            let steps = all(&Params { size: Bytes(1), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(1), 1), ranks);
             assert!(reach(&steps).iter().all(|have| have.len() == ranks as usize));
             let sent = (0..steps[0].count()).flat_map(|number| messages(&steps, number));
             let to_first: u64 = sent.filter(|(_, to, _)| *to == 0).map(|(.., bytes)| bytes).sum();

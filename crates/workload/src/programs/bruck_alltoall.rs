@@ -1,9 +1,8 @@
 //! An all-to-all in as few steps as there can be, which sends each block several times.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, log2_ceil, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::{Entry, log2_ceil};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bruck-alltoall",
@@ -15,42 +14,25 @@ pub(super) const ENTRY: Entry = Entry {
                 1997",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// From each rank to each other.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Bruck;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, ranks: u32) -> u64 {
-        self.size.0.saturating_mul(u64::from(ranks.div_ceil(2)))
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Bruck {
-        Bruck { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: from each rank to each other.
+pub type Params = Sized<Bruck>;
 
 /// One rank's steps.
-pub(super) struct Bruck {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bruck {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Bruck {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Bruck { rank, ranks, bytes }
+    }
+
+    fn longest(bytes: u64, ranks: u32) -> u64 {
+        bytes.saturating_mul(u64::from(ranks.div_ceil(2)))
+    }
 }
 
 impl Steps for Bruck {
@@ -74,12 +56,13 @@ impl Steps for Bruck {
 mod tests {
     use super::super::exchange::tests::{all, messages};
     use super::*;
+    use clearlane_ib::Bytes;
 
     /// Blocks travel as their distance says, and all of them arrive.
     #[test]
     fn every_block_is_carried_to_its_rank() {
         for ranks in [2u32, 3, 5, 8, 13] {
-            let steps = all(&Params { size: Bytes(1), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(1), 1), ranks);
             // (where it is, distance left, destination) of each block.
             let mut blocks: Vec<(u32, u32, u32)> = (0..ranks)
                 .flat_map(|from| (1..ranks).map(move |d| (from, d, (from + d) % ranks)))

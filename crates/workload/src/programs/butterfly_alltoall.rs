@@ -1,9 +1,8 @@
 //! An all-to-all along the edges of a hypercube.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, log2_ceil, once, power_of_two, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::{Entry, log2_ceil, power_of_two};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "butterfly-alltoall",
@@ -14,46 +13,29 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "btfly of the pacing paper (Shibamura 2014, section 3.2)",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// From each rank to each other.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Butterfly;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, ranks: u32) -> u64 {
-        self.size.0.saturating_mul(u64::from(ranks / 2))
-    }
-
-    fn fits(&self, ranks: u32) -> Result<(), String> {
-        power_of_two(ranks)
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Butterfly {
-        Butterfly { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: from each rank to each other.
+pub type Params = Sized<Butterfly>;
 
 /// One rank's steps.
-pub(super) struct Butterfly {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Butterfly {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Butterfly {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Butterfly { rank, ranks, bytes }
+    }
+
+    fn longest(bytes: u64, ranks: u32) -> u64 {
+        bytes.saturating_mul(u64::from(ranks / 2))
+    }
+
+    fn fits(ranks: u32) -> Result<(), String> {
+        power_of_two(ranks)
+    }
 }
 
 impl Steps for Butterfly {
@@ -73,13 +55,14 @@ impl Steps for Butterfly {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn everything_can_come_to_everybody() {
-        let ranks = all(&Params { size: Bytes(3), rounds: 1 }, 16);
+        let ranks = all(&Params::new(Bytes(3), 1), 16);
         assert!(reach(&ranks).iter().all(|have| have.len() == 16));
         assert!(messages(&ranks, 2).iter().all(|(_, _, bytes)| *bytes == 24));
-        let said = Params { size: Bytes(3), rounds: 1 }.fits(12);
+        let said = Butterfly::fits(12);
         assert_eq!(said.unwrap_err(), "takes a power of two of ranks, not 12");
     }
 }

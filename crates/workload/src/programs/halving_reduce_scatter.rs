@@ -1,10 +1,9 @@
 //! A reduce-scatter by recursive halving.
 
-use super::exchange::{Collective, Steps, Transfer};
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
 use super::fold::Halving;
-use super::{Entry, log2_ceil, once, power_of_two, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::{Entry, log2_ceil, power_of_two};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "halving-reduce-scatter",
@@ -16,46 +15,25 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is added up and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The vector of every rank; each has a share of the sums in the end.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Halves;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn fits(&self, ranks: u32) -> Result<(), String> {
-        power_of_two(ranks)
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Halves {
-        Halves { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: the vector of every rank; each has a share of the sums in the end.
+pub type Params = Sized<Halves>;
 
 /// One rank's steps.
-pub(super) struct Halves {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Halves {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Halves {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Halves { rank, ranks, bytes }
+    }
+
+    fn fits(ranks: u32) -> Result<(), String> {
+        power_of_two(ranks)
+    }
 }
 
 impl Steps for Halves {
@@ -76,11 +54,12 @@ impl Steps for Halves {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn all_ranks_together_send_a_vector_less_than_there_are_ranks() {
         for (ranks, bytes) in [(2u32, 10u64), (8, 1003)] {
-            let steps = all(&Params { size: Bytes(bytes), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(bytes), 1), ranks);
             let sent = (0..steps[0].count()).flat_map(|number| messages(&steps, number));
             let sum: u64 = sent.map(|(.., bytes)| bytes).sum();
             assert_eq!(sum, (u64::from(ranks) - 1) * bytes);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 mod exchange;
 mod fold;
 mod schedule;
+mod sized;
 
 pub use ping_pong::PingPong;
 pub use schedule::{Planned, Schedule};
@@ -295,7 +296,7 @@ mod tests {
         let spec = ProgramSpec::ping_pong(ping_pong::Params { size: Bytes(8), rounds: 1 });
         let said = spec.build(&group).err().map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("program `ping-pong` takes 2 ranks, not 3"));
-        let spec = ring_allreduce::Params { size: Bytes(8), rounds: 0 };
+        let spec = ring_allreduce::Params::new(Bytes(8), 0);
         assert!(ProgramSpec::ring_allreduce(spec).build(&group).is_err());
     }
 
@@ -304,14 +305,14 @@ mod tests {
         let (size, rounds) = (Bytes(8), 5);
         let of = |spec: ProgramSpec| spec.operations();
         assert_eq!(of(ProgramSpec::ping_pong(ping_pong::Params { size, rounds })), 10);
-        assert_eq!(of(ProgramSpec::ring_allreduce(ring_allreduce::Params { size, rounds })), 5);
-        let alltoall = pairwise_alltoall::Params { size, rounds };
+        assert_eq!(of(ProgramSpec::ring_allreduce(ring_allreduce::Params::new(size, rounds))), 5);
+        let alltoall = pairwise_alltoall::Params::new(size, rounds);
         assert_eq!(of(ProgramSpec::pairwise_alltoall(alltoall)), 5);
     }
 
     #[test]
     fn a_collective_of_one_rank_is_refused() {
-        let spec = ring_allreduce::Params { size: Bytes(8), rounds: 1 };
+        let spec = ring_allreduce::Params::new(Bytes(8), 1);
         let spec = ProgramSpec::ring_allreduce(spec);
         let said = spec
             .build(&Group { ranks: 1, ..Group::default() })
@@ -472,7 +473,7 @@ mod tests {
 
     #[test]
     fn messages_longer_than_there_can_be_are_refused() {
-        let spec = bruck_alltoall::Params { size: SIZE_MAX, rounds: 1 };
+        let spec = bruck_alltoall::Params::new(SIZE_MAX, 1);
         let group = Group { ranks: 4, ..Group::default() };
         let said = ProgramSpec::bruck_alltoall(spec).build(&group).err().unwrap().to_string();
         assert_eq!(

@@ -1,9 +1,8 @@
 //! An all-to-all in which each rank has one partner at a time.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pairwise-alltoall",
@@ -15,42 +14,21 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// From each rank to each other.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Partners;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Partners {
-        Partners { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: from each rank to each other.
+pub type Params = Sized<Partners>;
 
 /// One rank's partners.
-pub(super) struct Partners {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Partners {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Partners {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Partners { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Partners {
@@ -74,17 +52,18 @@ impl Steps for Partners {
 mod tests {
     use super::super::exchange::tests::{all, messages, one_to_each};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn every_rank_sends_to_every_other_once() {
         for ranks in [2, 3, 8, 9] {
-            one_to_each(&all(&Params { size: Bytes(7), rounds: 1 }, ranks), 7);
+            one_to_each(&all(&Params::new(Bytes(7), 1), ranks), 7);
         }
     }
 
     #[test]
     fn partners_of_a_power_of_two_exchange() {
-        let ranks = all(&Params { size: Bytes(7), rounds: 1 }, 8);
+        let ranks = all(&Params::new(Bytes(7), 1), 8);
         for number in 0..7 {
             let sent = messages(&ranks, number);
             assert!(sent.iter().all(|(from, to, _)| sent.contains(&(*to, *from, 7))));

@@ -1,10 +1,9 @@
 //! An allreduce of long vectors: a reduce-scatter and an allgather, in halves.
 
-use super::exchange::{Collective, Steps, Transfer};
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
 use super::fold::{Fold, Halving, Phase, whole};
-use super::{Entry, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "rabenseifner-allreduce",
@@ -16,41 +15,20 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "Rabenseifner, Optimization of collective reduction operations, ICCS 2004",
 };
 
-/// What is added up and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The vector of every rank.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Halves;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Halves {
-        Halves { fold: Fold::of(rank, ranks), bytes: self.size.0 }
-    }
-}
+/// Its size: the vector of every rank.
+pub type Params = Sized<Halves>;
 
 /// One rank's steps.
-pub(super) struct Halves {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Halves {
     fold: Fold,
     bytes: u64,
+}
+
+impl Algorithm for Halves {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Halves { fold: Fold::of(rank, ranks), bytes }
+    }
 }
 
 impl Steps for Halves {
@@ -83,11 +61,12 @@ impl Steps for Halves {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn ranks_send_all_but_a_share_each_way() {
         for (ranks, bytes) in [(2, 10), (4, 10), (8, 1000), (16, 5), (8, 0)] {
-            let steps = all(&Params { size: Bytes(bytes), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(bytes), 1), ranks);
             let sent: u64 = (0..steps[0].count())
                 .flat_map(|number| messages(&steps, number))
                 .map(|(_, _, bytes)| bytes)
@@ -96,7 +75,7 @@ mod tests {
             assert_eq!(sent, 2 * (u64::from(ranks) - 1) * bytes, "{ranks} ranks, {bytes} B");
             assert!(reach(&steps).iter().all(|have| have.len() == ranks as usize));
         }
-        let folded = all(&Params { size: Bytes(64), rounds: 1 }, 6);
+        let folded = all(&Params::new(Bytes(64), 1), 6);
         assert!(reach(&folded).iter().all(|have| have.len() == 6));
     }
 }

@@ -1,10 +1,9 @@
 //! An allreduce of short vectors: ranks exchange whole vectors at growing distances.
 
-use super::exchange::{Collective, Steps, Transfer};
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
 use super::fold::{Fold, Phase, whole};
-use super::{Entry, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive-doubling-allreduce",
@@ -16,41 +15,20 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is added up and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The vector of every rank.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Doubling;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Doubling {
-        Doubling { fold: Fold::of(rank, ranks), bytes: self.size.0 }
-    }
-}
+/// Its size: the vector of every rank.
+pub type Params = Sized<Doubling>;
 
 /// One rank's steps.
-pub(super) struct Doubling {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Doubling {
     fold: Fold,
     bytes: u64,
+}
+
+impl Algorithm for Doubling {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Doubling { fold: Fold::of(rank, ranks), bytes }
+    }
 }
 
 impl Steps for Doubling {
@@ -75,14 +53,15 @@ impl Steps for Doubling {
 mod tests {
     use super::super::exchange::tests::{all, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn every_rank_has_a_part_of_every_other_in_the_end() {
         for ranks in [2, 3, 5, 6, 7, 8, 12] {
-            let steps = all(&Params { size: Bytes(3), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(3), 1), ranks);
             assert!(reach(&steps).iter().all(|have| have.len() == ranks as usize), "{ranks}");
         }
-        assert_eq!(all(&Params { size: Bytes(3), rounds: 1 }, 8)[0].count(), 3);
-        assert_eq!(all(&Params { size: Bytes(3), rounds: 1 }, 7)[0].count(), 4);
+        assert_eq!(all(&Params::new(Bytes(3), 1), 8)[0].count(), 3);
+        assert_eq!(all(&Params::new(Bytes(3), 1), 7)[0].count(), 4);
     }
 }

@@ -1,9 +1,8 @@
 //! An allgather around a ring.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-allgather",
@@ -14,42 +13,21 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is gathered and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// What each rank has in the beginning.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Ring;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Ring {
-        Ring { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: what each rank has in the beginning.
+pub type Params = Sized<Ring>;
 
 /// One rank's steps.
-pub(super) struct Ring {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ring {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Ring {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Ring { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Ring {
@@ -69,10 +47,11 @@ impl Steps for Ring {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn everybody_has_everything_after_the_last_step() {
-        let ranks = all(&Params { size: Bytes(7), rounds: 1 }, 5);
+        let ranks = all(&Params::new(Bytes(7), 1), 5);
         assert!(reach(&ranks).iter().all(|have| have.len() == 5));
         assert_eq!(ranks[0].count(), 4);
         assert_eq!(messages(&ranks, 1)[3], (3, 4, 7));

@@ -1,10 +1,9 @@
 //! An allreduce around a ring: each rank passes a share of the vector on to the next one, adds what
 //! it receives to its own, and, once around, passes the sums on once more.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, once, share, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::{Entry, share};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-allreduce",
@@ -15,42 +14,21 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009",
 };
 
-/// What is added up and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The vector of every rank.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Ring;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Ring {
-        Ring { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: the vector of every rank.
+pub type Params = Sized<Ring>;
 
 /// One rank's way around.
-pub(super) struct Ring {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ring {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Ring {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Ring { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Ring {

@@ -1,9 +1,8 @@
 //! An all-to-all in which ranks send further around a ring step by step.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, once, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-alltoall",
@@ -13,42 +12,21 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "RING of the pacing paper (Shibamura 2014, section 3.1)",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// From each rank to each other.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Around;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Around {
-        Around { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: from each rank to each other.
+pub type Params = Sized<Around>;
 
 /// One rank's steps.
-pub(super) struct Around {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Around {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Around {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Around { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Around {
@@ -68,11 +46,12 @@ impl Steps for Around {
 mod tests {
     use super::super::exchange::tests::{all, one_to_each};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn every_rank_sends_to_every_other_once() {
         for ranks in [2, 3, 8, 9] {
-            one_to_each(&all(&Params { size: Bytes(7), rounds: 1 }, ranks), 7);
+            one_to_each(&all(&Params::new(Bytes(7), 1), ranks), 7);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! A reduce-scatter around a ring: the first half of a ring allreduce.
 
-use super::exchange::{Collective, Steps, Transfer};
-use super::{Entry, once, share, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
+use super::{Entry, share};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-reduce-scatter",
@@ -14,42 +13,21 @@ pub(super) const ENTRY: Entry = Entry {
     reference: "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009",
 };
 
-/// What is added up and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The vector of every rank; each has a share of the sums in the end.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Ring;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Ring {
-        Ring { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: the vector of every rank; each has a share of the sums in the end.
+pub type Params = Sized<Ring>;
 
 /// One rank's steps.
-pub(super) struct Ring {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ring {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Ring {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Ring { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Ring {
@@ -70,11 +48,12 @@ impl Steps for Ring {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn all_ranks_together_send_a_vector_less_than_there_are_ranks() {
         for (ranks, bytes) in [(2u32, 10u64), (3, 10), (5, 1003)] {
-            let steps = all(&Params { size: Bytes(bytes), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(bytes), 1), ranks);
             let sent = (0..steps[0].count()).flat_map(|number| messages(&steps, number));
             let sum: u64 = sent.map(|(.., bytes)| bytes).sum();
             assert_eq!(sum, (u64::from(ranks) - 1) * bytes);

@@ -1,10 +1,9 @@
 //! A broadcast of long messages: scattered along a tree, gathered around a ring.
 
-use super::exchange::{Collective, Steps, Transfer};
+use super::exchange::{Steps, Transfer};
+use super::sized::{Algorithm, Sized};
 use super::fold::whole;
-use super::{Entry, log2_ceil, once, share, size};
-use clearlane_ib::Bytes;
-use serde::Deserialize;
+use super::{Entry, log2_ceil, share};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "scatter-allgather-broadcast",
@@ -16,42 +15,21 @@ pub(super) const ENTRY: Entry = Entry {
                 IJHPCA 19(1), 2005",
 };
 
-/// What is sent and how often.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The message.
-    #[serde(deserialize_with = "size")]
-    pub size: Bytes,
-    /// How often.
-    #[serde(default = "once")]
-    pub rounds: u32,
-}
-
-impl Collective for Params {
-    type Steps = Both;
-    type Shared = ();
-
-    fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    fn longest(&self, _: u32) -> u64 {
-        self.size.0
-    }
-
-    fn shared(&self, _: u32) {}
-
-    fn steps(&self, rank: u32, ranks: u32, (): &()) -> Both {
-        Both { rank, ranks, bytes: self.size.0 }
-    }
-}
+/// Its size: the message.
+pub type Params = Sized<Both>;
 
 /// One rank's steps.
-pub(super) struct Both {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Both {
     rank: u32,
     ranks: u32,
     bytes: u64,
+}
+
+impl Algorithm for Both {
+    fn of(rank: u32, ranks: u32, bytes: u64) -> Self {
+        Both { rank, ranks, bytes }
+    }
 }
 
 impl Steps for Both {
@@ -82,11 +60,12 @@ impl Steps for Both {
 mod tests {
     use super::super::exchange::tests::{all, messages, reach};
     use super::*;
+    use clearlane_ib::Bytes;
 
     #[test]
     fn ranks_gather_what_was_scattered() {
         for (ranks, bytes) in [(2u32, 10u64), (3, 10), (5, 1003), (8, 64)] {
-            let steps = all(&Params { size: Bytes(bytes), rounds: 1 }, ranks);
+            let steps = all(&Params::new(Bytes(bytes), 1), ranks);
             assert!(reach(&steps).iter().all(|have| have.contains(&0)));
             let scatters = log2_ceil(ranks);
             let sum = |numbers: std::ops::Range<u32>| -> u64 {
