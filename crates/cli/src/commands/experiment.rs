@@ -157,7 +157,8 @@ pub fn answer(
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;
-    let result = run_watched(command, shared, &experiment, &halt, &checkpoints)?;
+    let result = run_watched(command, shared, &experiment, &halt, &checkpoints)
+        .inspect_err(|_| checkpoints.give_up())?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
     let is_partial = result.status() == Status::Partial;
     resume::end(&checkpoints, &out, is_partial)?;

@@ -66,7 +66,8 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     writing::spare(&out, &shared.inputs())?;
     let halt = interrupts.stop_in_good_order(&out, made);
     checkpoints.begin().map_err(Failure::lab)?;
-    let result = run_watched(arguments, &sweep, &folder, &halt, &checkpoints)?;
+    let result = run_watched(arguments, &sweep, &folder, &halt, &checkpoints)
+        .inspect_err(|_| checkpoints.give_up())?;
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     resume::end(&checkpoints, &out, result.status() == Status::Partial)?;
     let verdict = experiment::verdict(result.status());

@@ -230,6 +230,16 @@ impl Checkpoints {
         }
     }
 
+    /// The command has failed: what was asked is let go where there is no state to go on with, so
+    /// that the folder stands in nobody's way.
+    pub fn give_up(&self) {
+        let is_empty = |held: Held| held.files.iter().all(|path| path.ends_with(COMMAND));
+        if self.takes_up == TakesUp::Nothing && self.held().is_ok_and(is_empty) {
+            // What is wrong with the command is what people are told.
+            let _ = self.clear();
+        }
+    }
+
     /// Lets all of it go: the results are there. What is somebody else's stays.
     pub fn clear(&self) -> Result<(), LabError> {
         let failed = |source| refused(&self.folder, source);

@@ -183,8 +183,14 @@ const WORDS: &[(&str, PacingSpec)] = &[
 ];
 
 fn pacing(field: &Field<'_>) -> Result<PacingSpec, LabError> {
-    if matches!(field.node.value, Value::Text(_)) {
-        return field.choice(WORDS);
+    if let Value::Text(text) = &field.node.value {
+        let found = WORDS.iter().find(|(word, _)| word == text).map(|(_, pacing)| *pacing);
+        return found.ok_or_else(|| {
+            let near = nearest(text, WORDS.iter().map(|(word, _)| *word));
+            field.error(&format!(
+                "is neither a number of packet times, none, mod, hops nor timetable{near}"
+            ))
+        });
     }
     let gap = field.number(0.0, GAP_MAX).map_err(|_| {
         field.error(&format!(
