@@ -1,8 +1,8 @@
 //! A broadcast along a binomial tree.
 
 use super::exchange::{Steps, Transfer};
-use super::sized::{Algorithm, Sized};
 use super::fold::whole;
+use super::sized::{Algorithm, Sized};
 use super::{Entry, log2_ceil};
 
 pub(super) const ENTRY: Entry = Entry {

@@ -1,8 +1,8 @@
 //! A reduce-scatter by recursive halving.
 
 use super::exchange::{Steps, Transfer};
-use super::sized::{Algorithm, Sized};
 use super::fold::Halving;
+use super::sized::{Algorithm, Sized};
 use super::{Entry, log2_ceil, power_of_two};
 
 pub(super) const ENTRY: Entry = Entry {

@@ -1,8 +1,8 @@
 //! An all-to-all in which each rank has one partner at a time.
 
+use super::Entry;
 use super::exchange::{Steps, Transfer};
 use super::sized::{Algorithm, Sized};
-use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pairwise-alltoall",

@@ -1,9 +1,9 @@
 //! An allreduce of long vectors: a reduce-scatter and an allgather, in halves.
 
-use super::exchange::{Steps, Transfer};
-use super::sized::{Algorithm, Sized};
-use super::fold::{Fold, Halving, Phase, whole};
 use super::Entry;
+use super::exchange::{Steps, Transfer};
+use super::fold::{Fold, Halving, Phase, whole};
+use super::sized::{Algorithm, Sized};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "rabenseifner-allreduce",

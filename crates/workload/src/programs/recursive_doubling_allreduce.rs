@@ -1,9 +1,9 @@
 //! An allreduce of short vectors: ranks exchange whole vectors at growing distances.
 
-use super::exchange::{Steps, Transfer};
-use super::sized::{Algorithm, Sized};
-use super::fold::{Fold, Phase, whole};
 use super::Entry;
+use super::exchange::{Steps, Transfer};
+use super::fold::{Fold, Phase, whole};
+use super::sized::{Algorithm, Sized};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive-doubling-allreduce",

@@ -1,8 +1,8 @@
 //! An allgather around a ring.
 
+use super::Entry;
 use super::exchange::{Steps, Transfer};
 use super::sized::{Algorithm, Sized};
-use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-allgather",

@@ -1,8 +1,8 @@
 //! An all-to-all in which ranks send further around a ring step by step.
 
+use super::Entry;
 use super::exchange::{Steps, Transfer};
 use super::sized::{Algorithm, Sized};
-use super::Entry;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring-alltoall",

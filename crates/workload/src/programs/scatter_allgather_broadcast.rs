@@ -1,8 +1,8 @@
 //! A broadcast of long messages: scattered along a tree, gathered around a ring.
 
 use super::exchange::{Steps, Transfer};
-use super::sized::{Algorithm, Sized};
 use super::fold::whole;
+use super::sized::{Algorithm, Sized};
 use super::{Entry, log2_ceil, share};
 
 pub(super) const ENTRY: Entry = Entry {
