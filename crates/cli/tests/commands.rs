@@ -2,6 +2,7 @@
 
 mod commands {
     pub mod binary;
+    mod calibrate;
     mod control;
     mod errors;
     mod experiments;

@@ -65,6 +65,11 @@ impl Tally {
         (now.0 as f64 / duration.0 as f64).min(1.0) / self.runs as f64
     }
 
+    /// Whether all runs have ended.
+    fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) >= self.runs
+    }
+
     fn add(&self, ends: Ends, steps: u64, simulated: u64, hops: u64, ended: bool) -> Told {
         let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed) + more;
         let (steps, packet_hops) = (add(&self.steps, steps), add(&self.packet_hops, hops));
@@ -141,7 +146,8 @@ pub(crate) struct Pauses<'a> {
 }
 
 /// Advances a run to its end, or until it is interrupted. Returns whether it was. It is kept when
-/// it is time to, when it is interrupted and, if it took its time, when it has ended.
+/// it is time to, when it is interrupted and, if it took its time and others go on, when it has
+/// ended.
 pub(crate) fn advance(
     simulation: &mut Simulator,
     plan: &Plan,
@@ -167,7 +173,9 @@ pub(crate) fn advance(
         let last = over || (status == Status::Running && !stride.next(more_hops));
         tell(tally.add(plan.ends, steps, more, more_hops, last));
         if last {
-            pauses.keeper.iter().for_each(|keeper| keeper.keep_end(simulation));
+            // Of the last of all runs results are written at once.
+            let keeper = pauses.keeper.filter(|_| !tally.is_over());
+            keeper.iter().for_each(|keeper| keeper.keep_end(simulation));
             return false;
         }
         if status == Status::Paused || raised {

@@ -32,6 +32,7 @@
 
 mod advance;
 mod alone;
+pub mod calibrate;
 mod checkpoint;
 mod columns;
 mod control;

@@ -2,7 +2,7 @@
 //! high one may send while the low one waits.
 
 use crate::port::PortIndex;
-use crate::records::Records;
+use crate::records::{Records, blank};
 use clearlane_ib::wire::CREDIT_UNIT;
 use clearlane_subnet::VlArbitration;
 use serde::{Deserialize, Serialize};
@@ -132,8 +132,9 @@ pub(crate) struct Arbitration {
 impl Arbitration {
     /// Of so many ports with so many lanes each.
     pub(crate) fn new(tables: &VlArbitration, ports: usize, lanes: usize) -> Self {
-        let arbiters = vec![Arbiter::default(); if lanes > 1 { ports } else { 0 }];
-        Arbitration { tables: ArbiterTables::new(tables), arbiters: arbiters.into() }
+        let arbiters = if lanes > 1 { ports } else { 0 };
+        let arbiters = blank(arbiters, Arbiter::default());
+        Arbitration { tables: ArbiterTables::new(tables), arbiters }
     }
 
     /// Where a port stands; nothing where there is one lane.

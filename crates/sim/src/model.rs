@@ -74,6 +74,8 @@ pub(crate) trait Observer: Send + Sized {
     fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
     /// Something is about to happen at `port`.
     fn prefetch(&self, _port: PortIndex) {}
+    /// Something is about to be sent by `port`, which has been asked for before.
+    fn prefetch_slice(&self, _port: PortIndex) {}
     /// Whether it counts what ports transmit.
     fn counts(&self) -> bool {
         false

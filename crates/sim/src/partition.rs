@@ -299,7 +299,16 @@ impl<M: Model, const V: usize> Partition<M, V> {
         if PORTS {
             let port = self.net.port_at(address);
             self.net.prefetch_port(port, entry.lane());
-            self.net.observer.prefetch(port);
+            // What comes in is counted where it leaves.
+            match entry.kind() {
+                Kind::Arrive if M::LIMITED => self.switches.crossbars.prefetch_read(port),
+                Kind::Arrive => {}
+                Kind::Wake if M::LIMITED => {
+                    self.switches.crossbars.prefetch_allotted::<V>(port);
+                    self.net.observer.prefetch(port);
+                }
+                Kind::Wake | Kind::Deliver | Kind::Step => self.net.observer.prefetch(port),
+            }
         }
         // Of those that have none any number will do, and asking costs more than fetching.
         self.net.packets.all().prefetch::<1>(PacketIndex(entry.packet()));
@@ -354,6 +363,13 @@ impl<M: Model, const V: usize> Partition<M, V> {
                     false => self.adapters.prefetch_queue(slot, destination, group),
                 }
             }
+            Kind::Arrive if PORTS && !M::Forwarder::ADAPTIVE => {
+                let (output, _) = self.net.packets[PacketIndex(entry.packet())].route;
+                // One that has come up within the window has no route yet.
+                if u32::from(output) < home.switch_ports.into() {
+                    self.net.observer.prefetch_slice(home.first.plus(output.into()));
+                }
+            }
             Kind::Arrive | Kind::Wake | Kind::Deliver => {}
         }
     }
@@ -372,6 +388,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let output = home.first.plus(route.0.into());
         self.net.prefetch_port(output, route.1);
         self.net.observer.prefetch(output);
+        if M::LIMITED {
+            self.switches.crossbars.prefetch_allotted::<V>(output);
+        }
         let peer = self.net.ports[home.first.plus(address.place())].peer;
         self.net.prefetch_peer(peer, lane);
     }
@@ -379,10 +398,16 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// The inputs that wait for an output.
     #[inline(always)]
     fn fetch_waiting(&self, entry: &Entry, home: Home) {
-        let record = &self.net.ports[home.first.plus(entry.address().place())];
+        let output = home.first.plus(entry.address().place());
+        self.net.observer.prefetch_slice(output);
+        let record = &self.net.ports[output];
         for (at, lane) in record.lanes.iter().enumerate() {
             lane.waiters.find_from(record.turn[at], |local| {
-                self.net.prefetch_port(home.first.plus(local.into()), at as u8);
+                let input = home.first.plus(local.into());
+                self.net.prefetch_port(input, at as u8);
+                if M::LIMITED {
+                    self.switches.crossbars.prefetch_read(input);
+                }
                 Some(())
             });
         }

@@ -7,7 +7,7 @@ use crate::model::Observer;
 use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice, Recorded, Tapped};
 use crate::packet::Packet;
 use crate::port::{NEVER, PortIndex};
-use crate::records::Records;
+use crate::records::{Records, blank, prefetch_place, room_for};
 use crate::saved::{SavedRecorder, holds};
 use clearlane_ib::Picoseconds;
 // The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
@@ -143,8 +143,8 @@ struct Counters {
 
 impl Recorder {
     pub(crate) fn new(what: Recording, groups: usize, ports: usize, taps: &[PortIndex]) -> Self {
-        let blank = Counters { stalled_since: NEVER, ..Counters::default() };
-        let mut counters: Records<PortIndex, Counters> = vec![blank; ports].into();
+        let fresh = Counters { stalled_since: NEVER, ..Counters::default() };
+        let mut counters: Records<PortIndex, Counters> = blank(ports, fresh);
         taps.iter().for_each(|port| counters[*port].is_tapped = true);
         let slices = what.slices as usize;
         let cut = Slices::of(&what);
@@ -160,8 +160,8 @@ impl Recorder {
             slice: (0, 0, what.slice.0),
             has_taps: !taps.is_empty(),
             tapped: Vec::new(),
-            busy_ps: vec![0; ports * slices],
-            wait_ps: vec![0; ports * slices],
+            busy_ps: zeros(ports * slices),
+            wait_ps: zeros(ports * slices),
         }
     }
 
@@ -235,11 +235,17 @@ impl Recorder {
             self.reach(now + busy);
         }
         self.put_down_busy(port);
-        let slices = self.slices(port);
-        spread(&mut self.busy_ps[slices], self.slices.length, now, now + busy);
-        // Not `at`: a packet that ends where the slices do makes none of them double.
-        let next = (now + busy) / self.slices.length;
-        self.counters[port].slice = next.min(self.slices.count as u64) as u32;
+        let (length, end) = (self.slices.length, now + busy);
+        // What falls into the last of its slices is put down when the port is busy in another. Not
+        // `at`: a packet that ends where the slices do makes none of them double.
+        let last = end / length;
+        let (begin, count) = ((last * length).max(now), self.slices.count as u64);
+        if begin > now {
+            let slices = self.slices(port);
+            spread(&mut self.busy_ps[slices], length, now, begin);
+        }
+        let counters = &mut self.counters[port];
+        (counters.slice, counters.busy_ps) = (last.min(count) as u32, end - begin);
     }
 
     /// The time a link was busy joins that of its slice.
@@ -280,6 +286,13 @@ impl Recorder {
         });
         self.flows.last_mut()
     }
+}
+
+/// So many times of no length.
+fn zeros(count: usize) -> Vec<u64> {
+    let mut all = room_for(count);
+    all.resize(count, 0);
+    all
 }
 
 /// Octets of a packet that port counters count: all but its VCRC.
@@ -354,6 +367,12 @@ impl Observer for Recorder {
     #[inline(always)]
     fn prefetch(&self, port: PortIndex) {
         self.counters.prefetch::<1>(port);
+    }
+
+    #[inline(always)]
+    fn prefetch_slice(&self, port: PortIndex) {
+        let slice = self.counters[port].slice as usize;
+        prefetch_place(&self.busy_ps, port.0 as usize * self.slices.count + slice);
     }
 
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
@@ -468,6 +487,13 @@ impl Observer for Option<Recorder> {
     fn prefetch(&self, port: PortIndex) {
         if let Some(recorder) = self {
             recorder.prefetch(port);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_slice(&self, port: PortIndex) {
+        if let Some(recorder) = self {
+            recorder.prefetch_slice(port);
         }
     }
 

@@ -132,6 +132,13 @@ impl<I: RecordIndex, T> Records<I, T> {
     }
 }
 
+/// So many records that are all alike, on large pages where they take several.
+pub(crate) fn blank<I: RecordIndex, T: Clone>(records: usize, record: T) -> Records<I, T> {
+    let mut all = room_for(records);
+    all.resize(records, record);
+    all.into()
+}
+
 /// Room for so many records, on large pages where it takes several: large fabrics are bound by how
 /// fast addresses are translated. Before the records are there, because pages are chosen as they
 /// are first touched; a system that has no large pages changes nothing.
@@ -163,6 +170,12 @@ pub(crate) fn prefetch_value<T: ?Sized>(value: &T) {
     for line in 0..3 {
         prefetch(first.wrapping_add(64 * line));
     }
+}
+
+/// Asks the processor to fetch the cache line of a place of a slice. Any place will do.
+#[inline(always)]
+pub(crate) fn prefetch_place<T>(values: &[T], place: usize) {
+    prefetch(values.as_ptr().wrapping_add(place).cast());
 }
 
 #[cfg(target_arch = "x86_64")]

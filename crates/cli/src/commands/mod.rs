@@ -1,5 +1,6 @@
 //! One file per command: its flags and its call.
 
+mod calibrate;
 mod check;
 mod compare;
 mod completions;
@@ -38,6 +39,8 @@ pub enum Command {
     /// Find the value of a parameter with which an experiment is fastest
     #[command(subcommand)]
     Tune(tune::Command),
+    /// Measure how far flow mode is from packets, with an interval, and test the interval
+    Calibrate(calibrate::Arguments),
     /// Continue a run, comparison or sweep that was interrupted or killed
     Resume(resume::Arguments),
     /// Check forwarding tables for lost paths, loops and credit loops, and measure their balance
@@ -92,6 +95,7 @@ pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Ans
         Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),
         Command::Tune(command) => tune::run(command, json, &interrupts),
+        Command::Calibrate(arguments) => calibrate::run(arguments, json, &interrupts),
         Command::Check(arguments) => check::run(arguments, json),
         Command::Route(arguments) => route::run(arguments, json),
         Command::Deploy(arguments) => deploy::run(arguments, json),

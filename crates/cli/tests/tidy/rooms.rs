@@ -82,6 +82,7 @@ const LAB_ORDER: &[&str] = &[
     "results",
     "sweep",
     "tune",
+    "calibrate",
 ];
 
 /// Crates whose modules have an order.

@@ -49,6 +49,21 @@ impl Axis {
         }
     }
 
+    /// The values of both, those of `other` last. Fails if it is of another key, or has a value
+    /// that is here already.
+    pub fn with(mut self, other: Axis) -> Result<Self, LabError> {
+        let fault = |problem: String| Err(LabError::Request(problem));
+        let key = self.short_key();
+        if other.path != self.path {
+            return fault(format!("{key} and {} are two keys; name one", other.short_key()));
+        }
+        self.values.extend(other.values);
+        match self.check() {
+            Err(problem) => fault(format!("{key}: {problem}")),
+            Ok(()) => Ok(self),
+        }
+    }
+
     /// The key: `traffic.hot.load`.
     pub fn key(&self) -> String {
         dotted(&self.path)

@@ -67,7 +67,8 @@ impl Estimate {
     }
 }
 
-fn student_t(freedom: usize) -> f64 {
+/// Student's t for 95 % two-sided, of at least one degree of freedom.
+pub(crate) fn student_t(freedom: usize) -> f64 {
     match T_975.get(freedom - 1) {
         Some(t) => *t,
         None => T_975_BEYOND.iter().rev().find(|(from, _)| freedom >= *from).map_or(2.042, |e| e.1),

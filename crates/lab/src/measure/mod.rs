@@ -20,6 +20,7 @@ pub use figures::{
     WarmUpFound,
 };
 pub use interval::Estimate;
+pub(crate) use interval::student_t;
 pub use slices::Slices;
 pub use view::{Ideals, RecordView, RunView};
 

@@ -2,6 +2,7 @@
 
 use super::control::{ControlData, control_data};
 use super::curves::curves;
+use super::excerpt::Excerpt;
 use super::finding::{finding, why};
 use super::layout::layout;
 use super::link_series::link_series;
@@ -220,8 +221,9 @@ pub(super) fn report(result: &RunResult) -> Report {
     };
     let mut oddities = result.oddities();
     let first = result.variants.first().map(|variant| &variant.prepared.fabric);
-    let none = Fabric::new();
-    let map = Map::new(first.unwrap_or(&none));
+    let drawn = Excerpt::of(result);
+    let map = Map::new(&drawn.fabric);
+    oddities.extend(drawn.note.clone());
     for variant in result.variants.iter().skip(1) {
         if first.is_some_and(|first| *first != variant.prepared.fabric) {
             oddities.push(format!(
@@ -248,7 +250,11 @@ pub(super) fn report(result: &RunResult) -> Report {
         fabric: Some(fabric_data(result, map.fabric)),
         sweep: None,
         curves: curves(result),
-        variants: result.variants.iter().map(|one| variant(result, one, &map)).collect(),
+        variants: result
+            .variants
+            .iter()
+            .map(|one| variant(result, one, &map, drawn.is_whole()))
+            .collect(),
         not_modelled: NOT_MODELLED,
     }
 }
@@ -396,7 +402,8 @@ fn fabric_data(result: &RunResult, fabric: &Fabric) -> FabricData {
     }
 }
 
-fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> VariantData {
+/// `whole` if the map has all of the fabric: what happens over time is not known of a part.
+fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>, whole: bool) -> VariantData {
     let fabric = &variant.prepared.fabric;
     let zeros = || vec![0.0; map.fabric.links().len()];
     let mut links = LinkLoads {
@@ -446,13 +453,13 @@ fn variant(result: &RunResult, variant: &VariantResult, map: &Map<'_>) -> Varian
         deadlock: variant.runs.iter().find_map(deadlock),
         waiting_all: waiting.len(),
         waiting: waiting.into_iter().take(WAITING).collect(),
-        over_time: over_time(variant, map, result.variants.len()),
+        over_time: whole.then(|| over_time(variant, map, result.variants.len())).flatten(),
         control: control_data(variant),
     }
 }
 
 /// Loads and waits as means over the seeds; counters of the first.
-fn mean_channels(variant: &VariantResult) -> Vec<ChannelFigures> {
+pub(super) fn mean_channels(variant: &VariantResult) -> Vec<ChannelFigures> {
     let Some(first) = variant.runs.first() else { return Vec::new() };
     let mut means = first.figures.channels.clone();
     for (position, mean) in means.iter_mut().enumerate() {

@@ -5,6 +5,7 @@ mod control;
 mod curves;
 mod data;
 mod distances;
+mod excerpt;
 mod finding;
 mod flows;
 mod frames;

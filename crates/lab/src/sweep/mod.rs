@@ -59,6 +59,17 @@ impl Sweep {
         over: &[String],
         variants: &[String],
     ) -> Result<Self, LabError> {
+        let axes = over.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>()?;
+        Self::over(text, path, axes, variants)
+    }
+
+    /// The same, with what is varied as axes; without any, the file's `[sweep]`.
+    pub(crate) fn over(
+        text: &str,
+        path: &Path,
+        axes: Vec<Axis>,
+        variants: &[String],
+    ) -> Result<Self, LabError> {
         let kept = |mut experiment: Experiment| -> Result<Experiment, LabError> {
             if !variants.is_empty() {
                 experiment.keep_variants(variants)?;
@@ -66,10 +77,7 @@ impl Sweep {
             Ok(experiment)
         };
         let base = kept(Experiment::parse(text, path)?)?;
-        let axes = match over {
-            [] => base.sweep.clone(),
-            over => over.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>()?,
-        };
+        let axes = if axes.is_empty() { base.sweep.clone() } else { axes };
         if axes.is_empty() {
             let problem = "nothing is varied; name a key and its values with \
                 --over traffic.load=0.1..0.9:9 or in the experiment's [sweep]";

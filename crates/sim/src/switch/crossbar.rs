@@ -20,7 +20,7 @@ use crate::network::{Home, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::records::{Records, index};
+use crate::records::{Records, blank, index};
 use crate::{CrossbarReads, Parameters};
 use clearlane_ib::wire;
 
@@ -85,8 +85,9 @@ pub(crate) struct Crossbars {
 struct Proposal {
     output: PortIndex,
     choice: Choice,
-    /// What becomes of the turns of its lanes if it is refused.
-    turns: Arbiter,
+    /// What becomes of the turns of its lanes if it is refused; nothing if one lane alone could be
+    /// chosen, which takes no turn.
+    turns: Option<Arbiter>,
 }
 
 impl Crossbars {
@@ -97,13 +98,25 @@ impl Crossbars {
         let buffers = if settings.room > 0 { ports } else { 0 };
         Crossbars {
             settings,
-            reads: vec![(0, 0); reads].into(),
-            allotted: vec![0; allotted].into(),
+            reads: blank(reads, (0, 0)),
+            allotted: blank(allotted, 0),
             behind: OutputBuffers::new(settings.room, buffers, lanes),
             exits: Vec::new(),
             touched: Vec::new(),
             proposals: Vec::new(),
         }
+    }
+
+    /// Asks for what says until when an input is read.
+    #[inline(always)]
+    pub(crate) fn prefetch_read(&self, input: PortIndex) {
+        self.reads.prefetch::<1>(input);
+    }
+
+    /// Asks for what says until when stages of an output are paid again.
+    #[inline(always)]
+    pub(crate) fn prefetch_allotted<const V: usize>(&self, output: PortIndex) {
+        self.allotted.prefetch::<1>(numbered::<V>(output, 0));
     }
 
     /// Until when an input is read for an output, if it is.
@@ -192,9 +205,7 @@ impl<M: Model> Switches<M> {
     ) {
         let mut proposals = std::mem::take(&mut self.crossbars.proposals);
         for output in open.drain(..) {
-            let turns = net.arbitration.turns(output);
-            let choice = self.propose(net, output);
-            proposals.extend(choice.map(|choice| Proposal { output, choice, turns }));
+            proposals.extend(self.propose(net, output));
         }
         self.crossbars.proposals = proposals;
     }
@@ -215,7 +226,9 @@ impl<M: Model> Switches<M> {
         let mut last = None;
         for Proposal { output, choice, turns } in proposals.drain(..) {
             if by_port && last == Some(choice.input) {
-                net.arbitration.set_turns(output, turns);
+                if let Some(turns) = turns {
+                    net.arbitration.set_turns(output, turns);
+                }
                 open.push(output);
                 continue;
             }
@@ -231,7 +244,7 @@ impl<M: Model> Switches<M> {
         &mut self,
         net: &mut NetworkOf<M, V>,
         output: PortIndex,
-    ) -> Option<Choice> {
+    ) -> Option<Proposal> {
         let mut lanes = net.ports[output].waiting;
         if lanes == 0 {
             return None;
@@ -265,12 +278,16 @@ impl<M: Model> Switches<M> {
             net.hold(output, held.stalled, held.until);
             return None;
         }
-        let (lane, table) = match self.crossbars.settings.room {
-            0 => net.arbitration.choose(output, eligible),
-            _ => (self.crossbars.behind.turn(output, eligible), Table::Neither),
+        let behind = self.crossbars.settings.room > 0;
+        // Not read where it is not needed: in a large fabric that is a cache line of its own.
+        let several = !behind && !eligible.is_power_of_two();
+        let turns = several.then(|| net.arbitration.turns(output));
+        let (lane, table) = match behind {
+            false => net.arbitration.choose(output, eligible),
+            true => (self.crossbars.behind.turn(output, eligible), Table::Neither),
         };
         let (input, from) = chosen[usize::from(lane) % V];
-        Some(Choice { lane, table, input, from })
+        Some(Proposal { output, choice: Choice { lane, table, input, from }, turns })
     }
 
     /// Whether (output, lane) can take a packet of so many credits: onto the link, or into the
