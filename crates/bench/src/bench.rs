@@ -152,6 +152,7 @@ impl Bench {
             parameters: self.row.parameters(),
             queue_width_log2: queue_width_log2(programs.len()),
             division,
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
             jobs: Vec::new(),

@@ -497,6 +497,7 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
         division: Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: prepared.has_dead_pairs,
         jobs: jobs_of(whole, &prepared.queue_pairs),

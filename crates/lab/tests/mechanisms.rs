@@ -332,6 +332,7 @@ fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
         control: Some(Mechanisms { when, which, seed: 7 }),
         queue_width_log2: width,
         division: clearlane_sim::Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
         jobs: Vec::new(),

@@ -3,10 +3,11 @@
 use crate::process::{NO_JOB, Record, Waiting};
 use crate::requests::{Doing, State};
 use clearlane_workload::{Filter, Handle, Rank};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A rank that has not ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stuck {
     /// Its number in the run.
     pub process: u32,

@@ -13,6 +13,49 @@ use clearlane_workload::Rank;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// The numbers that homes and ports have in the whole run, whatever process they are in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Numbering {
+    /// By home: its first port; and, once more, how many ports there are.
+    first_ports: Vec<u32>,
+    /// By partition: its first home; and, once more, how many homes there are.
+    first_homes: Vec<u32>,
+}
+
+impl Numbering {
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> usize {
+        self.first_homes.len() - 1
+    }
+
+    /// How many ports there are.
+    pub(crate) fn ports(&self) -> u32 {
+        self.first_ports[self.first_ports.len() - 1]
+    }
+
+    /// By home, its first port.
+    pub(crate) fn homes(&self) -> &[u32] {
+        &self.first_ports[..self.first_ports.len() - 1]
+    }
+
+    /// The first port of a partition; of the one after the last, how many ports there are.
+    pub(crate) fn first_port(&self, partition: usize) -> u32 {
+        self.first_ports[self.first_homes[partition] as usize]
+    }
+
+    /// The port at an address of a partition.
+    pub(crate) fn port(&self, partition: u32, address: Address) -> u32 {
+        let home = self.first_homes[partition as usize] + address.home();
+        self.first_ports[home as usize] + address.place()
+    }
+
+    /// The partition of a port.
+    pub(crate) fn partition(&self, port: u32) -> usize {
+        let home = self.first_ports.partition_point(|first| *first <= port) as u32 - 1;
+        self.first_homes.partition_point(|first| *first <= home) - 1
+    }
+}
+
 /// Which switches and adapters belong together, and which homes form a partition.
 pub(crate) struct Cabling {
     /// By home: the switch.
@@ -86,6 +129,17 @@ impl Cabling {
         }
         parts.push(first..self.switches.len());
         parts
+    }
+
+    /// The numbers of all homes and ports.
+    pub(crate) fn numbering(&self, hosts: &Hosts) -> Numbering {
+        let mut first_ports = vec![0];
+        for home in 0..self.switches.len() {
+            let ports = u32::from(self.switch_ports[home]) + self.adapter_ports(hosts, home);
+            first_ports.push(first_ports[home] + ports);
+        }
+        let ends = self.partitions.iter().map(|homes| homes.end as u32);
+        Numbering { first_ports, first_homes: std::iter::once(0).chain(ends).collect() }
     }
 
     /// Partition of a home, and its number there.

@@ -12,6 +12,8 @@
 //! Buffers are numbered by partition, port and lane, which is the order of switches and ports
 //! however they are divided.
 
+use crate::cabling::Numbering;
+use crate::fleet::Crew;
 use crate::model::Model;
 use crate::outcome::WaitingBuffer;
 use crate::packet::{PacketIndex, UNROUTED};
@@ -19,50 +21,51 @@ use crate::partition::Partition;
 use crate::port::{LinkKind, NEVER, PortIndex};
 use crate::queue::{Address, Kind};
 use crate::switch::Candidate;
+use serde::{Deserialize, Serialize};
 
 /// No buffer.
 const NONE: u32 = u32::MAX;
 
 /// What a head wants: an output port, counted from 0, and a lane there; and the buffer it waits
 /// for, `NONE` if it does not.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Wait {
     output: u8,
     output_vl: u8,
     on: u32,
 }
 
-/// All partitions, and where the buffers of each begin.
+/// The partitions of this process, the number of the first, and what buffers are numbered by.
 struct Buffers<'a, M: Model, const V: usize> {
     partitions: &'a mut [Partition<M, V>],
-    first: Vec<u32>,
+    first: usize,
+    numbering: &'a Numbering,
+    crew: &'a Crew,
 }
 
 /// The cycle that begins with the smallest (port, lane), if there is any. Everything before `now`
 /// has happened, and heads that are ready by then are looked at. Only a network that holds packets
-/// need be asked.
+/// need be asked. All processes ask at the same point of a run; these partitions, from number `first`
+/// on, are those of this one.
 pub(crate) fn find<M: Model, const V: usize>(
     partitions: &mut [Partition<M, V>],
+    first: usize,
+    (crew, numbering): (&Crew, &Numbering),
     now: u64,
 ) -> Option<Vec<WaitingBuffer>> {
-    let mut first = vec![0];
-    for partition in partitions.iter_mut() {
-        partition.net.now = now;
-        let last = first[first.len() - 1];
-        first.push(last + (partition.net.ports.len() * V) as u32);
-    }
-    let mut buffers = Buffers { partitions, first };
+    partitions.iter_mut().for_each(|partition| partition.net.now = now);
+    let mut buffers = Buffers { partitions, first, numbering, crew };
     if M::VOQ { buffers.find_among_voqs() } else { buffers.find_among_fifos() }
 }
 
 impl<M: Model, const V: usize> Buffers<'_, M, V> {
     fn count(&self) -> usize {
-        self.first[self.partitions.len()] as usize
+        self.numbering.ports() as usize * V
     }
 
     /// By buffer: what its head wants; nothing if it is empty.
     fn find_among_fifos(&mut self) -> Option<Vec<WaitingBuffer>> {
-        let mut waits: Vec<Option<Wait>> = vec![None; self.count()];
+        let mut own: Vec<(u32, Wait)> = Vec::new();
         self.each_input(|buffers, partition, port, at| {
             let net = &buffers.partitions[partition].net;
             let record = &net.ports[port];
@@ -72,8 +75,12 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
             let (output, output_vl) = (record.output[at], record.wants[at]);
             let on = buffers.far(partition, net.port(output.into()), output_vl);
             let buffer = buffers.number(partition, port, at);
-            waits[buffer as usize] = Some(Wait { output, output_vl, on });
+            own.push((buffer, Wait { output, output_vl, on }));
         });
+        let mut waits: Vec<Option<Wait>> = vec![None; self.count()];
+        for (buffer, wait) in self.crew.all(own).into_iter().flatten() {
+            waits[buffer as usize] = Some(wait);
+        }
         let next = |at: u32| waits[at as usize].map_or(NONE, |wait| wait.on);
         let start = first_cycle(waits.len() as u32, next)?;
         let mut cycle = vec![start];
@@ -90,7 +97,7 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
     /// that can free space is struck out, until none is left; in what remains every way leads into
     /// a cycle.
     fn find_among_voqs(&mut self) -> Option<Vec<WaitingBuffer>> {
-        let mut waits: Vec<Vec<Wait>> = vec![Vec::new(); self.count()];
+        let mut own: Vec<(u32, Wait)> = Vec::new();
         self.each_input(|buffers, partition, port, at| {
             let switches = &buffers.partitions[partition].switches;
             let buffer = buffers.number(partition, port, at);
@@ -99,18 +106,26 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
                 if voq.head != PacketIndex::NIL {
                     let net = &buffers.partitions[partition].net;
                     let on = buffers.far(partition, net.port(output.into()), voq.lane);
-                    waits[buffer as usize].push(Wait { output, output_vl: voq.lane, on });
+                    own.push((buffer, Wait { output, output_vl: voq.lane, on }));
                 }
             }
         });
+        let mut waits: Vec<Vec<Wait>> = vec![Vec::new(); self.count()];
+        for (buffer, wait) in self.crew.all(own).into_iter().flatten() {
+            waits[buffer as usize].push(wait);
+        }
         let mut stuck: Vec<bool> = waits.iter().map(|queues| !queues.is_empty()).collect();
         // A packet on its way to a buffer may find a queue there that moves, and so free its space.
+        let mut moving: Vec<u32> = Vec::new();
         for (number, partition) in self.partitions.iter().enumerate() {
             let arrivals = partition.net.queue.remaining().filter(|it| it.kind == Kind::Arrive);
             for event in arrivals {
                 let port = partition.net.port_at(event.address);
-                stuck[self.number(number, port, event.lane.into()) as usize] = false;
+                moving.push(self.number(number, port, event.lane.into()));
             }
+        }
+        for buffer in self.crew.all(moving).into_iter().flatten() {
+            stuck[buffer as usize] = false;
         }
         loop {
             let blocked = |wait: &Wait| wait.on != NONE && stuck[wait.on as usize];
@@ -150,7 +165,7 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
     }
 
     fn number(&self, partition: usize, port: PortIndex, lane: usize) -> u32 {
-        self.first[partition] + port.0 * V as u32 + lane as u32
+        (self.numbering.first_port(self.first + partition) + port.0) * V as u32 + lane as u32
     }
 
     /// The far buffer of a lane of an output of the home being looked at, if the packet whose turn
@@ -171,13 +186,11 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
         if enough || record.peer == Address::NIL {
             return NONE;
         }
-        let far = net.far_end(record.peer);
-        let (partition, address) = match far {
-            Some(far) => (far.partition as usize, far.address),
-            None => (partition, record.peer),
+        let (partition, address) = match net.far_end(record.peer) {
+            Some(far) => (far.partition, far.address),
+            None => ((self.first + partition) as u32, record.peer),
         };
-        let port = self.partitions[partition].net.port_at(address);
-        self.number(partition, port, lane.into())
+        self.numbering.port(partition, address) * V as u32 + u32::from(lane)
     }
 
     /// Buffers and what their heads want, in words.
@@ -186,22 +199,28 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
         cycle: Vec<u32>,
         wants: impl Fn(u32) -> Option<(u8, u8)>,
     ) -> Vec<WaitingBuffer> {
-        let name = |buffer: u32| {
-            let partition = self.first.partition_point(|first| *first <= buffer) - 1;
-            let number = buffer - self.first[partition];
-            let port = PortIndex(number / V as u32);
-            let places = &self.partitions[partition].places;
+        // Each process names those that it has.
+        let name = |(place, buffer): (usize, u32)| {
+            let port = buffer / V as u32;
+            let partition = self.numbering.partition(port);
+            let own = self.partitions.get(partition.checked_sub(self.first)?)?;
+            let port = PortIndex(port - self.numbering.first_port(partition));
             // Buffers in a cycle have heads.
             let (output, output_vl) = wants(buffer).unwrap_or_default();
-            WaitingBuffer {
-                switch: places.name(port).to_string(),
-                port: places.end(port).port.value(),
-                vl: (number % V as u32) as u8,
+            let named = WaitingBuffer {
+                switch: own.places.name(port).to_string(),
+                port: own.places.end(port).port.value(),
+                vl: (buffer % V as u32) as u8,
                 output: output + 1,
                 output_vl,
-            }
+            };
+            Some((place, named))
         };
-        cycle.into_iter().map(name).collect()
+        let own: Vec<(usize, WaitingBuffer)> =
+            cycle.into_iter().enumerate().filter_map(name).collect();
+        let mut all = self.crew.all(own).concat();
+        all.sort_unstable_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, buffer)| buffer).collect()
     }
 }
 

@@ -37,6 +37,17 @@ pub enum SetupError {
         /// Ports of these adapters.
         ports: usize,
     },
+    /// Fewer partitions than processes, each of which needs one.
+    #[error(
+        "{processes} processes share {partitions} partitions; start fewer, or ask for more \
+         partitions: a fabric has as many as it has switches"
+    )]
+    Processes {
+        /// Processes.
+        processes: usize,
+        /// Partitions.
+        partitions: usize,
+    },
     /// A saved state that this set-up cannot go on from.
     #[error(transparent)]
     State(#[from] StateError),

@@ -1,6 +1,8 @@
 //! The physics, asserted at the end of every run in every build: a violation is a fault of this
 //! program and must not become a result.
 
+use crate::across::Across;
+use crate::fleet::Crew;
 use crate::model::Model;
 use crate::outcome::Totals;
 use crate::packet::{ACK, CNP, HELD, PacketIndex};
@@ -8,9 +10,11 @@ use crate::partition::Partition;
 
 use crate::port::PortIndex;
 use crate::queue::{Address, Kind};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// Packets in one partition by kind.
-#[derive(Default)]
+/// Packets in partitions by kind.
+#[derive(Default, Serialize, Deserialize)]
 struct Packets {
     data: u64,
     acks: u64,
@@ -19,13 +23,47 @@ struct Packets {
     acks_waiting: u64,
 }
 
+impl Packets {
+    fn add(&mut self, other: &Packets) {
+        let Packets { data, acks, cnps, acks_waiting } = other;
+        self.data += data;
+        self.acks += acks;
+        self.cnps += cnps;
+        self.acks_waiting += acks_waiting;
+    }
+}
+
+/// Some of the partitions of a run, which other processes may have the rest of.
+struct Part<'a, M: Model, const V: usize> {
+    partitions: &'a [Partition<M, V>],
+    own: Range<usize>,
+    /// By partition, port and lane: credits that packets take.
+    occupied: Vec<Vec<u32>>,
+    across: Across,
+}
+
 /// Credits in hand + credits under way + packets in the far buffer or on their way to it = size of
 /// that buffer, for every link and lane; packets injected = delivered + in the network. Panics with
-/// the place if not.
-pub(crate) fn audit<M: Model, const V: usize>(partitions: &[Partition<M, V>], totals: &Totals) {
-    if let Err(broken) = broken(partitions, totals) {
+/// the place if not. `totals` are those of all processes, of which each asks at the same point; these
+/// partitions are those of this one, `own` by number. Returns what is at the other ends of cables
+/// between processes.
+pub(crate) fn audit<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    own: Range<usize>,
+    (crew, count): (&Crew, usize),
+    totals: &Totals,
+) -> Across {
+    let mut packets = Packets::default();
+    let occupied: Vec<Vec<u32>> =
+        partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
+    let across = Across::of(partitions, &own, (crew, count), &occupied);
+    let mut all = Packets::default();
+    crew.all(packets).iter().for_each(|packets| all.add(packets));
+    let part = Part { partitions, own, occupied, across };
+    if let Err(broken) = broken(&part, &all, totals) {
         panic!("{broken}");
     }
+    part.across
 }
 
 /// The same of what comes from outside: nothing if it does not hold.
@@ -33,17 +71,18 @@ pub(crate) fn examine<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
     totals: &Totals,
 ) -> Option<()> {
-    broken(partitions, totals).ok()
+    let mut packets = Packets::default();
+    let occupied = partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
+    let (own, across) = (0..partitions.len(), Across::default());
+    broken(&Part { partitions, own, occupied, across }, &packets, totals).ok()
 }
 
 fn broken<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+    part: &Part<'_, M, V>,
+    packets: &Packets,
     totals: &Totals,
 ) -> Result<(), String> {
-    let mut packets = Packets::default();
-    let occupied: Vec<Vec<u32>> =
-        partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
-    let (t, p) = (totals, &packets);
+    let (t, p) = (totals, packets);
     let conserved = |what: &str, injected: u64, delivered: u64, here: u64| match delivered
         .checked_add(here)
         == Some(injected)
@@ -59,8 +98,8 @@ fn broken<M: Model, const V: usize>(
     if p.acks_waiting + p.acks + t.acks_delivered > t.packets_injected {
         return Err("an ack per packet at most".into());
     }
-    for (number, partition) in partitions.iter().enumerate() {
-        audit_credits(partitions, number, partition, &occupied)?;
+    for (number, partition) in part.partitions.iter().enumerate() {
+        audit_credits(part, number)?;
         audit_output_buffers(partition)?;
     }
     Ok(())
@@ -124,12 +163,31 @@ fn occupied<M: Model, const V: usize>(
     occupied
 }
 
-fn audit_credits<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+/// Credits at the far end of a port of a partition here, by lane.
+fn far_occupied<'a, M: Model, const V: usize>(
+    part: &'a Part<'_, M, V>,
     number: usize,
-    partition: &Partition<M, V>,
-    occupied: &[Vec<u32>],
+    at: PortIndex,
+) -> &'a [u32] {
+    let Part { partitions, own, occupied, across } = part;
+    let net = &partitions[number].net;
+    let peer = net.ports[at].peer;
+    let (there, address) = match net.far_end(peer) {
+        Some(far) if !own.contains(&(far.partition as usize)) => {
+            return &across.there(own.start + number, partitions[number].address(at)).occupied;
+        }
+        Some(far) => (far.partition as usize - own.start, far.address),
+        None => (number, peer),
+    };
+    let far = partitions[there].net.port_at(address).0 as usize;
+    &occupied[there][far * V..(far + 1) * V]
+}
+
+fn audit_credits<M: Model, const V: usize>(
+    part: &Part<'_, M, V>,
+    number: usize,
 ) -> Result<(), String> {
+    let partition = &part.partitions[number];
     let net = &partition.net;
     for (index, port) in net.ports.iter().enumerate() {
         let at = PortIndex(index as u32);
@@ -140,12 +198,7 @@ fn audit_credits<M: Model, const V: usize>(
             let further = net.overflow.get(&(at, lane as u8)).into_iter().flatten();
             credits += further.map(|entry| u64::from(entry.credits())).sum::<u64>();
             if port.peer != Address::NIL {
-                let (there, address) = match net.far_end(port.peer) {
-                    Some(far) => (far.partition as usize, far.address),
-                    None => (number, port.peer),
-                };
-                let far = partitions[there].net.port_at(address);
-                credits += u64::from(occupied[there][far.0 as usize * V + lane]);
+                credits += u64::from(far_occupied(part, number, at)[lane]);
             }
             let capacity = u64::from(net.links.capacity);
             if credits != capacity {

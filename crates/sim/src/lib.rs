@@ -5,6 +5,7 @@
 //! wanted, then [`Simulation::finish`].
 
 // Which module lies above which: ARCHITECTURE.md, held by crates/cli/tests/tidy.rs.
+mod across;
 mod adapter;
 mod addressing;
 mod arbiter;
@@ -15,7 +16,9 @@ mod control;
 mod deadlock;
 mod error;
 mod finder;
+mod fleet;
 mod forward;
+mod gathering;
 mod hosts;
 mod invariants;
 mod list;
@@ -39,12 +42,14 @@ mod saved;
 mod setup;
 mod simulation;
 mod switch;
+mod team;
 mod windows;
 
 pub use adapter::GroupSettings;
 pub use clearlane_ranks::{Doing, Stuck};
 pub use control::Mechanisms;
 pub use error::SetupError;
+pub use fleet::{Fleet, fleet_of_threads};
 pub use forward::{Forwarding, GridForwarder, Ties};
 pub use hosts::Hosts;
 pub use outcome::{

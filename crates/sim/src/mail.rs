@@ -2,9 +2,10 @@
 
 use crate::packet::{Envelope, Packet};
 use crate::queue::Address;
+use serde::{Deserialize, Serialize};
 
 /// A packet's head, or credits, for a port of another partition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Mail {
     /// A packet's head is arbitrable there at `time`.
     Packet { time: u64, at: Address, lane: u8, packet: Packet, envelope: Option<Envelope> },
@@ -22,7 +23,7 @@ impl Mail {
 }
 
 /// The other end of a cut cable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct FarEnd {
     pub(crate) partition: u32,
     pub(crate) address: Address,

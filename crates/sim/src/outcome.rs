@@ -24,7 +24,7 @@ pub enum Ending {
 }
 
 /// A waiting buffer in a deadlock: packets in it wait for space in the next one.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct WaitingBuffer {
     /// Name of the switch.
     pub switch: String,
@@ -145,7 +145,7 @@ impl Totals {
 }
 
 /// One slice of time of a flow group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupSlice {
     /// Wire bytes of messages posted in the slice.
     pub offered_wire_bytes: u64,
@@ -158,6 +158,7 @@ pub struct GroupSlice {
     /// Sum of their latencies in ps, post to last byte at the destination.
     pub latency_sum_ps: u128,
     /// Their latencies in nanoseconds, two significant digits.
+    #[serde(with = "counts")]
     pub latency_ns: Histogram<u64>,
 }
 
@@ -188,7 +189,7 @@ impl GroupSlice {
 }
 
 /// A flow: all messages of a group from one rank to another.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Source.
     pub source: Rank,
@@ -201,7 +202,7 @@ pub struct FlowRecord {
 }
 
 /// Counters of a port, named as in PMA PortCountersExtended (IBA vol. 1, 16.1.3), 64 bits wide.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ChannelRecord {
     /// Index of the port's node in the fabric.
     pub node: u32,
@@ -303,7 +304,7 @@ pub struct ControlRecord {
 }
 
 /// One flow under mechanisms.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FlowControl {
     /// Source.
     pub source: Rank,
@@ -319,6 +320,7 @@ pub struct FlowControl {
     pub becns: Vec<u32>,
     /// What the reactors show, by name: the value at the end of each slice; before the flow's first
     /// message that of a reactor that has heard of nothing.
+    #[serde(with = "unnamed")]
     pub probes: Vec<(&'static str, Vec<u64>)>,
 }
 
@@ -398,7 +400,7 @@ impl Tapped {
 }
 
 /// What an observer of a partition hands out at the end.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     pub(crate) groups: Vec<Vec<GroupSlice>>,
     pub(crate) flows: Vec<FlowRecord>,
@@ -407,4 +409,47 @@ pub(crate) struct Recorded {
     pub(crate) flows_dropped: bool,
     /// By port of the partition.
     pub(crate) channels: Vec<ChannelRecord>,
+}
+
+/// A histogram as its values and how often each was seen: exact, because values of one bucket are
+/// one value.
+mod counts {
+    use hdrhistogram::Histogram;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(all: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+        let recorded = all.iter_recorded();
+        let counts: Vec<(u64, u64)> =
+            recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect();
+        counts.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Histogram<u64>, D::Error> {
+        let mut all = super::GroupSlice::empty().latency_ns;
+        for (value, count) in Vec::<(u64, u64)>::deserialize(from)? {
+            all.record_n(value, count).map_err(serde::de::Error::custom)?;
+        }
+        Ok(all)
+    }
+}
+
+/// What probes show without their names, which are of the program.
+mod unnamed {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Probes = [(&'static str, Vec<u64>)];
+
+    pub(super) fn serialize<S: Serializer>(all: &Probes, to: S) -> Result<S::Ok, S::Error> {
+        let values: Vec<&Vec<u64>> = all.iter().map(|(_, values)| values).collect();
+        values.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(&'static str, Vec<u64>)>, D::Error> {
+        let values = Vec::<Vec<u64>>::deserialize(from)?;
+        Ok(values.into_iter().map(|values| ("", values)).collect())
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::list::Linked;
 use crate::records::index;
+use serde::{Deserialize, Serialize};
 
 index!(
     /// A packet of this partition.
@@ -68,7 +69,7 @@ pub(crate) type Route = (u8, u8);
 pub(crate) const UNROUTED: Route = (255, 0);
 
 /// A packet under way, with what its headers carry (IBA vol. 1, 5.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(crate) struct Packet {
     /// The next packet in the same buffer or list.
@@ -126,7 +127,7 @@ impl Linked<PacketIndex> for Packet {
 
 /// What the destination has to know of a message. The last packet carries it, and, where a rank is
 /// told of a message of several packets, the first one too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     pub(crate) what: Carried,
     /// Where a mechanism chooses paths: the message's number among those of the same source,
@@ -145,7 +146,7 @@ pub(crate) struct Waiter {
 }
 
 /// What a message means at its destination.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Carried {
     /// Nothing: it is in memory.
     Data,
@@ -159,7 +160,7 @@ pub(crate) enum Carried {
 }
 
 /// Who reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Reader {
     /// The rank, by its number in the run.
     pub(crate) rank: u32,
@@ -168,7 +169,7 @@ pub(crate) struct Reader {
 }
 
 /// The packet that asked for an RDMA READ.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// Its queue pair, a number of the requester's partition.
     pub(crate) queue_pair: u32,

@@ -15,7 +15,7 @@ use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
-use crate::queue::{AHEAD, DUE, Entry, Instant, Kind};
+use crate::queue::{AHEAD, Address, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
 use std::collections::BTreeSet;
@@ -90,6 +90,13 @@ impl<M: Model, const V: usize> Partition<M, V> {
             home.first.plus(u32::from(home.switch_ports) + slot - home.first_slot)
         };
         self.adapters.unstored().map(move |(slot, id)| (port(slot), id))
+    }
+
+    /// Where a port is.
+    pub(crate) fn address(&self, port: PortIndex) -> Address {
+        let homes = self.net.homes.iter().as_slice();
+        let home = homes.partition_point(|home| home.first <= port) - 1;
+        Address::new(home as u32, port.0 - homes[home].first.0)
     }
 
     /// A time no later than the next event; nothing if there is none.

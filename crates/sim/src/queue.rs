@@ -2,12 +2,13 @@
 //! beyond them. Neither the width of a slot nor the order among homes can be seen in any result.
 
 use crate::records::{Records, index, room_for};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Where a port is: the number of its home in this partition and its place there. What events,
 /// links and mail name ports by.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Address(u32);
 
 impl Address {

@@ -2,34 +2,43 @@
 //! less what is on its way to a switch: found at the end, because counting every arrival would take
 //! one more cache line each.
 
+use crate::across::Across;
 use crate::model::{Model, Observer};
 use crate::packet::PacketIndex;
 use crate::partition::Partition;
 use crate::port::PortIndex;
 use crate::queue::{Address, Kind};
 use crate::recorder::octets;
+use std::ops::Range;
 
-/// Octets and packets that the ports of a partition have received, by port; nothing where nobody
-/// counts.
+/// Octets and packets that the ports of a partition, number `number` of those here, have received, by
+/// port; nothing where nobody counts.
 pub(crate) fn received<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
+    own: &Range<usize>,
     number: usize,
+    across: &Across,
 ) -> Vec<(u64, u64)> {
     let net = &partitions[number].net;
     if !net.observer.counts() {
         return Vec::new();
     }
-    let of = |peer: Address| {
+    let of = |(at, peer): (u32, Address)| {
         if peer == Address::NIL {
             return (0, 0);
         }
         let (there, address) = match net.far_end(peer) {
-            Some(far) => (&partitions[far.partition as usize].net, far.address),
+            Some(far) if !own.contains(&(far.partition as usize)) => {
+                let address = partitions[number].address(PortIndex(at));
+                return across.there(own.start + number, address).transmitted;
+            }
+            Some(far) => (&partitions[far.partition as usize - own.start].net, far.address),
             None => (net, peer),
         };
         there.observer.transmitted(there.port_at(address))
     };
-    let mut received: Vec<_> = net.ports.iter().map(|port| of(port.peer)).collect();
+    let ports = (0..).zip(net.ports.iter().map(|port| port.peer));
+    let mut received: Vec<_> = ports.map(of).collect();
     for event in net.queue.remaining().filter(|event| event.kind == Kind::Arrive) {
         let PortIndex(port) = net.port_at(event.address);
         let (sum, packets) = received[port as usize];

@@ -1,6 +1,7 @@
 //! What a simulation is made of, and whether it can be one.
 
 use crate::error::SetupError;
+use crate::fleet::Fleet;
 use crate::forward::Forwarding;
 use crate::parameters::{Access, KEYS, Key};
 use crate::queue::Address;
@@ -15,7 +16,7 @@ use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{Rank, RankProgram};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// How a run is divided. Results do not depend on it: the same bytes whatever the division.
@@ -69,8 +70,12 @@ pub struct Setup<'a> {
     pub control: Option<Mechanisms>,
     /// What to record; nothing costs nothing.
     pub recording: Option<Recording>,
-    /// In how many parts and on how many threads; without influence on any result.
+    /// In how many parts and on how many threads; without influence on any result. Of several
+    /// processes, the parts are those of all, and the threads those of each.
     pub division: Division,
+    /// The processes that simulate it together, each of which has been given the same set-up;
+    /// nothing for one alone. Without influence on any result.
+    pub fleet: Option<Arc<dyn Fleet>>,
     /// Ports of switches and hosts at which packets are to be seen one by one, with
     /// [`Simulation::take_tapped`](crate::Simulation::take_tapped); they need a recording.
     pub taps: Vec<Endpoint>,
@@ -126,6 +131,12 @@ impl Setup<'_> {
     /// a packet nowhere. `hosts` are those of its fabric and its parameters.
     pub fn check(&self, hosts: &Hosts) -> Result<(), SetupError> {
         check(self, hosts)?;
+        let switches = self.fabric.ids(NodeKind::Switch).count();
+        let partitions = self.division.partitions.clamp(1, switches.max(1));
+        let processes = self.fleet.as_ref().map_or(1, |fleet| fleet.size());
+        if partitions < processes {
+            return Err(SetupError::Processes { processes, partitions });
+        }
         let Forwarding::Tables(subnet) = self.forwarding else { return Ok(()) };
         if let Some(groups) = &subnet.adaptive {
             check_groups(self.fabric, subnet, groups)?;

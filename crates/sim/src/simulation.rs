@@ -8,6 +8,7 @@ use crate::cabling::Cabling;
 use crate::checkpoint::RunState;
 use crate::control::{AdapterReactors, MarkedPort, OutputMarkers, Record, SharedMechanisms};
 use crate::error::SetupError;
+use crate::fleet::Crew;
 use crate::forward::{AdaptiveForwarder, Forwarding, GridForwarder, TableForwarder};
 use crate::model::{Forwarder, Markers, Model, Observer, Reactors, Uncontrolled};
 use crate::network::Network;
@@ -65,7 +66,7 @@ impl Simulation {
         let state: RunState = saved.state(STATE, VERSION)?;
         let (fabric, forwarding, groups) = (setup.fabric, setup.forwarding, setup.groups.len());
         let mut simulation = Self::new(setup)?;
-        let ways = state.ways(&simulation.run.homes());
+        let ways = state.ways(simulation.run.homes());
         let leads = match forwarding {
             // The rule leads from everywhere to everywhere.
             Forwarding::DimensionOrder(..) => true,
@@ -424,12 +425,14 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             &[(u32, u8)],
         ) -> (M::Markers, M::Reactors),
     ) -> Box<dyn Run> {
-        let count = self.cabling.partitions.len();
-        let partitions = (0..count).map(|part| self.partition::<M, V>(part, &observer, &control));
+        let crew = Crew::of(self.setup.fleet.take());
+        let own = crew.share(self.cabling.partitions.len(), crew.rank());
+        let partitions = own.map(|part| self.partition::<M, V>(part, &observer, &control));
         let partitions = partitions.collect();
+        let all = (crew, self.cabling.numbering(&self.hosts));
         let (threads, width) = (self.setup.division.threads, self.setup.queue_width_log2);
         let ends_with_jobs = self.setup.ends_with_jobs;
-        Box::new(Windows::<M, V>::new(partitions, threads, width, self.limits, ends_with_jobs))
+        Box::new(Windows::<M, V>::new(partitions, all, threads, width, self.limits, ends_with_jobs))
     }
 
     /// The ranks at these ports of adapters.

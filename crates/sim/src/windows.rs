@@ -4,25 +4,25 @@
 //! before it ends. Conservative and synchronous (Lubachevsky, Comm. ACM 32(1), 1989): after each
 //! window partitions exchange mail, and the next window is that of the earliest event anywhere.
 
-use crate::barrier::{Awaited, Barrier};
+use crate::cabling::Numbering;
 use crate::checkpoint::{self, RunState};
 use crate::deadlock;
+use crate::fleet::Crew;
+use crate::gathering::{job_records, job_states, merge, merge_control, sort, stuck, to_first};
 use crate::invariants;
 use crate::mail::Mail;
 use crate::model::{Model, Observer, Reactors};
-use crate::outcome::{
-    ChannelRecord, ControlRecord, Deadlock, Ending, JobRecord, Outcome, Recorded, Tapped, Totals,
-};
+use crate::outcome::{ControlRecord, Deadlock, Ending, Outcome, Recorded, Tapped, Totals};
 use crate::partition::Partition;
 use crate::port::NEVER;
-use crate::queue::Queue;
 use crate::received::received;
 use crate::recorder::Slices;
-use crate::setup::{END_GRID, Status};
+use crate::setup::Status;
+use crate::team::{Next, Orders, end_after, jobs, next, serve};
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{JobState, Stuck};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Simulated time between two looks for a deadlock: a fixed grid.
 const DEADLOCK_GRID_PS: u64 = 50_000_000;
@@ -48,7 +48,7 @@ pub(crate) trait Run: Send {
     /// Goes on from that, if it can be of this run; else it is not to be used.
     fn load(&mut self, state: RunState, groups: u16) -> Option<()>;
     /// The first port of each switch's home, in the order of switches.
-    fn homes(&self) -> Vec<u32>;
+    fn homes(&self) -> &[u32];
     fn finish(self: Box<Self>) -> Outcome;
 }
 
@@ -61,8 +61,14 @@ pub(crate) struct Limits {
 
 /// See the module.
 pub(crate) struct Windows<M: Model, const V: usize> {
+    /// Those of this process.
     partitions: Vec<Partition<M, V>>,
+    crew: Crew,
+    /// Where the partitions of all processes begin.
+    numbering: Numbering,
     threads: usize,
+    /// Of all processes, where there are several: as of the last stop.
+    totals: Totals,
     now: u64,
     next_look: u64,
     deadlock: Option<Deadlock>,
@@ -86,92 +92,24 @@ pub(crate) struct Windows<M: Model, const V: usize> {
     spent: (u64, u64),
 }
 
-/// What the next window is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
-    /// Events from this time on and before that.
-    Window(u64, u64),
-    /// Nothing happens before this time, at which somebody wants to look.
-    Limit(u64),
-    /// Nothing will happen any more.
-    Nothing,
-    /// Somebody asks for a pause.
-    Pause,
-    /// A packet shorter than any before makes the lookahead shorter.
-    Shorter,
-}
-
-/// What comes next, given a time no later than the next event, one at which somebody wants to look,
-/// and how far programs are, if the run ends with them: then windows end at the grid of such ends.
-fn next(queue: &Queue, time: u64, limit: u64, jobs: Option<JobState>) -> Next {
-    let limit = match jobs {
-        Some(JobState { unfinished: 0, ended_at, .. }) => limit.min(end_after(ended_at.0)),
-        _ => limit,
-    };
-    match time {
-        NEVER if jobs.is_none_or(|jobs| jobs.unfinished > 0) => Next::Nothing,
-        time if time >= limit => Next::Limit(limit),
-        time => {
-            let end = queue.window_end(time).min(limit);
-            Next::Window(time, if jobs.is_some() { end.min(end_after(time)) } else { end })
-        }
-    }
-}
-
-/// When a run ends whose programs have ended at a time.
-fn end_after(time: u64) -> u64 {
-    (time / END_GRID.0 + 1) * END_GRID.0
-}
-
-/// How far all programs of several partitions are together.
-fn jobs<'a, M: Model, const V: usize>(
-    partitions: impl Iterator<Item = &'a Partition<M, V>>,
-) -> JobState {
-    let mut sum = JobState::default();
-    partitions.flat_map(|part| part.ranks.all.jobs()).for_each(|job| sum.add(job));
-    sum
-}
-
-/// What threads tell each other at a barrier, by the window's parity.
-struct Notices {
-    times: Vec<AtomicU64>,
-    shortest: Vec<AtomicU64>,
-    /// CPU time of the window.
-    spent: Vec<AtomicU64>,
-    /// Ranks of programs that have not ended, and when the last of the others did.
-    unfinished: Vec<AtomicU64>,
-    ended_at: Vec<AtomicU64>,
-    pause: AtomicBool,
-}
-
-impl Notices {
-    /// How far all programs are, as all threads know it.
-    fn jobs(&self) -> JobState {
-        let all = |numbers: &[AtomicU64]| -> Vec<u64> {
-            numbers.iter().map(|number| number.load(Ordering::Relaxed)).collect()
-        };
-        JobState {
-            unfinished: all(&self.unfinished).iter().sum::<u64>() as u32,
-            ended_at: Picoseconds(all(&self.ended_at).into_iter().max().unwrap_or(0)),
-            under_way: 0,
-        }
-    }
-}
-
 impl<M: Model, const V: usize> Windows<M, V> {
     /// Partitions that are about to begin, on so many threads at most.
     pub(crate) fn new(
         partitions: Vec<Partition<M, V>>,
+        (crew, numbering): (Crew, Numbering),
         threads: usize,
         width_log2: u32,
         limits: Limits,
         ends_with_jobs: bool,
     ) -> Self {
-        let count = partitions.len();
+        let count = numbering.partitions();
         let boxes = (0..count * count).map(|_| Default::default()).collect();
         let mut windows = Windows {
-            threads: threads.clamp(1, count),
+            threads: threads.clamp(1, partitions.len()),
             partitions,
+            crew,
+            numbering,
+            totals: Totals::default(),
             now: 0,
             next_look: DEADLOCK_GRID_PS,
             deadlock: None,
@@ -194,7 +132,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// Makes slots as wide as is fast and, down to a limit, no wider than the lookahead.
     fn reshape(&mut self) {
         let shortest = self.partitions.iter().map(|part| part.net.shortest).min();
-        self.shortest = shortest.unwrap_or(u32::MAX);
+        self.shortest = self.crew.least(shortest.unwrap_or(u32::MAX).into()) as u32;
         let lookahead = self.partitions[0].net.links.lookahead(self.shortest);
         // Slots much shorter than the events are apart would cost more than windows within slots.
         let width = self.width_log2.min(lookahead.ilog2().max(NARROWEST_LOG2));
@@ -211,7 +149,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Windows up to `until` or until something else is to be done than serving.
     fn serve(&mut self, until: u64, pause: &AtomicBool) -> Next {
-        if self.partitions.len() == 1 {
+        if self.numbering.partitions() == 1 {
             return self.serve_alone(until, pause);
         }
         self.serve_together(until, pause)
@@ -234,64 +172,54 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Several partitions, a run of them on each thread.
     fn serve_together(&mut self, until: u64, pause: &AtomicBool) -> Next {
-        let mut partitions = std::mem::take(&mut self.partitions);
-        let (threads, count) = (self.threads, partitions.len());
-        let mut rest = partitions.as_mut_slice();
-        let mut shares = (0..threads).map(|thread| {
-            // Shares differ by one partition at most.
-            let (first, end) = (thread * count / threads, (thread + 1) * count / threads);
-            let (share, others) = std::mem::take(&mut rest).split_at_mut(end - first);
-            rest = others;
-            (thread, first, share)
-        });
-        let of_threads =
-            |number: u64| -> Vec<_> { (0..threads).map(|_| AtomicU64::new(number)).collect() };
-        let notice = || Notices {
-            times: of_threads(NEVER),
-            shortest: of_threads(u64::MAX),
-            spent: of_threads(0),
-            unfinished: of_threads(0),
-            ended_at: of_threads(0),
-            pause: AtomicBool::new(false),
-        };
-        let team = Team {
-            barrier: Barrier::new(threads),
-            notices: [notice(), notice()],
+        let orders = Orders {
             boxes: &self.boxes,
-            count: self.count(),
+            count: self.numbering.partitions(),
+            own: self.own(),
             shortest: self.shortest,
             limit: self.next_look.min(until + 1),
             ends_with_jobs: self.ends_with_jobs,
             pause,
             clock: self.clock,
+            crew: &self.crew,
         };
-        let (next, spent) = std::thread::scope(|scope| {
-            let first = shares.next();
-            for (thread, number, share) in shares {
-                let team = &team;
-                scope.spawn(move || team.serve(thread, number, share));
-            }
-            // There is at least one partition.
-            first.map_or((Next::Nothing, (0, 0)), |(thread, number, share)| {
-                team.serve(thread, number, share)
-            })
-        });
-        self.partitions = partitions;
+        let (next, spent) = serve(&mut self.partitions, self.threads, orders);
         self.spent = (self.spent.0 + spent.0, self.spent.1 + spent.1);
         next
     }
 
-    fn count(&self) -> usize {
-        // `partitions` is empty while threads have them.
-        self.boxes.len().isqrt()
+    /// The partitions of this process among all.
+    fn own(&self) -> std::ops::Range<usize> {
+        self.crew.share(self.numbering.partitions(), self.crew.rank())
+    }
+
+    /// Totals of all processes: each asks at the same point of the run.
+    fn sum(&self) -> Totals {
+        let mut own = Totals::default();
+        self.partitions.iter().for_each(|partition| own.add(&partition.net.totals));
+        if self.crew.is_alone() {
+            return own;
+        }
+        let mut totals = Totals::default();
+        self.crew.all(own).iter().for_each(|of| totals.add(of));
+        totals
+    }
+
+    /// How far all programs are together.
+    fn jobs(&self) -> JobState {
+        let mut sum = JobState::default();
+        job_states(&self.partitions, &self.crew).iter().for_each(|job| sum.add(job));
+        sum
     }
 
     /// Looks for a deadlock among the heads that are ready by `ready`, at `now`.
     fn look(&mut self, now: u64, ready: u64) -> bool {
-        if self.totals().in_flight() == 0 {
+        if self.sum().in_flight() == 0 {
             return false;
         }
-        if let Some(cycle) = deadlock::find(&mut self.partitions, ready) {
+        let (first, all) = (self.own().start, (&self.crew, &self.numbering));
+        let found = deadlock::find(&mut self.partitions, first, all, ready);
+        if let Some(cycle) = found {
             self.deadlock = Some(Deadlock { found_at: Picoseconds(now), cycle });
             self.now = now;
         }
@@ -300,16 +228,11 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Looks for programs of which ranks wait and nothing is under way.
     fn look_at_ranks(&mut self, now: u64) -> bool {
-        let count = self.partitions[0].ranks.all.jobs().len();
-        let states = (0..count).map(|job| {
-            let mut sum = JobState::default();
-            self.partitions.iter().for_each(|part| sum.add(&part.ranks.all.jobs()[job]));
-            sum
-        });
+        let states = job_states(&self.partitions, &self.crew).into_iter();
         let waits: Vec<bool> =
             states.map(|state| state.unfinished > 0 && state.under_way == 0).collect();
         if waits.contains(&true) {
-            let mut stuck = stuck(&self.partitions);
+            let mut stuck = stuck(&self.partitions, &self.crew);
             stuck.retain(|one| one.job.is_some_and(|job| waits[usize::from(job)]));
             (self.stuck, self.now) = (stuck, now);
         }
@@ -321,7 +244,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
         let parts = self.partitions.iter();
         let grown =
             parts.map(|part| part.net.observer.grown_to().max(part.adapters.reactors.grown_to()));
-        let reach = grown.max().unwrap_or(0);
+        let reach = self.crew.most(grown.max().unwrap_or(0));
         for part in &mut self.partitions {
             part.net.observer.grow(reach);
             part.adapters.reactors.grow(reach);
@@ -343,7 +266,8 @@ impl<M: Model, const V: usize> Windows<M, V> {
     }
 
     fn last_effect(&self) -> u64 {
-        self.partitions.iter().map(|part| part.net.last_effect).max().unwrap_or(0)
+        let own = self.partitions.iter().map(|part| part.net.last_effect).max();
+        self.crew.most(own.unwrap_or(0))
     }
 
     /// When to look after `limit`, at which there was no deadlock: an empty network need not be
@@ -351,11 +275,14 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// with packets in the network the grid alone decides, so that no division finds a deadlock
     /// sooner than another.
     fn look_after(&self, limit: u64) -> u64 {
-        let event = match self.totals().in_flight() {
-            0 => self.partitions.iter().filter_map(Partition::next_time).min(),
-            _ => None,
+        let event = match self.sum().in_flight() {
+            0 => {
+                let own = self.partitions.iter().filter_map(Partition::next_time).min();
+                self.crew.least(own.unwrap_or(NEVER))
+            }
+            _ => NEVER,
         };
-        let from = event.map_or(limit, |time| time.max(limit));
+        let from = if event == NEVER { limit } else { event.max(limit) };
         (from / DEADLOCK_GRID_PS + 1) * DEADLOCK_GRID_PS
     }
 
@@ -372,7 +299,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
         if self.look(last, NEVER - 1) {
             return Status::Deadlocked;
         }
-        let in_flight = self.totals().in_flight();
+        let in_flight = self.sum().in_flight();
         assert_eq!(in_flight, 0, "packets are left, none waits in a circle, none is woken");
         self.drained = true;
         Status::Drained
@@ -382,7 +309,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// reached.
     fn at_limit(&mut self, limit: u64, until: u64) -> Option<Status> {
         if self.ends_with_jobs && limit <= until {
-            let JobState { unfinished, ended_at, .. } = jobs(self.partitions.iter());
+            let JobState { unfinished, ended_at, .. } = self.jobs();
             // A look for a deadlock may be due before.
             if unfinished == 0 && limit >= end_after(ended_at.0) {
                 (self.now, self.ended) = (limit, true);
@@ -402,137 +329,6 @@ impl<M: Model, const V: usize> Windows<M, V> {
     }
 }
 
-/// Threads that serve the partitions of a run together.
-struct Team<'a> {
-    barrier: Barrier,
-    /// By parity of the window.
-    notices: [Notices; 2],
-    /// By (from, to) and parity.
-    boxes: &'a [[Mutex<Vec<Mail>>; 2]],
-    count: usize,
-    shortest: u32,
-    /// The first time at which something else is to be done than serving.
-    limit: u64,
-    ends_with_jobs: bool,
-    pause: &'a AtomicBool,
-    clock: Option<fn() -> u64>,
-}
-
-impl Team<'_> {
-    /// Serves the partitions of one thread, the first of which has number `first`, until all
-    /// threads agree that something else is to be done.
-    fn serve<M: Model, const V: usize>(
-        &self,
-        thread: usize,
-        first: usize,
-        share: &mut [Partition<M, V>],
-    ) -> (Next, (u64, u64)) {
-        let _awaited = Awaited(&self.barrier);
-        let mut spent = (0, 0);
-        let mut parity = 0;
-        self.tell(thread, parity, share, NEVER, 0);
-        loop {
-            self.barrier.wait();
-            self.take_in(parity, first, share);
-            let notices = &self.notices[parity];
-            let windows = notices.spent.iter().map(|spent| spent.load(Ordering::Relaxed));
-            spent.0 += windows.clone().sum::<u64>();
-            spent.1 += windows.max().unwrap_or(0);
-            let next = self.next(notices, share);
-            let Next::Window(time, end) = next else { return (next, spent) };
-            let begin = self.clock.map(|clock| clock());
-            let mut sent = NEVER;
-            parity = 1 - parity;
-            for (number, partition) in share.iter_mut().enumerate() {
-                partition.serve(time, end);
-                sent = sent.min(self.send(parity, first + number, partition));
-            }
-            let took = begin.zip(self.clock).map_or(0, |(begin, clock)| clock() - begin);
-            self.tell(thread, parity, share, sent, took);
-        }
-    }
-
-    /// What all threads do next: each comes to the same answer.
-    fn next<M: Model, const V: usize>(&self, notices: &Notices, share: &[Partition<M, V>]) -> Next {
-        let least = |numbers: &[AtomicU64]| {
-            numbers.iter().map(|number| number.load(Ordering::Relaxed)).min().unwrap_or(NEVER)
-        };
-        if least(&notices.shortest) < u64::from(self.shortest) {
-            return Next::Shorter;
-        }
-        if notices.pause.load(Ordering::Relaxed) {
-            return Next::Pause;
-        }
-        let jobs = self.ends_with_jobs.then(|| notices.jobs());
-        next(&share[0].net.queue, least(&notices.times), self.limit, jobs)
-    }
-
-    /// Tells the others what this thread knows: its next time, or that of mail it has `sent`.
-    fn tell<M: Model, const V: usize>(
-        &self,
-        thread: usize,
-        parity: usize,
-        share: &[Partition<M, V>],
-        sent: u64,
-        took: u64,
-    ) {
-        let notices = &self.notices[parity];
-        let times = share.iter().filter_map(Partition::next_time);
-        let time = times.chain([sent]).min().unwrap_or(NEVER);
-        notices.times[thread].store(time, Ordering::Relaxed);
-        let shortest = share.iter().map(|part| part.net.shortest).min().unwrap_or(u32::MAX);
-        notices.shortest[thread].store(shortest.into(), Ordering::Relaxed);
-        notices.spent[thread].store(took, Ordering::Relaxed);
-        if self.ends_with_jobs {
-            let jobs = jobs(share.iter());
-            notices.unfinished[thread].store(jobs.unfinished.into(), Ordering::Relaxed);
-            notices.ended_at[thread].store(jobs.ended_at.0, Ordering::Relaxed);
-        }
-        if thread == 0 {
-            notices.pause.store(self.pause.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-
-    /// Hands a partition's mail over. Returns the earliest time at which any of it counts.
-    fn send<M: Model, const V: usize>(
-        &self,
-        parity: usize,
-        from: usize,
-        partition: &mut Partition<M, V>,
-    ) -> u64 {
-        let mut earliest = NEVER;
-        for to in 0..self.count {
-            let mail = &mut partition.net.outbox[to];
-            if mail.is_empty() {
-                continue;
-            }
-            earliest = mail.iter().map(Mail::time).min().unwrap_or(earliest).min(earliest);
-            let mut place = lock(&self.boxes[from * self.count + to][parity]);
-            std::mem::swap(&mut *place, mail);
-        }
-        earliest
-    }
-
-    fn take_in<M: Model, const V: usize>(
-        &self,
-        parity: usize,
-        first: usize,
-        share: &mut [Partition<M, V>],
-    ) {
-        for (number, partition) in share.iter_mut().enumerate() {
-            for from in 0..self.count {
-                let mut mail = lock(&self.boxes[from * self.count + first + number][parity]);
-                mail.iter().for_each(|mail| partition.net.take_in(mail));
-                mail.clear();
-            }
-        }
-    }
-}
-
-fn lock<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<M: Model, const V: usize> Run for Windows<M, V> {
     fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status {
         if self.deadlock.is_some() || !self.stuck.is_empty() {
@@ -541,23 +337,27 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         if self.ended {
             return Status::Drained;
         }
-        loop {
+        let status = loop {
             match self.serve(until, pause) {
                 Next::Window(..) => {}
                 Next::Shorter => self.reshape(),
                 Next::Pause => {
                     let floor = self.partitions.iter().map(|part| part.net.floor).max();
                     self.now = floor.unwrap_or(0).saturating_sub(1).max(self.now).min(until);
-                    return Status::Paused;
+                    break Status::Paused;
                 }
                 Next::Limit(limit) => {
                     if let Some(status) = self.at_limit(limit, until) {
-                        return status;
+                        break status;
                     }
                 }
-                Next::Nothing => return self.at_rest(until),
+                Next::Nothing => break self.at_rest(until),
             }
+        };
+        if !self.crew.is_alone() {
+            self.totals = self.sum();
         }
+        status
     }
 
     fn now(&self) -> u64 {
@@ -565,9 +365,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.partitions.iter().for_each(|partition| totals.add(&partition.net.totals));
-        totals
+        if self.crew.is_alone() { self.sum() } else { self.totals }
     }
 
     fn messages_kept(&self) -> u64 {
@@ -579,7 +377,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn partitions(&self) -> usize {
-        self.partitions.len()
+        self.numbering.partitions()
     }
 
     fn threads(&self) -> usize {
@@ -595,6 +393,9 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn save(&mut self) -> Option<RunState> {
+        if !self.crew.is_alone() {
+            return None;
+        }
         // That a run has ended is found again from where it ended.
         self.grow_alike();
         self.tapped_ahead = self.gather_tapped();
@@ -603,6 +404,9 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
+        if !self.crew.is_alone() {
+            return None;
+        }
         checkpoint::load(&mut self.partitions, &state, groups)?;
         (self.now, self.next_look) = (state.now, state.next_look);
         self.tapped_ahead = std::mem::take(&mut state.tapped);
@@ -610,14 +414,8 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         Some(())
     }
 
-    fn homes(&self) -> Vec<u32> {
-        let mut before = 0;
-        let mut homes = Vec::new();
-        for Partition { net, .. } in &self.partitions {
-            homes.extend(net.homes.iter().map(|home| before + home.first.0));
-            before += net.ports.len() as u32;
-        }
-        homes
+    fn homes(&self) -> &[u32] {
+        self.numbering.homes()
     }
 
     fn take_tapped(&mut self) -> Vec<Tapped> {
@@ -628,26 +426,28 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn finish(mut self: Box<Self>) -> Outcome {
-        let totals = self.totals();
-        invariants::audit(&self.partitions, &totals);
+        let (totals, own) = (self.sum(), self.own());
+        let all = (&self.crew, self.numbering.partitions());
+        let across = invariants::audit(&self.partitions, own.clone(), all, &totals);
         let ending = match self.deadlock {
             Some(deadlock) => Ending::Deadlock(deadlock),
             None if !self.stuck.is_empty() => Ending::RanksWait(self.stuck),
             None if self.ended => Ending::ProgramsEnded,
-            None if self.drained => match stuck(&self.partitions) {
+            None if self.drained => match stuck(&self.partitions, &self.crew) {
                 ranks if ranks.is_empty() => Ending::Drained,
                 ranks => Ending::RanksWait(ranks),
             },
             None => Ending::TimeReached,
         };
-        let jobs = job_records(&self.partitions);
+        let jobs = job_records(&self.partitions, &self.crew);
         // Slices of all partitions reach as far as those of the one that has come farthest.
         let grown = self.partitions.iter().map(|part| part.net.observer.grown_to()).max();
-        let reach = self.now.max(grown.unwrap_or(0));
+        let reach = self.now.max(self.crew.most(grown.unwrap_or(0)));
         self.limits.slices.reach(reach);
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
         let numbers = 0..self.partitions.len();
-        let received: Vec<_> = numbers.map(|number| received(&self.partitions, number)).collect();
+        let received: Vec<_> =
+            numbers.map(|number| received(&self.partitions, &own, number, &across)).collect();
         for (number, partition) in self.partitions.into_iter().enumerate() {
             let Partition { net, adapters, places, .. } = partition;
             let mut recorded = net.observer.finish(self.now, reach);
@@ -661,6 +461,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
             merge(&mut merged, recorded);
             merge_control(&mut control, adapters.reactors.finish(reach));
         }
+        let (mut merged, mut control) = to_first(&self.crew, merged, control);
         sort(&mut merged, &mut control, self.limits.flow_bytes_max);
         Outcome {
             ending,
@@ -675,57 +476,4 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
             jobs,
         }
     }
-}
-
-/// The ranks that have not ended, by their number.
-fn stuck<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<Stuck> {
-    let mut all: Vec<Stuck> =
-        partitions.iter().flat_map(|partition| partition.ranks.all.stuck()).collect();
-    all.sort_unstable_by_key(|stuck| stuck.process);
-    all
-}
-
-/// How each program has ended.
-fn job_records<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<JobRecord> {
-    let count = partitions.first().map_or(0, |part| part.ranks.all.jobs().len());
-    let record = |job: usize| {
-        let mut sum = JobState::default();
-        partitions.iter().for_each(|part| sum.add(&part.ranks.all.jobs()[job]));
-        JobRecord { unfinished: sum.unfinished, ended_at: sum.ended_at }
-    };
-    (0..count).map(record).collect()
-}
-
-/// Adds what the recorder of another partition has.
-fn merge(all: &mut Recorded, part: Recorded) {
-    if all.groups.is_empty() {
-        all.groups = part.groups;
-    } else {
-        let slices = all.groups.iter_mut().flatten().zip(part.groups.into_iter().flatten());
-        slices.for_each(|(sum, slice)| sum.add(&slice));
-    }
-    all.flows.extend(part.flows);
-    all.flow_bytes += part.flow_bytes;
-    all.flows_dropped |= part.flows_dropped;
-    all.channels.extend(part.channels);
-}
-
-fn merge_control(all: &mut ControlRecord, part: ControlRecord) {
-    all.flows.extend(part.flows);
-    all.dropped |= part.dropped;
-    all.bytes += part.bytes;
-}
-
-/// Puts records in order. Limits hold for all partitions together.
-fn sort(recorded: &mut Recorded, control: &mut ControlRecord, flow_bytes_max: u64) {
-    if recorded.flows_dropped || recorded.flow_bytes > flow_bytes_max {
-        (recorded.flows_dropped, recorded.flows) = (true, Vec::new());
-    }
-    if control.dropped || control.bytes > flow_bytes_max {
-        (control.dropped, control.flows) = (true, Vec::new());
-    }
-    recorded.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination));
-    recorded.channels.sort_by_key(|channel: &ChannelRecord| (channel.node, channel.port));
-    control.flows.sort_by_key(|flow| (flow.group, flow.source, flow.destination, flow.path));
-    control.bytes = 0;
 }

@@ -287,6 +287,7 @@ fn more_ports_than_a_switch_has_places_for_are_refused_with_the_remedy() {
             control: None,
             queue_width_log2: 13,
             division: Division::of_threads(3),
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
             jobs: Vec::new(),

@@ -431,6 +431,7 @@ fn every_stripe_that_waits_is_counted() {
         control: Some(Mechanisms { when: None, which, seed: 1 }),
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
         jobs: Vec::new(),

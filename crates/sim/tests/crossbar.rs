@@ -408,6 +408,7 @@ fn a_share_too_small_for_a_packet_is_refused() {
             control: None,
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
             jobs: Vec::new(),

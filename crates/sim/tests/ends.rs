@@ -32,6 +32,7 @@ fn setup<'a>(
         recording: None,
         queue_width_log2: 13,
         division: Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
         jobs: Vec::new(),

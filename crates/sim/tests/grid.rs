@@ -30,6 +30,7 @@ fn one_packet_each(fabric: &Fabric, to: impl Fn(u32) -> u32) -> Outcome {
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
         jobs: Vec::new(),

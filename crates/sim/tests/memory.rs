@@ -26,6 +26,7 @@ fn allocated(fabric: &Fabric, subnet: &Subnet, hosts: usize, parameters: Paramet
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
         jobs: Vec::new(),

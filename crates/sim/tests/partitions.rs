@@ -21,6 +21,7 @@ use clearlane_sim::{
     InputArbitration, InputQueueing, Job, Mechanisms, MessageOrder, Outcome, Parameters, Placed,
     Recording, Setup, Simulation, Ties, preset,
 };
+use clearlane_sim::{Fleet, fleet_of_threads};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::programs::Group;
@@ -328,11 +329,41 @@ fn jobs(case: &Case, hosts: u32, log: &Log) -> Vec<Job> {
 }
 
 fn run(case: &Case, division: Division) -> Ran {
-    run_through(case, &[division], 3)
+    run_through(case, &[division], 3, None)
+}
+
+/// By so many processes together; what each of them has found.
+fn run_together(case: &Case, processes: usize, division: Division) -> Vec<Ran> {
+    std::thread::scope(|scope| {
+        let process = |fleet| scope.spawn(move || run_through(case, &[division], 3, Some(fleet)));
+        let all: Vec<_> = fleet_of_threads(processes).into_iter().map(process).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// What processes found together: the records are with the first, and each knows what its own ranks
+/// were told.
+fn together(all: Vec<Ran>) -> Ran {
+    let mut all = all.into_iter();
+    let mut first = all.next().unwrap();
+    for other in all {
+        let (one, two) = (&first.outcome, &other.outcome);
+        assert_eq!((&one.ending, one.duration, one.slice), (&two.ending, two.duration, two.slice));
+        assert_eq!((&one.totals, &one.jobs), (&two.totals, &two.jobs));
+        assert!(two.groups.is_empty() && two.flows.is_empty() && two.channels.is_empty());
+        first.told.extend(other.told);
+    }
+    first.told.sort_by_key(|(rank, ..)| *rank);
+    first
 }
 
 /// In so many steps, after each of which the run is saved and goes on in the next division.
-fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
+fn run_through(
+    case: &Case,
+    divisions: &[Division],
+    steps: u64,
+    fleet: Option<Arc<dyn Fleet>>,
+) -> Ran {
     let log = Log::default();
     let fabric = fabric(case);
     let (subnet, grid) = (subnet(case, &fabric), grid(&fabric).ok());
@@ -376,6 +407,7 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
         }),
         queue_width_log2: case.width,
         division,
+        fleet: fleet.clone(),
         taps: Vec::new(),
         dead_pairs: false,
         jobs: jobs(case, count, &log),
@@ -385,7 +417,8 @@ fn run_through(case: &Case, divisions: &[Division], steps: u64) -> Ran {
     for step in 1..=steps {
         let division = divisions[(step - 1) as usize % divisions.len()];
         let parts = division.partitions.min(fabric.ids(NodeKind::Switch).count());
-        let threads = division.threads.min(parts);
+        let processes = fleet.as_ref().map_or(1, |fleet| fleet.size());
+        let threads = division.threads.min(parts / processes).max(1);
         assert_eq!((simulation.partitions(), simulation.threads()), (parts, threads));
         simulation.run_until(Picoseconds(case.until * step / steps));
         if divisions.len() > 1
@@ -477,8 +510,28 @@ proptest! {
         let of = |partitions, threads| Division { partitions, threads };
         let once = [Division::WHOLE, Division::WHOLE];
         let often = [of(3, 2), Division::WHOLE, of(2, 2), of(8, 1)];
-        prop_assert_eq!(&whole, &told(run_through(&case, &once, 2)), "once {:?}", &case);
-        prop_assert_eq!(&whole, &told(run_through(&case, &often, 17)), "often {:?}", &case);
+        prop_assert_eq!(&whole, &told(run_through(&case, &once, 2, None)), "once {:?}", &case);
+        prop_assert_eq!(&whole, &told(run_through(&case, &often, 17, None)), "often {:?}", &case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Processes that are threads here, with one or two threads each.
+    #[test]
+    fn an_outcome_does_not_tell_how_many_processes_shared_its_run(seed in 0u64..1_000_000_000) {
+        let case = case(seed);
+        let whole = told(run(&case, Division::WHOLE));
+        let switches = fabric(&case).ids(NodeKind::Switch).count();
+        for (processes, partitions, threads) in [(2, 2, 1), (3, 4, 1), (2, 5, 2)] {
+            if switches < partitions {
+                continue;
+            }
+            let division = Division { partitions, threads };
+            let ran = together(run_together(&case, processes, division));
+            prop_assert_eq!(&whole, &told(ran), "{} {:?} {:?}", processes, division, case);
+        }
     }
 }
 

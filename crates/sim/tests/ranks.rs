@@ -192,6 +192,7 @@ fn messages_that_overtake_together_leave_as_they_were_posted() {
         control: None,
         queue_width_log2: 13,
         division: Division::WHOLE,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
     };
@@ -283,6 +284,7 @@ fn recorded(
         control: None,
         queue_width_log2: 14,
         division,
+        fleet: None,
         taps: Vec::new(),
         dead_pairs: false,
     };

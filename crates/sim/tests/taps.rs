@@ -43,6 +43,7 @@ fn start(
         programs: (0..8).map(program).collect(),
         control: None,
         recording,
+        fleet: None,
         queue_width_log2: 13,
         division,
         taps,

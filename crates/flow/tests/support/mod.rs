@@ -138,6 +138,7 @@ impl<'a> Case<'a> {
             control: None,
             queue_width_log2: 13,
             division: Division::WHOLE,
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
         }

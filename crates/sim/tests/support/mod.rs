@@ -230,6 +230,7 @@ impl Case<'_> {
             control,
             queue_width_log2: self.width,
             division: Division::WHOLE,
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
             jobs: Vec::new(),
