@@ -13,6 +13,7 @@ mod division;
 mod exit_codes;
 mod failure;
 mod files;
+mod fleet;
 mod hot;
 mod interrupt;
 mod lanes;
@@ -27,25 +28,42 @@ mod writing;
 
 use answer::Verdict;
 use arguments::Parsed;
+use failure::Failure;
+use fleet::Joined;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     failure::told_in_one_line();
-    let outcome = arguments::parse(std::env::args_os()).and_then(|parsed| match parsed {
+    let joined = match Joined::join() {
+        Ok(joined) => joined,
+        Err(failure) => return ExitCode::from(told(&failure)),
+    };
+    ExitCode::from(match outcome(&joined) {
+        Ok(verdict) => verdict.code(),
+        Err(failure) => {
+            joined.let_first_speak();
+            let code = told(&failure);
+            joined.abort(code);
+            code
+        }
+    })
+}
+
+/// Does what was asked.
+fn outcome(joined: &Joined) -> Result<Verdict, Failure> {
+    match arguments::parse(std::env::args_os())? {
         Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
         Parsed::Command(command, json) => {
             let words = std::env::args_os().skip(1).collect();
-            let answer = commands::run(*command, words, json)?;
+            let answer = commands::run(*command, words, json, joined)?;
             let print = if answer.is_file { terminal::print_file } else { terminal::print };
             print(&answer.text).map(|()| answer.verdict)
         }
-    });
-    let code = match outcome {
-        Ok(verdict) => verdict.code(),
-        Err(failure) => {
-            terminal::remark(&format!("clearlane: {}", failure.line()));
-            failure.code()
-        }
-    };
-    ExitCode::from(code)
+    }
+}
+
+/// Says why there is no answer. Returns the exit code.
+fn told(failure: &Failure) -> u8 {
+    terminal::remark(&format!("clearlane: {}", failure.line()));
+    failure.code()
 }

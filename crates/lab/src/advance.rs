@@ -3,6 +3,7 @@
 
 use crate::checkpoint::Keeper;
 use crate::experiment::{Ends, Plan};
+use crate::processes::Processes;
 use crate::simulator::Simulator;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{END_GRID, Status};
@@ -143,6 +144,8 @@ pub(crate) struct Pauses<'a> {
     /// It is to look: the same, or raised too when it is to be kept.
     pub(crate) pause: &'a AtomicBool,
     pub(crate) keeper: Option<&'a Keeper<'a>>,
+    /// They come to the same end: what interrupts one interrupts all.
+    pub(crate) processes: &'a Processes,
 }
 
 /// Advances a run to its end, or until it is interrupted. Returns whether it was. It is kept when
@@ -168,7 +171,7 @@ pub(crate) fn advance(
         let (more_hops, more) = (all_hops - hops, now.saturating_sub(time));
         (hops, time) = (all_hops, now.max(time));
         let steps = stride.passed(status) + std::mem::take(&mut known);
-        let raised = pauses.cancel.load(Ordering::SeqCst);
+        let raised = pauses.processes.any(pauses.cancel.load(Ordering::SeqCst));
         let over = matches!(status, Status::Drained | Status::Deadlocked);
         let last = over || (status == Status::Running && !stride.next(more_hops));
         tell(tally.add(plan.ends, steps, more, more_hops, last));

@@ -51,6 +51,7 @@ mod part;
 mod policy_conf;
 mod port;
 mod prepare;
+mod processes;
 mod question;
 mod queue_pairs;
 mod reachable;
@@ -71,7 +72,7 @@ mod waiting;
 
 pub use advance::Elapsed;
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
-pub use clearlane_sim::Division;
+pub use clearlane_sim::{Division, Fleet, fleet_of_threads};
 pub use columns::{Described, TABLES, TableEntry};
 pub use control_file::ControlFile;
 pub use error::{LabError, named, plain};
@@ -88,6 +89,7 @@ pub use headline::{Better, ControlTotals, Moved, PublishedRow};
 pub use opensm_conf::OpensmConf;
 pub use port::named as named_port;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
+pub use processes::Processes;
 pub use remarks::NOT_MODELLED;
 pub use report::{
     AxisValue, Suffering, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, lost,

@@ -10,6 +10,7 @@ use crate::halt::Halt;
 use crate::measure::{Asked, RecordView, kinds, opened_to};
 use crate::part::Part;
 use crate::prepare::Prepared;
+use crate::processes::Processes;
 use crate::question::question;
 use crate::queue_pairs::QueuePairs;
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
@@ -69,6 +70,8 @@ pub struct RunOptions {
     pub memory_short: Arc<OnceLock<String>>,
     /// Where runs under way are kept; nothing for nowhere.
     pub checkpoints: Option<Checkpoints>,
+    /// The processes that run it together, one run at a time.
+    pub processes: Processes,
 }
 
 impl RunOptions {
@@ -83,14 +86,16 @@ impl RunOptions {
             memory_bytes: None,
             memory_short: Arc::default(),
             checkpoints: None,
+            processes: Processes::default(),
         }
     }
 
     /// How runs of a fabric are divided.
     fn division(&self, fabric: &Fabric) -> Division {
-        let most = || self.threads.min(worth(cable_ends(fabric)));
-        let partitions = self.partitions.unwrap_or_else(most);
-        Division { partitions, threads: self.threads.min(partitions) }
+        let processes = self.processes.count();
+        let most = || self.threads.min((worth(cable_ends(fabric)) / processes).max(1));
+        let partitions = self.partitions.unwrap_or_else(|| processes * most());
+        Division { partitions, threads: self.threads.min(partitions / processes).max(1) }
     }
 }
 
@@ -206,7 +211,10 @@ pub fn run(
     }
     let jobs = jobs(experiment, &prepared);
     let threads = prepared.iter().map(|ready| options.division(&ready.fabric).threads).max();
-    let at_once = options.jobs.of(threads.unwrap_or(1)).min(jobs.len().max(1));
+    let at_once = match options.processes.count() {
+        1 => options.jobs.of(threads.unwrap_or(1)).min(jobs.len().max(1)),
+        _ => 1,
+    };
     let memory_bytes = options.memory_bytes.map(|bytes| bytes / at_once as u64);
     for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
         queues_fit(&variant.name, prepared, memory_bytes)?;
@@ -217,6 +225,7 @@ pub fn run(
                        run.mode = \"packets\"";
         return Err(LabError::Request(problem.into()));
     }
+    alone(plan, options)?;
     let question = match &options.checkpoints {
         Some(kept) => {
             let asked = question(experiment, &mut BTreeMap::new())?;
@@ -249,6 +258,21 @@ pub fn run(
         .collect();
     let (experiment, command) = (experiment.clone(), options.command.clone());
     Ok(RunResult { experiment, command, variants, verdict: None })
+}
+
+/// Fails if several processes are asked for what one alone can do.
+fn alone(plan: &Plan, options: &RunOptions) -> Result<(), LabError> {
+    if options.processes.count() == 1 {
+        return Ok(());
+    }
+    let problem = match plan.mode {
+        Mode::Flow => "flow mode runs in one process; start it without mpirun",
+        Mode::Packets if options.checkpoints.is_some() => {
+            "several processes save no checkpoints; leave out --checkpoint-every"
+        }
+        Mode::Packets => return Ok(()),
+    };
+    Err(LabError::Request(problem.into()))
 }
 
 /// By variant, the runs that were finished or interrupted. Fails with the first job that failed.
@@ -332,7 +356,7 @@ fn work(
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Done>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let worker = || {
-        while !shared.halt.is_raised() {
+        while !shared.options.processes.any(shared.halt.is_raised()) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let name = &experiment.variants[job.variant].name;
@@ -377,6 +401,7 @@ fn simulate(
     let groups = without.as_ref().unwrap_or(&prepared.groups);
     let mut setup = setup(prepared, groups, plan, job.seed);
     setup.division = shared.options.division(&prepared.fabric);
+    setup.fleet = shared.options.processes.fleet();
     if job.of != Part::Uncontrolled {
         let control = prepared.control.mechanisms(job.seed);
         setup.control = control.map_err(|error| LabError::variant(name, error))?;
@@ -410,7 +435,9 @@ fn simulate(
         Told::Elapsed(elapsed) => shared.progress.on_elapsed(elapsed),
     };
     let pause = shared.ticker.pause(number, shared.halt.cancel);
-    let pauses = Pauses { cancel: shared.halt.cancel, pause, keeper: keeper.as_ref() };
+    let processes = &shared.options.processes;
+    let (cancel, keeper) = (shared.halt.cancel, keeper.as_ref());
+    let pauses = Pauses { cancel, pause, keeper, processes };
     let interrupted = advance(&mut simulation, plan, &pauses, &shared.tally, tell);
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
         let (waiting, at) = (simulation.messages_kept(), simulation.now());
@@ -593,7 +620,8 @@ mod tests {
             ticker: Ticker::of(1),
         };
         let mut simulation = Simulator::new(setup, plan.mode, None).unwrap();
-        let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None };
+        let processes = &Processes::default();
+        let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None, processes };
         assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, |_| {}));
         let job = Job { variant: 0, seed: 1, of: Part::Whole };
         let done = finished(&prepared, job, simulation.finish(), false, &shared);

@@ -1,12 +1,12 @@
 //! `clearlane compare`: one workload, several variants, one table.
 
-use super::experiment::{self, Picture, Shared};
+use super::experiment::{self, Picture, Shared, Task};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use clap::Args;
-use clearlane_lab::RunResult;
+use clearlane_lab::{Processes, RunResult};
 
 /// What to compare.
 #[derive(Args, Debug)]
@@ -24,9 +24,15 @@ pub struct Arguments {
 }
 
 /// Compares.
-pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    json: bool,
+    interrupts: &Interrupts,
+    processes: &Processes,
+) -> Result<Answer, Failure> {
     let Arguments { shared, variants, picture } = arguments;
-    experiment::answer("compare", shared, variants, picture, json, interrupts, text)
+    let task = Task { command: "compare", variants, picture, processes };
+    experiment::answer(&task, shared, json, interrupts, text)
 }
 
 fn text(result: &RunResult) -> String {

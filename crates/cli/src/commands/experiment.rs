@@ -15,8 +15,8 @@ use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    Checkpoints, Ends, Experiment, Jobs, Mode, Plan, RunFolder, RunOptions, RunResult, SiteFiles,
-    Status, Theme, picture, run,
+    Checkpoints, Ends, Experiment, Jobs, Mode, Plan, Processes, Quiet, RunFolder, RunOptions,
+    RunResult, SiteFiles, Status, Theme, picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -127,27 +127,42 @@ impl Picture {
     }
 }
 
-/// Runs the variants, those of these names if there are any, and writes the folder.
+/// What is asked of an experiment beside the shared flags.
+pub struct Task<'a> {
+    /// The command.
+    pub command: &'static str,
+    /// Names of variants; all if there are none.
+    pub variants: &'a [String],
+    /// What is drawn.
+    pub picture: &'a Picture,
+    /// Who runs it.
+    pub processes: &'a Processes,
+}
+
+/// Runs the variants and writes the folder. Of several processes the first has the answer, and
+/// alone writes; the others say nothing.
 pub fn answer(
-    command: &str,
+    task: &Task<'_>,
     shared: &Shared,
-    variants: &[String],
-    drawing: &Picture,
     json: bool,
     interrupts: &Interrupts,
     text: impl Fn(&RunResult) -> String,
 ) -> Result<Answer, Failure> {
+    let Task { command, variants, picture: drawing, processes } = *task;
     let mut experiment = Experiment::read(&shared.experiment).map_err(Failure::lab)?;
     if !variants.is_empty() {
         experiment.keep_variants(variants).map_err(Failure::lab)?;
     }
     experiment.override_site(&shared.site()).map_err(Failure::lab)?;
     experiment.override_seeds(shared.seed, shared.seeds).map_err(Failure::lab)?;
+    let default = || Path::new("runs").join(&experiment.name);
+    let out = shared.out.clone().unwrap_or_else(default);
+    if !processes.is_first() {
+        return helped(task, shared, &experiment, interrupts.stop_in_good_order(&out, false));
+    }
     if shared.dry_run {
         return resolved(&experiment, json);
     }
-    let default = || Path::new("runs").join(&experiment.name);
-    let out = shared.out.clone().unwrap_or_else(default);
     drawing.check(shared, &out)?;
     let made = !out.exists();
     let checkpoints = shared.checkpoints(&out, Again::Refused)?;
@@ -157,8 +172,11 @@ pub fn answer(
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;
-    let result = run_watched(command, shared, &experiment, &halt, &checkpoints)
-        .inspect_err(|_| checkpoints.give_up())?;
+    let kept =
+        (processes.count() == 1 || shared.checkpoint_every.is_some()).then_some(&checkpoints);
+    let options = |guard: &Guard| shared.options(command.clone(), guard, kept, processes);
+    let result =
+        run_watched(options, shared, &experiment, &halt).inspect_err(|_| checkpoints.give_up())?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
     let is_partial = result.status() == Status::Partial;
     resume::end(&checkpoints, &out, is_partial)?;
@@ -176,15 +194,29 @@ pub fn answer(
     Ok(Answer::text(text).with(verdict))
 }
 
+/// Runs the part of a process that is not the first.
+fn helped(
+    task: &Task<'_>,
+    shared: &Shared,
+    experiment: &Experiment,
+    halt: Arc<AtomicBool>,
+) -> Result<Answer, Failure> {
+    if !shared.dry_run {
+        let guard = Guard::start(&halt);
+        let options = shared.options(String::new(), &guard, None, task.processes);
+        run(experiment, &options, &Quiet, &halt).map_err(Failure::lab)?;
+    }
+    Ok(Answer::text(String::new()))
+}
+
 fn run_watched(
-    command: String,
+    options: impl Fn(&Guard) -> RunOptions,
     shared: &Shared,
     experiment: &Experiment,
     halt: &Arc<AtomicBool>,
-    checkpoints: &Checkpoints,
 ) -> Result<RunResult, Failure> {
     let guard = Guard::start(halt);
-    let options = shared.options(command, &guard, checkpoints);
+    let options = options(&guard);
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
     run(experiment, &options, &progress, halt).map_err(Failure::lab)
@@ -228,13 +260,27 @@ impl Shared {
     }
 
     /// How to run: on all cores unless told otherwise, and in the memory that is free.
-    pub fn options(&self, command: String, guard: &Guard, checkpoints: &Checkpoints) -> RunOptions {
+    pub fn options(
+        &self,
+        command: String,
+        guard: &Guard,
+        checkpoints: Option<&Checkpoints>,
+        processes: &Processes,
+    ) -> RunOptions {
         let (asked, cores) = (self.asked(), terminal::cores());
         let (threads, partitions) = (asked.threads_on(cores), asked.partitions);
         let jobs = self.jobs.map_or(Jobs::Filling(cores), |jobs| Jobs::Exactly(jobs as usize));
         let (memory_bytes, memory_short) = (memory::free_bytes(), guard.short());
-        let checkpoints = Some(checkpoints.clone());
-        RunOptions { jobs, threads, partitions, command, memory_bytes, memory_short, checkpoints }
+        RunOptions {
+            jobs,
+            threads,
+            partitions,
+            command,
+            memory_bytes,
+            memory_short,
+            checkpoints: checkpoints.cloned(),
+            processes: processes.clone(),
+        }
     }
 
     /// Where runs under way are kept. Those of an interrupted command that are there are gone on

@@ -21,6 +21,7 @@ mod tune;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::fleet::Joined;
 use crate::interrupt::Interrupts;
 use clap::Subcommand;
 use std::ffi::OsString;
@@ -79,20 +80,30 @@ impl Command {
 }
 
 /// Runs a command that was called with these words.
-pub fn run(mut command: Command, words: Vec<OsString>, json: bool) -> Result<Answer, Failure> {
+pub fn run(
+    mut command: Command,
+    words: Vec<OsString>,
+    json: bool,
+    joined: &Joined,
+) -> Result<Answer, Failure> {
+    if !matches!(command, Command::Run(_) | Command::Compare(_)) {
+        let mut names = words.iter().filter_map(|word| word.to_str());
+        joined.alone(names.find(|word| !word.starts_with('-')).unwrap_or_default())?;
+    }
     let mut json = json;
     if let Command::Resume(arguments) = &command {
         (command, json) = resume::command(arguments, json)?;
     } else if let Some(shared) = command.shared() {
         shared.call = resume::Call::of(words);
     }
+    let processes = &joined.processes;
     let interrupts = Interrupts::caught()?;
     match &command {
         // One that was resumed is none of these.
         Command::Resume(_) => Err(Failure::Internal("a resumed command is resumed".into())),
         Command::Diagnose(arguments) => diagnose::run(arguments, json, &interrupts),
-        Command::Run(arguments) => run::run(arguments, json, &interrupts),
-        Command::Compare(arguments) => compare::run(arguments, json, &interrupts),
+        Command::Run(arguments) => run::run(arguments, json, &interrupts, processes),
+        Command::Compare(arguments) => compare::run(arguments, json, &interrupts, processes),
         Command::Sweep(arguments) => sweep::run(arguments, json, &interrupts),
         Command::Tune(command) => tune::run(command, json, &interrupts),
         Command::Calibrate(arguments) => calibrate::run(arguments, json, &interrupts),

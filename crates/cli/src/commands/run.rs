@@ -1,12 +1,12 @@
 //! `clearlane run`: an experiment, all its variants, published numbers beside ours.
 
-use super::experiment::{self, Picture, Shared};
+use super::experiment::{self, Picture, Shared, Task};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use clap::Args;
-use clearlane_lab::RunResult;
+use clearlane_lab::{Processes, RunResult};
 
 /// What to run.
 #[derive(Args, Debug)]
@@ -25,8 +25,14 @@ pub struct Arguments {
 }
 
 /// Runs.
-pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
-    experiment::answer("run", &arguments.shared, &[], &arguments.picture, json, interrupts, text)
+pub fn run(
+    arguments: &Arguments,
+    json: bool,
+    interrupts: &Interrupts,
+    processes: &Processes,
+) -> Result<Answer, Failure> {
+    let task = Task { command: "run", variants: &[], picture: &arguments.picture, processes };
+    experiment::answer(&task, &arguments.shared, json, interrupts, text)
 }
 
 fn text(result: &RunResult) -> String {

@@ -14,7 +14,8 @@ use crate::writing;
 use clap::Args;
 use clearlane_ib::visible;
 use clearlane_lab::{
-    self as lab, Checkpoints, POINTS_FILE, Status, Sweep, SweepFolder, SweepResult, run_sweep,
+    self as lab, Checkpoints, POINTS_FILE, Processes, Status, Sweep, SweepFolder, SweepResult,
+    run_sweep,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,10 @@ fn run_watched(
     checkpoints: &Checkpoints,
 ) -> Result<SweepResult, Failure> {
     let guard = Guard::start(halt);
-    let options = arguments.shared.options(again(arguments), &guard, checkpoints);
+    let options = {
+        let alone = Processes::default();
+        arguments.shared.options(again(arguments), &guard, Some(checkpoints), &alone)
+    };
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::of_runs(&format!("sweeping {names}"), arguments.shared.asked());
     run_sweep(sweep, &options, folder, &progress, halt).map_err(Failure::lab)

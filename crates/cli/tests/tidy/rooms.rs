@@ -55,6 +55,7 @@ const LAB_ORDER: &[&str] = &[
     "table",
     "fact",
     "halt",
+    "processes",
     "part",
     "verdict",
     "folder",
