@@ -55,7 +55,7 @@ test:
 	@scripts/setup test
 	@$(MAKE) style
 	@scripts/page-test
-	@scripts/cargo-test --workspace --no-fail-fast
+	@scripts/cargo-test --workspace --features clearlane/mpi --no-fail-fast
 	@scripts/plugin test
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/python -m pytest -q tests
@@ -81,7 +81,9 @@ style:
 	@# Modules that a macro declares are not found by cargo fmt.
 	@rustfmt --edition 2024 --check $(wildcard crates/congestion/src/mechanisms/*.rs \
 		crates/congestion/src/mechanisms/*/mod.rs crates/workload/src/programs/*.rs)
-	@cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@# Where there is an MPI to build against, that part too.
+	@cargo clippy --workspace --all-targets --quiet $$(command -v mpicc >/dev/null && \
+		echo --features clearlane/mpi) -- -D warnings
 
 bench:
 	@scripts/setup build

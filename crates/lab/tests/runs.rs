@@ -2,8 +2,8 @@
 //! and what a folder may hold.
 
 use clearlane_lab::{
-    Begun, Division, Experiment, LabError, Progress, Quiet, RunFolder, RunOptions, RunResult,
-    SiteFiles, Status, run, write_run_folder,
+    Begun, Division, Experiment, LabError, Processes, Progress, Quiet, RunFolder, RunOptions,
+    RunResult, SiteFiles, Status, fleet_of_threads, run, write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 const FILES: [&str; 6] = [
@@ -175,14 +176,76 @@ fn the_same_bytes_however_a_run_is_divided() {
             write_run_folder(&done, &folder, false).unwrap();
             folder
         };
+        let together = |processes: usize| {
+            let folder = scratch.0.join(format!("{number}-of-{processes}"));
+            of_processes(experiment, processes, &folder);
+            folder
+        };
         let whole = folder(1, 1);
-        for other in [folder(2, 2), folder(3, 1), folder(8, 2)] {
+        // A star has one switch, and a process needs one of its own.
+        let processes = if experiment.name == "incast-16" { 0..0 } else { 2..4 };
+        let divided = [folder(2, 2), folder(3, 1), folder(8, 2)];
+        for other in divided.into_iter().chain(processes.map(together)) {
             for name in FILES {
                 let [one, other] = [&whole, &other].map(|folder| fs::read(folder.join(name)));
                 assert!(one.unwrap() == other.unwrap(), "{name} of {}", experiment.name);
             }
         }
     }
+}
+
+/// Runs it in so many processes, which are threads here. The first has the results.
+fn of_processes(experiment: &Experiment, processes: usize, folder: &Path) {
+    thread::scope(|scope| {
+        for (rank, fleet) in fleet_of_threads(processes).into_iter().enumerate() {
+            scope.spawn(move || {
+                let processes = Processes::of(fleet);
+                assert_eq!(processes.is_first(), rank == 0);
+                let options =
+                    RunOptions { processes, ..RunOptions::new(2, "clearlane run x.toml") };
+                let done = run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
+                if rank == 0 {
+                    write_run_folder(&done, folder, false).unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn more_processes_than_switches_are_refused() {
+    let star = shipped("incast-16.toml");
+    let refused = fleet_of_threads(2).into_iter().map(|fleet| {
+        let options = RunOptions { processes: Processes::of(fleet), ..RunOptions::new(1, "") };
+        run(&star, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string()
+    });
+    for error in refused {
+        assert!(error.contains("2 processes share 1 partitions; start fewer"), "{error}");
+    }
+}
+
+/// One that is interrupted interrupts all: none waits for another for good.
+#[test]
+fn processes_stop_together() {
+    let text = SMALL.replace("400 us", "1 s");
+    let long = Experiment::parse(&text, Path::new("small.toml")).unwrap();
+    let cancel = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for (rank, fleet) in fleet_of_threads(2).into_iter().enumerate() {
+            let (long, cancel) = (&long, &cancel);
+            scope.spawn(move || {
+                let processes = Processes::of(fleet);
+                let options = RunOptions { processes, ..RunOptions::new(1, "") };
+                let never = AtomicBool::new(false);
+                let own = if rank == 1 { cancel } else { &never };
+                let done = run(long, &options, &Quiet, own).unwrap();
+                let interrupted = done.variants[0].runs.iter().all(|run| run.interrupted);
+                assert!(interrupted, "process {rank}");
+            });
+        }
+        thread::sleep(Duration::from_millis(300));
+        cancel.store(true, Ordering::SeqCst);
+    });
 }
 
 #[test]

@@ -1,0 +1,127 @@
+"""One run on several processes: what Open MPI starts comes to the bytes of one process."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Clearlane
+from peers import run_bounded
+
+RING = """
+schema = 1
+name = "ring"
+[fabric]
+build = "torus:8x8"
+[subnet]
+forwarding = "dimension-order"
+[sim]
+preset = "nsim-2014"
+[[traffic]]
+name = "shift"
+class = "background"
+program = { kind = "ring-alltoall", size = "4 KiB" }
+transport = "ud"
+[run]
+duration = "20 ms"
+ends = "programs"
+seeds = 2
+"""
+
+
+def mpirun(clearlane: Clearlane, processes: int, *words: object) -> list[str]:
+    """The command line. Open MPI asks whether root may, and for more processes than cores."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    start = ["mpirun", *root, "--oversubscribe", "-n", str(processes)]
+    return [*start, str(clearlane.binary), *map(str, words)]
+
+
+def call(
+    clearlane: Clearlane, processes: int, *words: object
+) -> subprocess.CompletedProcess[str]:
+    command = mpirun(clearlane, processes, *words)
+    return run_bounded(command, limit_s=120, env=os.environ, cwd=clearlane.folder)
+
+
+def test_any_number_of_processes_writes_the_bytes_of_one(clearlane: Clearlane) -> None:
+    (clearlane.folder / "ring.toml").write_text(RING)
+    clearlane("run", "ring.toml", "--out", "one")
+    for processes in (2, 3):
+        out = f"of-{processes}"
+        done = call(clearlane, processes, "run", "ring.toml", "--out", out)
+        assert done.returncode == 0, done.stderr
+        # The first alone has anything to say.
+        assert done.stdout.count("report: ") == 1
+        one, other = clearlane.folder / "one", clearlane.folder / out
+        names = sorted(path.name for path in one.iterdir())
+        assert names == sorted(path.name for path in other.iterdir())
+        same = filecmp.cmpfiles(one, other, names, shallow=False)
+        assert same[0] == names, same
+
+
+def test_what_runs_in_one_process_says_so_once(clearlane: Clearlane) -> None:
+    (clearlane.folder / "ring.toml").write_text(RING)
+    refused = call(clearlane, 2, "sweep", "ring.toml", "--over", "run.seed=1,2")
+    assert refused.returncode == 2
+    said = [line for line in refused.stderr.splitlines() if line.startswith("clearlane: ")]
+    assert said == [
+        "clearlane: mpirun started 2 processes, and `clearlane sweep` runs in one; of several "
+        "processes only run and compare make one run"
+    ]
+    kept = call(clearlane, 2, "run", "ring.toml", "--checkpoint-every", "5 s")
+    assert kept.returncode == 2
+    assert "several processes save no checkpoints" in kept.stderr
+
+
+def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
+    long = RING.replace("4 KiB", "4 MiB").replace("20 ms", "10 s")
+    (clearlane.folder / "ring.toml").write_text(long)
+    started = subprocess.Popen(
+        mpirun(clearlane, 3, "run", "ring.toml"),
+        cwd=clearlane.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        processes = ranks(started.pid)
+        os.kill(processes[1], signal.SIGKILL)
+        started.communicate(timeout=30)
+        assert started.returncode != 0
+        assert not any(Path(f"/proc/{process}").exists() for process in processes)
+        assert not (clearlane.folder / "runs/ring/report.html").exists()
+    finally:
+        started.kill()
+
+
+def ranks(parent: int) -> list[int]:
+    """The three processes that mpirun has started, once each has worked for 0.3 s."""
+    ticks = 0.3 * os.sysconf("SC_CLK_TCK")
+    for _ in range(300):
+        works = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, rest = stat.read_text().rsplit(")", 1)
+            except OSError:  # It has ended meanwhile.
+                continue
+            fields = rest.split()
+            if "(clearlane" in name and int(fields[1]) == parent and int(fields[11]) > ticks:
+                works.append(int(stat.parent.name))
+        if len(works) == 3:
+            return works
+        time.sleep(0.1)
+    pytest.fail("mpirun has not started three processes that work")
+
+
+def test_the_readme_s_path_needs_no_mpi(clearlane: Clearlane) -> None:
+    """A process that was started by itself does not wait for others."""
+    (clearlane.folder / "ring.toml").write_text(RING)
+    done = clearlane("run", "ring.toml", "--out", "one")
+    assert "report: " in done.stdout
+    assert Path(clearlane.folder / "one/summary.json").is_file()
