@@ -94,7 +94,11 @@ def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
         os.kill(processes[1], signal.SIGKILL)
         started.communicate(timeout=30)
         assert started.returncode != 0
-        assert not any(Path(f"/proc/{process}").exists() for process in processes)
+        # mpirun asks the others to end, and kills them where they wait for the one that is lost.
+        end = time.monotonic() + 10
+        while left := [process for process in processes if Path(f"/proc/{process}").exists()]:
+            assert time.monotonic() < end, f"{left} are left"
+            time.sleep(0.1)
         assert not (clearlane.folder / "runs/ring/report.html").exists()
     finally:
         started.kill()
