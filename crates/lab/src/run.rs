@@ -219,13 +219,7 @@ pub fn run(
     for (variant, prepared) in experiment.variants.iter().zip(&prepared) {
         queues_fit(&variant.name, prepared, memory_bytes)?;
     }
-    let every = options.checkpoints.as_ref().and_then(Checkpoints::every);
-    if plan.mode == Mode::Flow && every.is_some() {
-        let problem = "flow mode saves no checkpoints; leave out --checkpoint-every or take \
-                       run.mode = \"packets\"";
-        return Err(LabError::Request(problem.into()));
-    }
-    alone(plan, options)?;
+    modes_fit(plan, options)?;
     let question = match &options.checkpoints {
         Some(kept) => {
             let asked = question(experiment, &mut BTreeMap::new())?;
@@ -260,17 +254,21 @@ pub fn run(
     Ok(RunResult { experiment, command, variants, verdict: None })
 }
 
-/// Fails if several processes are asked for what one alone can do.
-fn alone(plan: &Plan, options: &RunOptions) -> Result<(), LabError> {
-    if options.processes.count() == 1 {
-        return Ok(());
-    }
+/// Fails if flow mode is asked for what only packets can do, or several processes for what only one
+/// can.
+fn modes_fit(plan: &Plan, options: &RunOptions) -> Result<(), LabError> {
+    let together = options.processes.count() > 1;
+    let every = options.checkpoints.as_ref().and_then(Checkpoints::every);
     let problem = match plan.mode {
-        Mode::Flow => "flow mode runs in one process; start it without mpirun",
-        Mode::Packets if options.checkpoints.is_some() => {
+        Mode::Flow if every.is_some() => {
+            "flow mode saves no checkpoints; leave out --checkpoint-every or take run.mode = \
+             \"packets\""
+        }
+        Mode::Flow if together => "flow mode runs in one process; start it without mpirun",
+        Mode::Packets if together && options.checkpoints.is_some() => {
             "several processes save no checkpoints; leave out --checkpoint-every"
         }
-        Mode::Packets => return Ok(()),
+        Mode::Flow | Mode::Packets => return Ok(()),
     };
     Err(LabError::Request(problem.into()))
 }

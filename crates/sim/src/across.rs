@@ -1,5 +1,5 @@
-//! What is known of a cut cable at its other end, which another process has: asked for at the end of
-//! a run only.
+//! What is known of a cut cable at its other end, which another process has: asked for at the end
+//! of a run only.
 
 use crate::fleet::Crew;
 use crate::mail::FarEnd;

@@ -45,8 +45,8 @@ struct Buffers<'a, M: Model, const V: usize> {
 
 /// The cycle that begins with the smallest (port, lane), if there is any. Everything before `now`
 /// has happened, and heads that are ready by then are looked at. Only a network that holds packets
-/// need be asked. All processes ask at the same point of a run; these partitions, from number `first`
-/// on, are those of this one.
+/// need be asked. All processes ask at the same point of a run; these partitions, from number
+/// `first` on, are those of this one.
 pub(crate) fn find<M: Model, const V: usize>(
     partitions: &mut [Partition<M, V>],
     first: usize,

@@ -44,9 +44,9 @@ struct Part<'a, M: Model, const V: usize> {
 
 /// Credits in hand + credits under way + packets in the far buffer or on their way to it = size of
 /// that buffer, for every link and lane; packets injected = delivered + in the network. Panics with
-/// the place if not. `totals` are those of all processes, of which each asks at the same point; these
-/// partitions are those of this one, `own` by number. Returns what is at the other ends of cables
-/// between processes.
+/// the place if not. `totals` are those of all processes, of which each asks at the same point;
+/// these partitions are those of this one, `own` by number. Returns what is at the other ends of
+/// cables between processes.
 pub(crate) fn audit<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
     own: Range<usize>,

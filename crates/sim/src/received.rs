@@ -11,8 +11,8 @@ use crate::queue::{Address, Kind};
 use crate::recorder::octets;
 use std::ops::Range;
 
-/// Octets and packets that the ports of a partition, number `number` of those here, have received, by
-/// port; nothing where nobody counts.
+/// Octets and packets that the ports of a partition, number `number` of those here, have received,
+/// by port; nothing where nobody counts.
 pub(crate) fn received<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
     own: &Range<usize>,

@@ -357,6 +357,13 @@ fn together(all: Vec<Ran>) -> Ran {
     first
 }
 
+fn recording(case: &Case) -> Recording {
+    // Slices that grow begin at a hundredth of those that do not.
+    let grows = case.seed.is_multiple_of(2);
+    let slice = Picoseconds(case.until / if grows { 700 } else { 7 });
+    Recording { slice, slices: 7, grows, flow_bytes_max: 4000 }
+}
+
 /// In so many steps, after each of which the run is saved and goes on in the next division.
 fn run_through(
     case: &Case,
@@ -386,9 +393,6 @@ fn run_through(
         seed: case.seed,
     };
     let any = case.when.is_some() || balances;
-    // Slices that grow begin at a hundredth of those that do not.
-    let grows = case.seed.is_multiple_of(2);
-    let slice = Picoseconds(case.until / if grows { 700 } else { 7 });
     let setup = |division| Setup {
         fabric: &fabric,
         forwarding: match (&subnet, &grid) {
@@ -399,12 +403,7 @@ fn run_through(
         groups: groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect(),
         programs: (0..count).map(program).collect(),
         control: any.then(control),
-        recording: case.recorded.then_some(Recording {
-            slice,
-            slices: 7,
-            grows,
-            flow_bytes_max: 4000,
-        }),
+        recording: case.recorded.then(|| recording(case)),
         queue_width_log2: case.width,
         division,
         fleet: fleet.clone(),
