@@ -48,11 +48,12 @@ impl Pair {
     }
 }
 
-/// Where the ratio of one further value lies: in 95 % of cases, if ratios are spread log-normally.
+/// Where the ratio of one further value lies: in 95 % of cases, if ratios are spread log-normally
+/// around their trend.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
-    /// The geometric mean of the ratios.
-    pub mean: f64,
+    /// The ratio to expect.
+    pub expected: f64,
     /// The least.
     pub low: f64,
     /// The most.
@@ -60,24 +61,72 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The prediction interval of one further ratio; nothing of fewer than two. With n logarithms
-    /// of mean m and standard deviation s it is m ± t(n − 1) · s · √(1 + 1/n).
-    pub fn of(ratios: &[f64]) -> Option<Self> {
-        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-        let n = logs.len() as f64;
-        if logs.len() < 2 {
-            return None;
-        }
-        let mean = logs.iter().sum::<f64>() / n;
-        let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
-        let spread = (squares / (n - 1.0)).sqrt();
-        let half = student_t(logs.len() - 1) * spread * (1.0 + 1.0 / n).sqrt();
-        Some(Interval { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
-    }
-
     /// Whether a ratio lies in it.
     pub fn holds(&self, ratio: f64) -> bool {
         (self.low..=self.high).contains(&ratio)
+    }
+}
+
+/// How ratios go with size: the longer flows take, the longer they are in each other's way. A line
+/// through the logarithms, by least squares, of the ratio over that of the time of flows, which is
+/// known of any further value. It is level through two ratios.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Trend {
+    /// How many ratios it is through, at least 2.
+    pub ratios: usize,
+    /// The geometric mean of the ratios.
+    pub mean: f64,
+    /// By how much a tenfold time of flows multiplies the ratio.
+    pub tenfold: f64,
+    /// Mean of the logarithms of flows' times, the sum of their squared distances from it, and the
+    /// slope.
+    line: (f64, f64, f64),
+    /// Standard deviation of the logarithms of ratios from the line, and degrees of freedom.
+    spread: (f64, usize),
+}
+
+impl Trend {
+    /// Through pairs of (time of flows, ratio); nothing of fewer than two.
+    pub fn through(pairs: &[(f64, f64)]) -> Option<Self> {
+        let n = pairs.len();
+        if n < 2 {
+            return None;
+        }
+        let logs: Vec<(f64, f64)> = pairs.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n as f64;
+        let (x, y) = (mean(|log| log.0), mean(|log| log.1));
+        let sxx: f64 = logs.iter().map(|log| (log.0 - x).powi(2)).sum();
+        let sxy: f64 = logs.iter().map(|log| (log.0 - x) * (log.1 - y)).sum();
+        let is_line = n > 2 && sxx > 0.0;
+        let slope = if is_line { sxy / sxx } else { 0.0 };
+        let off = |log: &(f64, f64)| (log.1 - y - slope * (log.0 - x)).powi(2);
+        let freedom = n - if is_line { 2 } else { 1 };
+        let spread = (logs.iter().map(off).sum::<f64>() / freedom as f64).sqrt();
+        let sxx = if is_line { sxx } else { f64::INFINITY };
+        Some(Trend {
+            ratios: n,
+            mean: y.exp(),
+            tenfold: (slope * std::f64::consts::LN_10).exp(),
+            line: (x, sxx, slope),
+            spread: (spread, freedom),
+        })
+    }
+
+    /// The prediction interval of one further ratio, where flows take so long. With distance d of
+    /// its logarithm from the mean of the n known, S the sum of their squared distances, f degrees
+    /// of freedom and standard deviation s, half of it is t(f) · s · √(1 + 1/n + d²/S): it widens
+    /// with the distance.
+    pub fn at(&self, flow_us: f64) -> Interval {
+        let ((x, sxx, slope), (spread, freedom)) = (self.line, self.spread);
+        let distance = flow_us.ln() - x;
+        let expected = self.mean.ln() + slope * distance;
+        let off = 1.0 + 1.0 / self.ratios as f64 + distance * distance / sxx;
+        let half = student_t(freedom) * spread * off.sqrt();
+        Interval {
+            expected: expected.exp(),
+            low: (expected - half).exp(),
+            high: (expected + half).exp(),
+        }
     }
 }
 
@@ -90,14 +139,19 @@ pub struct VariantError {
     pub seen: Vec<Pair>,
     /// Those that test it.
     pub unseen: Vec<Pair>,
-    /// The interval; nothing if fewer than two values have a ratio.
-    pub interval: Option<Interval>,
+    /// What gives the interval; nothing if fewer than two values have a ratio.
+    pub trend: Option<Trend>,
 }
 
 impl VariantError {
     /// Whether the ratio at a value lies in the interval; nothing without both.
     pub fn holds(&self, pair: &Pair) -> Option<bool> {
-        Some(self.interval?.holds(pair.ratio()?))
+        Some(self.interval(pair)?.holds(pair.ratio()?))
+    }
+
+    /// Where the ratio at a value lies, by the time of flows there; nothing without one.
+    pub fn interval(&self, pair: &Pair) -> Option<Interval> {
+        Some(self.trend?.at(pair.flow_us.filter(|us| *us > 0.0)?))
     }
 }
 
@@ -128,7 +182,7 @@ impl Calibrated {
     /// Whether as many do as the interval promises; nothing if none can be asked.
     pub fn is_good(&self) -> Option<bool> {
         let (held, all) = self.held();
-        (all > 0).then(|| held as f64 >= SHARE_MIN * all as f64)
+        (all > 0).then_some(held as f64 >= SHARE_MIN * all as f64)
     }
 }
 
@@ -168,8 +222,9 @@ pub fn calibrate(
         };
         let mut pairs: Vec<Pair> = values.iter().enumerate().map(pair).collect();
         let unseen = pairs.split_off(seen);
-        let ratios: Vec<f64> = pairs.iter().filter_map(Pair::ratio).collect();
-        VariantError { interval: Interval::of(&ratios), variant, seen: pairs, unseen }
+        let known = pairs.iter().filter_map(|pair| Some((pair.flow_us?, pair.ratio()?)));
+        let trend = Trend::through(&known.collect::<Vec<_>>());
+        VariantError { trend, variant, seen: pairs, unseen }
     };
     let variants = names.into_iter().map(variant).collect();
     Ok(Calibrated { sweep, key, variants })
@@ -212,27 +267,35 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_textbook() {
-        // Logarithms 1, 2, 3, 4, 5: mean 3, s = √2.5, t(4) = 2.776, √(1 + 1/5):
-        // half 2.776 · 1.5811 · 1.0954 = 4.808.
-        let ratios = [1.0, 2.0, 3.0, 4.0, 5.0].map(f64::exp);
-        let Interval { mean, low, high } = Interval::of(&ratios).unwrap();
-        assert!((mean.ln() - 3.0).abs() < 1e-12, "{mean}");
-        assert!((high.ln() - 7.808).abs() < 1e-3 && (low.ln() + 1.808).abs() < 1e-3);
-        assert_eq!(Interval::of(&[1.5]), None);
+        // Logarithms of times 1 to 5 and of ratios 1, 2, 1.3, 3.75, 2.25 (Lane, Online Statistics
+        // Education, 14.1): slope 0.425, intercept 0.785, s = 0.964. At 6: t(3) = 3.182,
+        // √(1 + 1/5 + 9/10) = 1.449, half 4.446 around 3.335.
+        let pairs = [(1.0, 1.0), (2.0, 2.0), (3.0, 1.3), (4.0, 3.75), (5.0, 2.25)];
+        let pairs = pairs.map(|(x, y): (f64, f64)| (x.exp(), y.exp()));
+        let trend = Trend::through(&pairs).unwrap();
+        let Interval { expected, low, high } = trend.at(6f64.exp());
+        assert!((expected.ln() - 3.335).abs() < 1e-9, "{expected}");
+        assert!((high.ln() - 7.781).abs() < 2e-3 && (low.ln() + 1.111).abs() < 2e-3, "{high}");
+        assert!((trend.tenfold.log10() - 0.425).abs() < 1e-9);
+        // Two are no line: the mean, and t(1).
+        let two = Trend::through(&[(1.0, 1.0), (2.0, 4.0)]).unwrap();
+        assert!((two.at(1e6).expected - 2.0).abs() < 1e-12 && two.tenfold == 1.0);
+        assert_eq!(Trend::through(&[(1.0, 1.5)]), None);
     }
 
-    /// Ratios of one distribution: 19 of 20 further ones lie in the interval of four.
+    /// Ratios around one trend: 19 of 20 further ones lie in the interval of five.
     #[test]
     fn the_interval_holds_what_it_promises() {
         let mut draws = Stream::new(1, "calibrate", 0);
         // The sum of twelve even draws is nearly normal.
-        let mut one = || {
+        let mut one = |us: f64| {
             let sum: f64 = (0..12).map(|_| draws.below(1 << 20) as f64 / (1 << 20) as f64).sum();
-            (0.3 + 0.1 * (sum - 6.0)).exp()
+            (us, us.powf(0.1) * (0.1 * (sum - 6.0)).exp())
         };
         let holds = (0..4000).filter(|_| {
-            let seen = [one(), one(), one(), one()];
-            Interval::of(&seen).unwrap().holds(one())
+            let seen = [1.0, 3.0, 9.0, 20.0, 50.0].map(&mut one);
+            let (us, ratio) = one(500.0);
+            Trend::through(&seen).unwrap().at(us).holds(ratio)
         });
         let share = holds.count() as f64 / 4000.0;
         assert!((share - 0.95).abs() < 0.015, "{share}");

@@ -243,7 +243,7 @@ fn processes_stop_together() {
                 assert!(interrupted, "process {rank}");
             });
         }
-        thread::sleep(Duration::from_millis(300));
+        thread::park_timeout(Duration::from_millis(300));
         cancel.store(true, Ordering::SeqCst);
     });
 }

@@ -20,9 +20,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Both modes run the experiment at every value. Of each variant, the ratios of \
-    packets' completion\ntime to flows' at the values of --over give an interval that holds the \
-    ratio of one further value\nin 95 % of cases. The values of --unseen have no part in it: they \
-    test it. To continue a calibration\nthat was stopped, call it again with the same folder.\n\n\
+    packets' completion\ntime to flows' at the values of --over, and how they go with the time of \
+    flows, give an interval\nthat holds the ratio of one further value in 95 % of cases. The \
+    values of --unseen have no part in\nit: they test it. To continue a calibration that was \
+    stopped, call it again with the same folder.\n\n\
     Examples:\n  clearlane calibrate experiments/pacing-mod-alltoall.toml \
     --over fabric.build=torus:4x4,torus:5x5,torus:6x6 \
     --unseen fabric.build=torus:8x8,torus:10x10\n  \
@@ -122,37 +123,47 @@ fn text(done: &Calibrated) -> String {
     if done.sweep.status() == Status::Partial {
         text.push_str("interrupted: call it again with the same folder to go on\n");
     }
-    let mut intervals = Table::plain(&[Align::Left, Align::Right, Align::Right, Align::Right]);
-    intervals.row(["variant", "packets / flow", "95 % from", "to"]);
+    let mut trends = Table::plain(&[Align::Left, Align::Right, Align::Right]);
+    trends.row(["variant", "packets / flow, mean", "tenfold time multiplies it by"]);
     for variant in &done.variants {
-        let cells = match variant.interval {
-            Some(all) => [all.mean, all.low, all.high].map(|ratio| format!("{ratio:.3}")),
-            None => ["–", "–", "–"].map(str::to_owned),
+        let cells = match variant.trend {
+            Some(trend) => [trend.mean, trend.tenfold].map(|number| format!("{number:.3}")),
+            None => ["–", "–"].map(str::to_owned),
         };
-        let [mean, low, high] = cells;
-        intervals.row([visible(&variant.variant).to_string(), mean, low, high]);
+        let [mean, tenfold] = cells;
+        trends.row([visible(&variant.variant).to_string(), mean, tenfold]);
     }
-    let columns = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
-    let mut values = Table::plain(&columns);
-    values.row(["variant", &done.key, "packets, us", "flow, us", "packets / flow", ""]);
+    format!("{text}\n{trends}\n{}", values(done))
+}
+
+/// The values one by one, and where packets were to be expected.
+fn values(done: &Calibrated) -> Table {
+    let right = [Align::Right; 5];
+    let columns = [&[Align::Left, Align::Left][..], &right, &[Align::Left]].concat();
+    let mut table = Table::plain(&columns);
+    let names = ["packets, us", "flow, us", "packets / flow", "95 % from", "to", ""];
+    table.row([&["variant", done.key.as_str()][..], &names].concat());
     for variant in &done.variants {
-        let seen = variant.seen.iter().map(|pair| (pair, "gives the interval"));
-        let unseen = variant.unseen.iter().map(|pair| (pair, held(variant, pair)));
-        for (pair, said) in seen.chain(unseen) {
+        let seen = variant.seen.iter().map(|pair| (pair, None, "gives the interval"));
+        let unseen =
+            variant.unseen.iter().map(|pair| (pair, variant.interval(pair), held(variant, pair)));
+        for (pair, interval, said) in seen.chain(unseen) {
             let cell = |number: Option<f64>, digits: usize| {
                 number.map_or("–".to_owned(), |number| format!("{number:.digits$}"))
             };
-            values.row([
+            table.row([
                 visible(&variant.variant).to_string(),
                 visible(&pair.value).to_string(),
                 cell(pair.packets_us, 1),
                 cell(pair.flow_us, 1),
                 cell(pair.ratio(), 3),
+                cell(interval.map(|all| all.low), 3),
+                cell(interval.map(|all| all.high), 3),
                 said.to_owned(),
             ]);
         }
     }
-    format!("{text}\n{intervals}\n{values}")
+    table
 }
 
 /// Whether flow mode may be trusted where packets were not run.
@@ -181,22 +192,27 @@ fn held(variant: &VariantError, pair: &Pair) -> &'static str {
 }
 
 fn fields(done: &Calibrated) -> Value {
-    let pair = |pair: &Pair, inside: Option<bool>| {
+    let pair = |variant: &VariantError, pair: &Pair, inside: Option<bool>| {
+        let interval = variant.interval(pair);
         json!({
             "value": pair.value,
             "packets_us": pair.packets_us,
             "flow_us": pair.flow_us,
             "ratio": pair.ratio(),
+            "interval": interval.map(|all| {
+                json!({ "expected": all.expected, "low": all.low, "high": all.high })
+            }),
             "inside": inside,
         })
     };
     let variant = |variant: &VariantError| {
-        let seen: Vec<Value> = variant.seen.iter().map(|seen| pair(seen, None)).collect();
-        let unseen = variant.unseen.iter().map(|unseen| pair(unseen, variant.holds(unseen)));
+        let seen: Vec<Value> = variant.seen.iter().map(|seen| pair(variant, seen, None)).collect();
+        let unseen =
+            variant.unseen.iter().map(|unseen| pair(variant, unseen, variant.holds(unseen)));
         json!({
             "variant": variant.variant,
-            "interval": variant.interval.map(|all| {
-                json!({ "mean": all.mean, "low": all.low, "high": all.high })
+            "trend": variant.trend.map(|trend| {
+                json!({ "mean": trend.mean, "tenfold": trend.tenfold })
             }),
             "seen": seen,
             "unseen": unseen.collect::<Vec<Value>>(),

@@ -69,7 +69,7 @@ impl World {
     /// Lets the first process speak: if it has failed too, it ends this one.
     pub fn wait_for_first(&self) {
         if self.member.rank > 0 {
-            thread::sleep(FIRST_SPEAKS);
+            thread::park_timeout(FIRST_SPEAKS);
         }
     }
 }
@@ -89,7 +89,7 @@ impl Member {
                 match looks {
                     ..SPINS => std::hint::spin_loop(),
                     looks if looks < SPINS + YIELDS => thread::yield_now(),
-                    _ => thread::sleep(SLEEP),
+                    _ => thread::park_timeout(SLEEP),
                 }
             };
             let (piece, _) = message.matched_receive_vec::<u8>();
