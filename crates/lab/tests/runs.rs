@@ -214,14 +214,18 @@ fn of_processes(experiment: &Experiment, processes: usize, folder: &Path) {
 
 #[test]
 fn more_processes_than_switches_are_refused() {
-    let star = shipped("incast-16.toml");
-    let refused = fleet_of_threads(2).into_iter().map(|fleet| {
-        let options = RunOptions { processes: Processes::of(fleet), ..RunOptions::new(1, "") };
-        run(&star, &options, &Quiet, &AtomicBool::new(false)).unwrap_err().to_string()
+    let star = &shipped("incast-16.toml");
+    thread::scope(|scope| {
+        for fleet in fleet_of_threads(2) {
+            scope.spawn(move || {
+                let processes = Processes::of(fleet);
+                let options = RunOptions { processes, ..RunOptions::new(1, "") };
+                let refused = run(star, &options, &Quiet, &AtomicBool::new(false));
+                let error = refused.unwrap_err().to_string();
+                assert!(error.contains("2 processes share 1 partitions; start fewer"), "{error}");
+            });
+        }
     });
-    for error in refused {
-        assert!(error.contains("2 processes share 1 partitions; start fewer"), "{error}");
-    }
 }
 
 /// One that is interrupted interrupts all: none waits for another for good.
