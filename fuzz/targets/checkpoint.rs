@@ -142,6 +142,7 @@ impl Question {
             }),
             queue_width_log2: 16,
             division: Division::WHOLE,
+            fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
             jobs: self.job(&hosts).into_iter().collect(),

@@ -3,7 +3,8 @@
 //! What is loaded comes from a file: every number that records are found by is looked at first, and
 //! in the end the physics is asked for as at the end of a run.
 
-use crate::adapter::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue};
+use crate::adapter::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue, SavedReceiver};
+use crate::fleet::Crew;
 use crate::invariants;
 use crate::model::{Markers, Model, Observer, Reactors};
 use crate::network::{SavedEvent, SavedPort};
@@ -43,6 +44,41 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
+    /// Adds the part of the process after those that are in it. Nothing if they are not of one
+    /// instant.
+    pub(crate) fn append(&mut self, part: RunState) -> Option<()> {
+        let instant = |state: &RunState| (state.lanes, state.now, state.next_look, state.floor);
+        holds(instant(self) == instant(&part) && self.jobs.len() == part.jobs.len())?;
+        self.last_effect = self.last_effect.max(part.last_effect);
+        self.shortest = self.shortest.min(part.shortest);
+        self.totals.add(&part.totals);
+        self.ports.extend(part.ports);
+        self.events.extend(part.events);
+        self.switches.append(part.switches);
+        self.outputs.extend(part.outputs);
+        self.queues.extend(part.queues);
+        self.adapters.extend(part.adapters);
+        self.memories.extend(part.memories);
+        self.reactors.append(part.reactors);
+        match (&mut self.recorder, part.recorder) {
+            (Some(recorder), Some(part)) => recorder.append(part),
+            (None, None) => {}
+            _ => return None,
+        }
+        self.ranks.extend(part.ranks);
+        self.jobs.iter_mut().zip(&part.jobs).for_each(|(sum, job)| sum.add(job));
+        self.tapped.extend(part.tapped);
+        Some(())
+    }
+
+    /// Puts what several parts have in the order that one process has it in.
+    pub(crate) fn sort(&mut self) {
+        self.events.sort_by(SavedEvent::compare);
+        self.ranks.sort_by_key(SavedRank::number);
+        self.queues.sort_by_key(SavedQueue::key);
+        self.tapped.sort_unstable();
+    }
+
     /// The switches at which there are packets, by their place among all, and the LIDs these go to.
     pub(crate) fn ways(&self, homes: &[u32]) -> BTreeSet<(u32, u32)> {
         let home = |port: u32| homes.partition_point(|first| *first <= port) as u32 - 1;
@@ -56,47 +92,83 @@ impl RunState {
     }
 }
 
-/// Where each partition begins, and, once more, where the last one ends.
-fn firsts<M: Model, const V: usize>(partitions: &[Partition<M, V>]) -> Vec<First> {
+/// Some of the partitions of a run, the number of the first, and the processes that have the rest.
+#[derive(Clone, Copy)]
+pub(crate) struct Share<'a> {
+    pub(crate) first: usize,
+    /// How many partitions the run has.
+    pub(crate) count: usize,
+    pub(crate) crew: &'a Crew,
+}
+
+impl Share<'_> {
+    /// The place here of a partition, if it is here, of so many.
+    fn here(&self, number: usize, own: usize) -> Option<usize> {
+        number.checked_sub(self.first).filter(|place| *place < own)
+    }
+}
+
+/// Where each partition of the run begins, and, once more, where the last one ends.
+fn firsts<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    share: Share<'_>,
+) -> Vec<First> {
+    let counts = partitions.iter().map(|part| {
+        let (flow, reactor, whole) = part.adapters.reactors.counts();
+        First {
+            home: part.net.homes.len() as u32,
+            port: part.net.ports.len() as u32,
+            slot: part.adapters.slots(),
+            host: part.adapters.hosts(),
+            flow,
+            reactor,
+            whole,
+        }
+    });
     let mut firsts = vec![First::default()];
-    for part in partitions {
-        let last = firsts[firsts.len() - 1];
-        let (flows, reactors, wholes) = part.adapters.reactors.counts();
-        firsts.push(First {
-            home: last.home + part.net.homes.len() as u32,
-            port: last.port + part.net.ports.len() as u32,
-            slot: last.slot + part.adapters.slots(),
-            host: last.host + part.adapters.hosts(),
-            flow: last.flow + flows,
-            reactor: last.reactor + reactors,
-            whole: last.whole + wholes,
-        });
+    for counts in share.crew.all(counts.collect::<Vec<_>>()).concat() {
+        firsts.push(firsts[firsts.len() - 1].plus(&counts));
     }
     firsts
 }
 
-/// The run in these partitions. Nothing if a program cannot be saved.
-pub(crate) fn save<M: Model, const V: usize>(
+/// All send queues of the run in the order of their keys, each with its partition, and by partition
+/// and number there the number it has in that order.
+fn queue_numbers<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
-    (now, next_look): (u64, u64),
-    tapped: Vec<Tapped>,
-) -> Option<RunState> {
-    let firsts = firsts(partitions);
-    // Queues have the numbers of their order, whatever partition they are in.
-    let mut keys: Vec<(NumberedKey, usize)> = Vec::new();
-    for (number, part) in partitions.iter().enumerate() {
+    share: Share<'_>,
+    firsts: &[First],
+) -> (Vec<(NumberedKey, u32)>, Vec<Vec<u32>>) {
+    let mut own: Vec<(NumberedKey, u32)> = Vec::new();
+    for (number, part) in (share.first..).zip(partitions) {
         let first = firsts[number].slot;
         let whole =
             |(slot, to, group, path, here): NumberedKey| (first + slot, to, group, path, here);
-        keys.extend(part.adapters.queue_keys().into_iter().map(|key| (whole(key), number)));
+        let keys = part.adapters.queue_keys().into_iter();
+        own.extend(keys.map(|key| (whole(key), number as u32)));
     }
+    let mut keys = share.crew.all(own).concat();
     keys.sort_unstable();
-    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); partitions.len()];
+    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); share.count];
     for (number, ((.., here), part)) in keys.iter().enumerate() {
-        let of = &mut queues[*part];
+        let of = &mut queues[*part as usize];
         of.resize(of.len().max(*here as usize + 1), u32::MAX);
         of[*here as usize] = number as u32;
     }
+    (keys, queues)
+}
+
+/// The part of the run in these partitions: of one process alone, the whole. Nothing if a program
+/// cannot be saved. All processes save at the same point of the run.
+pub(crate) fn save<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    share: Share<'_>,
+    (now, next_look): (u64, u64),
+    tapped: Vec<Tapped>,
+) -> Option<RunState> {
+    let firsts = firsts(partitions, share);
+    // Queues have the numbers of their order, whatever partition they are in.
+    let (keys, queues) = queue_numbers(partitions, share, &firsts);
     let first_part = partitions.first()?;
     let mut whole = Whole {
         partition_of: first_part.adapters.partition_of(),
@@ -108,27 +180,78 @@ pub(crate) fn save<M: Model, const V: usize>(
         others: &first_part.ranks.placement().others,
     };
     let mut state = nothing(partitions, (now, next_look), tapped)?;
-    for (number, part) in partitions.iter().enumerate() {
+    let mut saved = Some(());
+    for (number, part) in (share.first..).zip(partitions) {
         (whole.here, whole.first) = (number, firsts[number]);
-        save_part(part, &whole, &mut state)?;
+        saved = saved.and_then(|()| save_part(part, &whole, &mut state));
     }
-    for ((_, _, _, _, here), number) in keys {
-        let part = &partitions[number];
-        (whole.here, whole.first) = (number, firsts[number]);
+    save_queues(partitions, (share, &firsts), &keys, &mut whole, &mut state);
+    state.events.sort_by(SavedEvent::compare);
+    state.ranks.sort_by_key(SavedRank::number);
+    saved.map(|()| state)
+}
+
+/// A receiver's half that another process has: of which sender's half (partition, host, number
+/// there) it is, and its number in its partition, if that is known.
+#[derive(Serialize, Deserialize)]
+struct Half {
+    from: u32,
+    source: u32,
+    queue: u32,
+    to: u32,
+    known: u32,
+}
+
+/// The send queues here with the receivers' halves, wherever these are.
+fn save_queues<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    (share, firsts): (Share<'_>, &[First]),
+    keys: &[(NumberedKey, u32)],
+    whole: &mut Whole<'_>,
+    state: &mut RunState,
+) {
+    let mut asked: Vec<Vec<Half>> = (0..share.crew.size()).map(|_| Vec::new()).collect();
+    // By process that is asked, the place of the queue among those here.
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); share.crew.size()];
+    let receiver = |whole: &mut Whole<'_>, half: &Half| {
+        let there = &partitions[share.here(half.to as usize, partitions.len())?];
+        let (from, known) = (half.from as usize, ReceiverIndex(half.known));
+        (whole.here, whole.first) = (from, firsts[from]);
+        there.adapters.save_receiver(&there.net, (half.source, half.queue, known), whole)
+    };
+    for ((.., here), number) in keys {
+        let Some(place) = share.here(*number as usize, partitions.len()) else { continue };
+        let part = &partitions[place];
+        (whole.here, whole.first) = (*number as usize, firsts[*number as usize]);
         let rank = |place: u32| part.ranks.number_at(place);
-        let mut queue = part.adapters.save_queue(&part.net, here, &whole, &rank);
+        let mut queue = part.adapters.save_queue(&part.net, *here, whole, &rank);
         if part.adapters.is_connection(&queue) {
-            let source = part.adapters.placed(QueuePairIndex(here), ReceiverIndex::NIL).host;
-            let there = &partitions[whole.partition(queue.destination)];
-            let known = part.adapters.receiver_of(here);
-            let half = (source, here, known);
-            queue.receiver = there.adapters.save_receiver(&there.net, half, &whole);
+            let source = part.adapters.placed(QueuePairIndex(*here), ReceiverIndex::NIL).host;
+            let to = whole.partition(queue.destination);
+            let known = part.adapters.receiver_of(*here).0;
+            let half = Half { from: *number, source, queue: *here, to: to as u32, known };
+            match share.here(to, partitions.len()) {
+                Some(_) => queue.receiver = receiver(whole, &half),
+                None => {
+                    let holder = share.crew.holder(share.count, to);
+                    places[holder].push(state.queues.len());
+                    asked[holder].push(half);
+                }
+            }
         }
         state.queues.push(queue);
     }
-    state.events.sort_by(SavedEvent::compare);
-    state.ranks.sort_by_key(SavedRank::number);
-    Some(state)
+    if share.crew.is_alone() {
+        return;
+    }
+    let heard = share.crew.to_each(asked).into_iter();
+    let found: Vec<Vec<Option<SavedReceiver>>> =
+        heard.map(|halves| halves.iter().map(|half| receiver(whole, half)).collect()).collect();
+    for (places, found) in places.iter().zip(share.crew.to_each(found)) {
+        for (place, receiver) in places.iter().zip(found) {
+            state.queues[*place].receiver = receiver;
+        }
+    }
 }
 
 /// A state with the times and sums of these partitions, and nothing else yet.
@@ -192,40 +315,70 @@ fn save_part<M: Model, const V: usize>(
     Some(())
 }
 
-/// Has partitions that are about to begin go on from a state. Nothing if it cannot be theirs; then
-/// they are not to be used.
+/// Has partitions that are about to begin go on from a state of the whole run. Nothing if it cannot
+/// be theirs, in any process; then they are not to be used.
 pub(crate) fn load<M: Model, const V: usize>(
     partitions: &mut [Partition<M, V>],
+    share: Share<'_>,
     state: &RunState,
     groups: u16,
 ) -> Option<()> {
-    let firsts = firsts(partitions);
-    let end = firsts[partitions.len()];
+    let firsts = firsts(partitions, share);
+    let agreed = |here: Option<()>| holds(!share.crew.all(here.is_none()).contains(&true));
+    agreed(fits(partitions, state, &firsts))?;
+    let placed = load_queues(partitions, share, state, &firsts);
+    agreed(placed.as_ref().map(|_| ()))?;
+    let places = known_everywhere(placed?, share);
+    agreed(load_parts(partitions, share, (state, groups), (&firsts, &places)))?;
+    let mut own = Totals::default();
+    partitions.iter().for_each(|part| own.add(&part.net.totals));
+    let mut totals = Totals::default();
+    share.crew.all(own).iter().for_each(|of| totals.add(of));
+    let own = share.first..share.first + partitions.len();
+    agreed(invariants::examine(partitions, own, (share.crew, share.count), &totals))
+}
+
+/// Whether a state may be of this run at all.
+fn fits<M: Model, const V: usize>(
+    partitions: &[Partition<M, V>],
+    state: &RunState,
+    firsts: &[First],
+) -> Option<()> {
+    let end = firsts[firsts.len() - 1];
     holds(usize::from(state.lanes) == V && state.ports.len() == end.port as usize)?;
     holds(state.adapters.len() == end.slot as usize)?;
     holds(state.jobs.len() == partitions.first()?.ranks.all.jobs().len())?;
     holds(state.floor.max(state.now) <= clearlane_ib::Picoseconds::MAX_RUN.0 + 1)?;
+    let placement = partitions[0].ranks.placement();
+    holds(state.ranks.len() == placement.hosts as usize + placement.others.len())?;
+    holds(state.reactors.flows().all(|source| source < placement.hosts))?;
+    holds(state.reactors.reactors().all(|slot| slot < end.slot))
+}
+
+/// All that each partition has of a state whose queues are placed.
+fn load_parts<M: Model, const V: usize>(
+    partitions: &mut [Partition<M, V>],
+    share: Share<'_>,
+    (state, groups): (&RunState, u16),
+    (firsts, places): (&[First], &[Placed]),
+) -> Option<()> {
     let lids = partitions[0].adapters.host_lids();
     let hosts = partitions[0].ranks.placement().hosts;
     let others = partitions[0].ranks.placement().others.clone();
-    holds(state.ranks.len() == hosts as usize + others.len())?;
-    holds(state.reactors.flows().all(|source| source < hosts))?;
-    holds(state.reactors.reactors().all(|slot| slot < end.slot))?;
-    let places = load_queues(partitions, state, &firsts)?;
     let partition_of = partitions[0].adapters.partition_of().to_vec();
     let part_of_host = |host: u32| partition_of.get(host as usize).copied().unwrap_or(0);
     let part_of_slot = |slot: u32| firsts.partition_point(|first| first.slot <= slot) as u32 - 1;
-    let flows = numbered(state.reactors.flows().map(part_of_host), partitions.len());
-    let reactors = numbered(state.reactors.reactors().map(part_of_slot), partitions.len());
-    for number in 0..partitions.len() {
-        let forwarder = std::sync::Arc::clone(&partitions[number].switches.forwarder);
+    let flows = numbered(state.reactors.flows().map(part_of_host), share.count);
+    let reactors = numbered(state.reactors.reactors().map(part_of_slot), share.count);
+    for (number, partition) in (share.first..).zip(partitions) {
+        let forwarder = std::sync::Arc::clone(&partition.switches.forwarder);
         let hint = |dlid: u32| crate::model::Forwarder::hint(&*forwarder, dlid);
         let parts = Parts {
             partition_of: &partition_of,
             here: number as u32,
             first: firsts[number],
             control: &state.reactors,
-            queues: &places,
+            queues: places,
             flows: &flows,
             reactors: &reactors,
             lids: &lids,
@@ -235,11 +388,9 @@ pub(crate) fn load<M: Model, const V: usize>(
             floor: state.floor,
             hint: &hint,
         };
-        load_part(&mut partitions[number], state, &parts, (&firsts, number))?;
+        load_part(partition, state, &parts, (firsts, number))?;
     }
-    let mut totals = Totals::default();
-    partitions.iter().for_each(|part| totals.add(&part.net.totals));
-    invariants::examine(partitions, &totals)
+    Some(())
 }
 
 /// By number of the whole run: the partition, and the number there.
@@ -254,29 +405,60 @@ fn numbered(parts: impl Iterator<Item = u32>, count: usize) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// All send queues and the receivers at their other ends, empty as yet.
+/// All send queues here and the receivers at their other ends, empty as yet, as far as they are
+/// here: `NIL` is elsewhere, or nothing.
 fn load_queues<M: Model, const V: usize>(
     partitions: &mut [Partition<M, V>],
+    share: Share<'_>,
     state: &RunState,
     firsts: &[First],
 ) -> Option<Vec<Placed>> {
+    let own = partitions.len();
     let mut places = Vec::with_capacity(state.queues.len());
     for saved in &state.queues {
-        holds(saved.slot < firsts[partitions.len()].slot)?;
-        let part = firsts.partition_point(|first| first.slot <= saved.slot) - 1;
-        let adapters = &mut partitions[part].adapters;
-        let queue = adapters.load_queue(saved, saved.slot - firsts[part].slot)?;
-        let mut receiver = ReceiverIndex::NIL;
-        if adapters.is_connection(saved) {
-            let hosts = partitions[part].ranks.placement().hosts;
-            holds(saved.destination < hosts)?;
-            let there = partitions[part].adapters.partition_of();
-            let there = there.get(saved.destination as usize).map_or(0, |part| *part as usize);
-            receiver = partitions[there].adapters.load_receiver(saved);
+        holds(saved.slot < firsts[share.count].slot)?;
+        let number = firsts.partition_point(|first| first.slot <= saved.slot) - 1;
+        let (nil, nobody) = (QueuePairIndex::NIL, ReceiverIndex::NIL);
+        let mut placed =
+            Placed { host: 0, destination: saved.destination, queue: nil, receiver: nobody };
+        if let Some(place) = share.here(number, own) {
+            let adapters = &mut partitions[place].adapters;
+            let queue = adapters.load_queue(saved, saved.slot - firsts[number].slot)?;
+            placed = adapters.placed(queue, nobody);
         }
-        places.push(partitions[part].adapters.placed(queue, receiver));
+        // Whether groups are reliable is known everywhere.
+        let any = &partitions[0];
+        if any.adapters.is_connection(saved) {
+            holds(saved.destination < any.ranks.placement().hosts)?;
+            let there = any.adapters.partition_of();
+            let there = there.get(saved.destination as usize).map_or(0, |part| *part as usize);
+            if let Some(place) = share.here(there, own) {
+                placed.receiver = partitions[place].adapters.load_receiver(saved);
+            }
+        }
+        places.push(placed);
     }
     Some(places)
+}
+
+/// What each process knows of where queues are, put together.
+fn known_everywhere(own: Vec<Placed>, share: Share<'_>) -> Vec<Placed> {
+    if share.crew.is_alone() {
+        return own;
+    }
+    let mut all = own.clone();
+    for other in share.crew.all(own) {
+        for (known, here) in all.iter_mut().zip(other) {
+            if here.queue != QueuePairIndex::NIL {
+                (known.host, known.destination) = (here.host, here.destination);
+                known.queue = here.queue;
+            }
+            if here.receiver != ReceiverIndex::NIL {
+                known.receiver = here.receiver;
+            }
+        }
+    }
+    all
 }
 
 fn load_part<M: Model, const V: usize>(

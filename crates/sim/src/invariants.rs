@@ -53,28 +53,37 @@ pub(crate) fn audit<M: Model, const V: usize>(
     (crew, count): (&Crew, usize),
     totals: &Totals,
 ) -> Across {
+    let (part, packets) = counted(partitions, own, (crew, count));
+    if let Err(broken) = broken(&part, &packets, totals) {
+        panic!("{broken}");
+    }
+    part.across
+}
+
+/// What is to be looked at here, and the packets of all processes.
+fn counted<'a, M: Model, const V: usize>(
+    partitions: &'a [Partition<M, V>],
+    own: Range<usize>,
+    (crew, count): (&Crew, usize),
+) -> (Part<'a, M, V>, Packets) {
     let mut packets = Packets::default();
     let occupied: Vec<Vec<u32>> =
         partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
     let across = Across::of(partitions, &own, (crew, count), &occupied);
     let mut all = Packets::default();
     crew.all(packets).iter().for_each(|packets| all.add(packets));
-    let part = Part { partitions, own, occupied, across };
-    if let Err(broken) = broken(&part, &all, totals) {
-        panic!("{broken}");
-    }
-    part.across
+    (Part { partitions, own, occupied, across }, all)
 }
 
 /// The same of what comes from outside: nothing if it does not hold.
 pub(crate) fn examine<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
+    own: Range<usize>,
+    (crew, count): (&Crew, usize),
     totals: &Totals,
 ) -> Option<()> {
-    let mut packets = Packets::default();
-    let occupied = partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
-    let (own, across) = (0..partitions.len(), Across::default());
-    broken(&Part { partitions, own, occupied, across }, &packets, totals).ok()
+    let (part, packets) = counted(partitions, own, (crew, count));
+    broken(&part, &packets, totals).ok()
 }
 
 fn broken<M: Model, const V: usize>(

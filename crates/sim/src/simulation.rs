@@ -77,8 +77,21 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// The state of a whole run, of what its processes saved at one instant, in their order. Fails
+    /// if they are not of one run and instant, or damaged.
+    pub fn joined(parts: &[Saved]) -> Result<Saved, StateError> {
+        let mut parts = parts.iter().map(|part| part.state::<RunState>(STATE, VERSION));
+        let mut whole = parts.next().ok_or(StateError::Damaged(STATE))??;
+        for part in parts {
+            whole.append(part?).ok_or(StateError::Damaged(STATE))?;
+        }
+        whole.sort();
+        Ok(Saved::new(STATE, VERSION, &whole))
+    }
+
     /// Everything that moves in the run, so that [`Simulation::resume`] can go on from here, or end
-    /// as it has ended. Nothing if a program cannot be saved.
+    /// as it has ended; of several processes, which all save at one instant, the part of this one:
+    /// see [`Simulation::joined`]. Nothing if a program cannot be saved.
     pub fn save(&mut self) -> Option<Saved> {
         self.run.save().map(|state| Saved::new(STATE, VERSION, &state))
     }

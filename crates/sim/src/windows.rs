@@ -5,7 +5,7 @@
 //! window partitions exchange mail, and the next window is that of the earliest event anywhere.
 
 use crate::cabling::Numbering;
-use crate::checkpoint::{self, RunState};
+use crate::checkpoint::{self, RunState, Share};
 use crate::deadlock;
 use crate::fleet::Crew;
 use crate::gathering::{job_records, job_states, merge, merge_control, sort, stuck, to_first};
@@ -191,6 +191,11 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// The partitions of this process among all.
     fn own(&self) -> std::ops::Range<usize> {
         self.crew.share(self.numbering.partitions(), self.crew.rank())
+    }
+
+    fn share(&self) -> Share<'_> {
+        let first = self.own().start;
+        Share { first, count: self.numbering.partitions(), crew: &self.crew }
     }
 
     /// Totals of all processes: each asks at the same point of the run.
@@ -393,21 +398,17 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
     }
 
     fn save(&mut self) -> Option<RunState> {
-        if !self.crew.is_alone() {
-            return None;
-        }
         // That a run has ended is found again from where it ended.
         self.grow_alike();
         self.tapped_ahead = self.gather_tapped();
         let times = (self.now, self.next_look);
-        checkpoint::save(&self.partitions, times, self.tapped_ahead.clone())
+        checkpoint::save(&self.partitions, self.share(), times, self.tapped_ahead.clone())
     }
 
     fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
-        if !self.crew.is_alone() {
-            return None;
-        }
-        checkpoint::load(&mut self.partitions, &state, groups)?;
+        let first = self.own().start;
+        let share = Share { first, count: self.numbering.partitions(), crew: &self.crew };
+        checkpoint::load(&mut self.partitions, share, &state, groups)?;
         (self.now, self.next_look) = (state.now, state.next_look);
         self.tapped_ahead = std::mem::take(&mut state.tapped);
         self.reshape();

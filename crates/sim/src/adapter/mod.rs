@@ -34,7 +34,7 @@ use message::{DIVIDED, Message, MessageIndex, TRACKED};
 use posted::Overtaking;
 use queue_pair::{QueueKey, QueuePair, QueuePairs, RESPONSES, Receiver};
 use rustc_hash::FxHashMap;
-pub(crate) use saved::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue};
+pub(crate) use saved::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue, SavedReceiver};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

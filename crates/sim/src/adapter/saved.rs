@@ -38,6 +38,13 @@ pub(crate) struct SavedQueue {
     pub(crate) receiver: Option<SavedReceiver>,
 }
 
+impl SavedQueue {
+    /// What all queues of a run are in the order of: no two have the same.
+    pub(crate) fn key(&self) -> (u32, u32, u16, u8) {
+        (self.slot, self.destination, self.group, self.path)
+    }
+}
+
 /// The receiver's half of a connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedReceiver {

@@ -84,7 +84,7 @@ pub(crate) struct SavedMessage {
 }
 
 /// Where the records of a partition begin among those of the whole run.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct First {
     pub(crate) home: u32,
     pub(crate) port: u32,
@@ -93,6 +93,21 @@ pub(crate) struct First {
     pub(crate) flow: u32,
     pub(crate) reactor: u32,
     pub(crate) whole: u32,
+}
+
+impl First {
+    /// Where a partition begins that comes after one with so many records.
+    pub(crate) fn plus(&self, counts: &First) -> Self {
+        First {
+            home: self.home + counts.home,
+            port: self.port + counts.port,
+            slot: self.slot + counts.slot,
+            host: self.host + counts.host,
+            flow: self.flow + counts.flow,
+            reactor: self.reactor + counts.reactor,
+            whole: self.whole + counts.whole,
+        }
+    }
 }
 
 /// LIDs of hosts: base, how many, and whose.
@@ -145,7 +160,7 @@ impl Whole<'_> {
 }
 
 /// A send queue where it is now, and the receiver's half, which is in the destination's partition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Placed {
     pub(crate) host: u32,
     pub(crate) destination: u32,
