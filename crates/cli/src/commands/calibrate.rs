@@ -4,17 +4,16 @@ use super::experiment;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::memory::{self, Guard};
+use crate::memory::Guard;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 use crate::terminal;
-use crate::writing;
 use clap::Args;
 use clearlane_ib::visible;
+use clearlane_lab::Status;
 use clearlane_lab::calibrate::{self, Calibrated, Pair, VariantError};
-use clearlane_lab::{Jobs, RunOptions, Status};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is calibrated.
 #[derive(Args, Debug)]
@@ -62,19 +61,10 @@ pub struct Arguments {
 
 /// Calibrates.
 pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
-    let name = arguments.experiment.file_stem().unwrap_or_default().to_string_lossy();
-    let default = || Path::new("runs").join(format!("{name}-calibrated"));
-    let out = arguments.out.clone().unwrap_or_else(default);
-    writing::spare(&out, &[arguments.experiment.as_path()])?;
+    let out = experiment::folder(&arguments.experiment, "calibrated", arguments.out.as_deref())?;
     let halt = interrupts.stop_in_good_order(&out, !out.exists());
     let guard = Guard::start(&halt);
-    let cores = terminal::cores();
-    let options = RunOptions {
-        jobs: arguments.jobs.map_or(Jobs::Filling(cores), |jobs| Jobs::Exactly(jobs as usize)),
-        memory_bytes: memory::free_bytes(),
-        memory_short: guard.short(),
-        ..RunOptions::new(1, again(arguments))
-    };
+    let options = experiment::many(arguments.jobs, &guard, again(arguments));
     let request = calibrate::Request {
         experiment: arguments.experiment.clone(),
         over: arguments.over.clone(),

@@ -222,6 +222,26 @@ fn run_watched(
     run(experiment, &options, &progress, halt).map_err(Failure::lab)
 }
 
+/// The folder of a command that makes many runs of an experiment for one answer: `out`, or one in
+/// runs/ that is called after both. Fails if it would take the place of the experiment.
+pub fn folder(experiment: &Path, answer: &str, out: Option<&Path>) -> Result<PathBuf, Failure> {
+    let name = experiment.file_stem().unwrap_or_default().to_string_lossy();
+    let default = || Path::new("runs").join(format!("{name}-{answer}"));
+    let out = out.map_or_else(default, Path::to_path_buf);
+    writing::spare(&out, &[experiment])?;
+    Ok(out)
+}
+
+/// How such a command runs: each run on one thread, so many at a time, or one for each core.
+pub fn many(jobs: Option<u32>, guard: &Guard, command: String) -> RunOptions {
+    RunOptions {
+        jobs: jobs.map_or(Jobs::Filling(terminal::cores()), |jobs| Jobs::Exactly(jobs as usize)),
+        memory_bytes: memory::free_bytes(),
+        memory_short: guard.short(),
+        ..RunOptions::new(1, command)
+    }
+}
+
 /// The exit code's reason.
 pub fn verdict(status: Status) -> Verdict {
     match status {

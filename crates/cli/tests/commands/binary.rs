@@ -151,3 +151,23 @@ size = "2 KiB"
 "#
     )
 }
+
+/// An all-to-all on a ring of eight: a program that has steps and shares links.
+pub const RING: &str = r#"
+schema = 1
+name = "ring"
+[fabric]
+build = "torus:8"
+[subnet]
+forwarding = "dimension-order-up"
+[sim]
+preset = "nsim-2014"
+[[traffic]]
+name = "shift"
+class = "background"
+program = { kind = "ring-alltoall", size = "16 KiB" }
+transport = "ud"
+[run]
+duration = "20 ms"
+ends = "programs"
+"#;

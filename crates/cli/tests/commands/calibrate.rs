@@ -1,25 +1,6 @@
 //! `calibrate`: the interval, the values that test it, and what cannot be calibrated.
 
-use super::binary::Scratch;
-
-const RING: &str = r#"
-schema = 1
-name = "ring"
-[fabric]
-build = "torus:8"
-[subnet]
-forwarding = "dimension-order-up"
-[sim]
-preset = "nsim-2014"
-[[traffic]]
-name = "shift"
-class = "background"
-program = { kind = "ring-alltoall", size = "16 KiB" }
-transport = "ud"
-[run]
-duration = "20 ms"
-ends = "programs"
-"#;
+use super::binary::{RING, Scratch};
 
 #[test]
 fn unseen_values_test_the_interval_of_the_others() {

@@ -1,25 +1,6 @@
 //! `tune pacing`: the best gap, its curve, and going on with a search that was stopped.
 
-use super::binary::Scratch;
-
-const RING: &str = r#"
-schema = 1
-name = "ring"
-[fabric]
-build = "torus:8"
-[subnet]
-forwarding = "dimension-order-up"
-[sim]
-preset = "nsim-2014"
-[[traffic]]
-name = "shift"
-class = "background"
-program = { kind = "ring-alltoall", size = "16 KiB" }
-transport = "ud"
-[run]
-duration = "20 ms"
-ends = "programs"
-"#;
+use super::binary::{RING, Scratch};
 
 #[test]
 fn the_best_gap_is_found_and_the_search_goes_on_in_its_folder() {
