@@ -58,11 +58,14 @@ def test_any_number_of_processes_writes_the_bytes_of_one(clearlane: Clearlane) -
         assert done.returncode == 0, done.stderr
         # The first alone has anything to say.
         assert done.stdout.count("report: ") == 1
-        one, other = clearlane.folder / "one", clearlane.folder / out
-        names = sorted(path.name for path in one.iterdir())
-        assert names == sorted(path.name for path in other.iterdir())
-        same = filecmp.cmpfiles(one, other, names, shallow=False)
-        assert same[0] == names, same
+        same_folders(clearlane.folder / "one", clearlane.folder / out)
+
+
+def same_folders(one: Path, other: Path) -> None:
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in other.iterdir())
+    same = filecmp.cmpfiles(one, other, names, shallow=False)
+    assert same[0] == names, same
 
 
 def test_what_runs_in_one_process_says_so_once(clearlane: Clearlane) -> None:
@@ -72,11 +75,8 @@ def test_what_runs_in_one_process_says_so_once(clearlane: Clearlane) -> None:
     said = [line for line in refused.stderr.splitlines() if line.startswith("clearlane: ")]
     assert said == [
         "clearlane: mpirun started 2 processes, and `clearlane sweep` runs in one; of several "
-        "processes only run and compare make one run"
+        "processes only run, compare and resume make one run"
     ]
-    kept = call(clearlane, 2, "run", "ring.toml", "--checkpoint-every", "5 s")
-    assert kept.returncode == 2
-    assert "several processes save no checkpoints" in kept.stderr
 
 
 def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
@@ -102,6 +102,37 @@ def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
         assert not (clearlane.folder / "runs/ring/report.html").exists()
     finally:
         started.kill()
+
+
+def test_fewer_processes_go_on_after_one_is_lost(clearlane: Clearlane) -> None:
+    long = RING.replace("4 KiB", "32 KiB").replace("20 ms", "10 s")
+    (clearlane.folder / "ring.toml").write_text(long)
+    clearlane("run", "ring.toml", "--out", "one")
+    kept = clearlane.folder / "lost.checkpoint"
+    words = ("run", "ring.toml", "--out", "lost", "--checkpoint-every", "1s")
+    started = subprocess.Popen(
+        mpirun(clearlane, 3, *words),
+        cwd=clearlane.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        processes = ranks(started.pid)
+        end = time.monotonic() + 60
+        while not (kept / "0-1.state").exists():
+            assert started.poll() is None and time.monotonic() < end, "no checkpoint"
+            time.sleep(0.05)
+        os.kill(processes[2], signal.SIGKILL)
+        started.communicate(timeout=30)
+        assert started.returncode != 0
+    finally:
+        started.kill()
+    assert len(list(kept.glob("0-1.*-2.part"))) in (1, 2)
+    done = call(clearlane, 2, "resume", "lost")
+    assert done.returncode == 0, done.stderr
+    assert not kept.exists()
+    same_folders(clearlane.folder / "one", clearlane.folder / "lost")
 
 
 def ranks(parent: int) -> list[int]:

@@ -67,7 +67,7 @@ impl Joined {
             1 => Ok(()),
             count => Err(Failure::Input(format!(
                 "mpirun started {count} processes, and `clearlane {command}` runs in one; of \
-                 several processes only run and compare make one run"
+                 several processes only run, compare and resume make one run"
             ))),
         }
     }

@@ -22,7 +22,12 @@ impl Processes {
 
     /// Whether this is the one that has the results.
     pub fn is_first(&self) -> bool {
-        self.0.as_ref().is_none_or(|fleet| fleet.rank() == 0)
+        self.rank() == 0
+    }
+
+    /// The number of this one, from 0.
+    pub(crate) fn rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |fleet| fleet.rank())
     }
 
     pub(crate) fn fleet(&self) -> Option<Arc<dyn Fleet>> {

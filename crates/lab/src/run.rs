@@ -254,8 +254,7 @@ pub fn run(
     Ok(RunResult { experiment, command, variants, verdict: None })
 }
 
-/// Fails if flow mode is asked for what only packets can do, or several processes for what only one
-/// can.
+/// Fails if flow mode is asked for what only packets can do.
 fn modes_fit(plan: &Plan, options: &RunOptions) -> Result<(), LabError> {
     let together = options.processes.count() > 1;
     let every = options.checkpoints.as_ref().and_then(Checkpoints::every);
@@ -265,9 +264,6 @@ fn modes_fit(plan: &Plan, options: &RunOptions) -> Result<(), LabError> {
              \"packets\""
         }
         Mode::Flow if together => "flow mode runs in one process; start it without mpirun",
-        Mode::Packets if together && options.checkpoints.is_some() => {
-            "several processes save no checkpoints; leave out --checkpoint-every"
-        }
         Mode::Flow | Mode::Packets => return Ok(()),
     };
     Err(LabError::Request(problem.into()))
@@ -407,7 +403,8 @@ fn simulate(
     let checkpoints = shared.options.checkpoints.as_ref();
     let keeper = checkpoints.map(|kept| {
         let short = shared.halt.memory_short;
-        Keeper::of(kept, &shared.question, job.name(), &shared.ticker, short)
+        let (asked, processes) = ((kept, shared.question.as_str()), &shared.options.processes);
+        Keeper::of(asked, job.name(), processes, &shared.ticker, short)
     });
     let kept = keeper.as_ref().map_or(Ok(None), Keeper::load)?;
     let simulation = Simulator::new(setup, plan.mode, kept.as_ref());

@@ -1,10 +1,14 @@
 //! Runs that are stopped, kept and gone on with: from where they were, and to the same bytes.
 
-use clearlane_lab::{Begun, Checkpoints, Experiment, Progress, RunOptions, RunResult, Status, run};
+use clearlane_lab::{
+    Begun, Checkpoints, Experiment, LabError, Processes, Progress, RunOptions, RunResult, Status,
+    fleet_of_threads, run,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 const TEXT: &str = "schema = 1\nname = \"kept\"\nrun = { duration = \"2 ms\" }\n\
     fabric = { build = \"star:8\" }\nsubnet = { engine = \"min-hop\" }\n\
@@ -76,6 +80,80 @@ fn a_run_goes_on_from_where_it_was_stopped() {
     assert!(begun[0].earlier_hops > 1000, "{begun:?}");
 }
 
+/// Runs it in so many processes, which are threads here; the result of the first. All of them keep
+/// what is kept.
+fn ran_by(
+    processes: usize,
+    text: &str,
+    kept: &Checkpoints,
+    watch: &Watch,
+) -> Result<RunResult, LabError> {
+    let text = &text.replace("star:8", "torus:2x3");
+    let experiment = &Experiment::parse(text, Path::new("x.toml")).unwrap();
+    let quiet = &Watch::default();
+    let of = |rank: usize, fleet| {
+        let watch = if rank == 0 { watch } else { quiet };
+        let checkpoints = Some(kept.clone());
+        let processes = Processes::of(fleet);
+        let options = RunOptions { checkpoints, processes, ..RunOptions::new(1, "") };
+        run(experiment, &options, watch, &watch.cancel)
+    };
+    thread::scope(|scope| {
+        let fleet = fleet_of_threads(processes).into_iter().enumerate();
+        let ran: Vec<_> =
+            fleet.map(|(rank, member)| scope.spawn(move || of(rank, member))).collect();
+        let mut ran = ran.into_iter().map(|ran| ran.join().unwrap());
+        let first = ran.next().unwrap();
+        ran.for_each(|other| assert_eq!(other.is_ok(), first.is_ok()));
+        first
+    })
+}
+
+/// The names of what is kept, but for what was asked.
+fn files(kept: &Checkpoints) -> Vec<String> {
+    let entries = fs::read_dir(kept.folder()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name != "command.json").collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_several_processes_kept_any_number_goes_on_with() {
+    let scratch = Scratch::of("several");
+    let stop = |stop_at: f64| Watch { stop_at: Some(stop_at), ..Watch::default() };
+    let resumed = || scratch.kept().resumed();
+    let whole = ran(&TEXT.replace("star:8", "torus:2x3"), None, &Watch::default());
+    ran_by(2, TEXT, &scratch.kept(), &stop(0.2)).unwrap();
+    assert_eq!(files(&scratch.kept()), ["0-1.1-0.part", "0-1.1-1.part", "0-1.state"]);
+    // Some that were lost while they kept their parts: nothing names these.
+    fs::write(scratch.kept().folder().join("0-1.2-2.part"), "torn").unwrap();
+    ran_by(3, TEXT, &resumed(), &stop(0.4)).unwrap();
+    let three = ["0-1.2-0.part", "0-1.2-1.part", "0-1.2-2.part", "0-1.state"];
+    assert_eq!(files(&scratch.kept()), three);
+    ran_by(1, TEXT, &resumed(), &stop(0.6)).unwrap();
+    assert_eq!(files(&scratch.kept()), ["0-1.state"]);
+    ran_by(2, TEXT, &resumed(), &stop(0.8)).unwrap();
+    let part = scratch.kept().folder().join("0-1.1-1.part");
+    let bytes = fs::read(&part).unwrap();
+    for damaged in [None, Some(&bytes[..bytes.len() / 2])] {
+        match damaged {
+            None => fs::remove_file(&part).unwrap(),
+            Some(bytes) => fs::write(&part, bytes).unwrap(),
+        }
+        let refused = ran_by(2, TEXT, &resumed(), &Watch::default()).unwrap_err().to_string();
+        assert!(refused.contains("its part 2 of 2 is not there or damaged: 0-1.1-1"), "{refused}");
+    }
+    fs::write(&part, bytes).unwrap();
+    let rest = Watch::default();
+    let done = ran_by(2, TEXT, &resumed(), &rest).unwrap();
+    assert_eq!(done.to_json(), whole.to_json());
+    let begun = rest.begun.into_inner().unwrap();
+    assert!(begun.len() == 1 && (0.7..0.9).contains(&begun[0].earlier), "{begun:?}");
+    scratch.kept().clear().unwrap();
+    assert!(!scratch.kept().folder().exists());
+}
+
 #[test]
 fn a_run_of_another_experiment_is_refused_or_let_go() {
     let scratch = Scratch::of("another");
@@ -128,13 +206,21 @@ fn only_what_was_kept_is_cleared() {
     let ours = [
         "point-0003/2-77-alone.state",
         "0-1-uncontrolled.state",
+        "0-1-alone.12-3.part",
+        ".0-1.1-0.part.unfinished",
         ".0-1.state.unfinished",
         ".command.json.unfinished",
     ];
     ours.iter().for_each(|name| fs::write(place(name), "").unwrap());
     kept.check_owner().unwrap();
-    let theirs =
-        ["notes.txt", "notes.state", "0-1-alone-uncontrolled.state", "point-0003/0-x.state"];
+    let theirs = [
+        "notes.txt",
+        "notes.state",
+        "notes.1-0.part",
+        "0-1.part",
+        "0-1-alone-uncontrolled.state",
+        "point-0003/0-x.state",
+    ];
     for name in theirs {
         fs::write(place(name), "theirs").unwrap();
         assert!(kept.check_owner().is_err(), "{name}");

@@ -188,7 +188,9 @@ pub(crate) fn save<M: Model, const V: usize>(
     save_queues(partitions, (share, &firsts), &keys, &mut whole, &mut state);
     state.events.sort_by(SavedEvent::compare);
     state.ranks.sort_by_key(SavedRank::number);
-    saved.map(|()| state)
+    // All have a part, or none.
+    holds(!share.crew.all(saved.is_none()).contains(&true))?;
+    Some(state)
 }
 
 /// A receiver's half that another process has: of which sender's half (partition, host, number

@@ -158,7 +158,8 @@ pub fn answer(
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
     if !processes.is_first() {
-        return helped(task, shared, &experiment, interrupts.stop_in_good_order(&out, false));
+        let halt = interrupts.stop_in_good_order(&out, false);
+        return helped(task, shared, &experiment, (&out, halt));
     }
     if shared.dry_run {
         return resolved(&experiment, json);
@@ -172,9 +173,8 @@ pub fn answer(
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;
-    let kept =
-        (processes.count() == 1 || shared.checkpoint_every.is_some()).then_some(&checkpoints);
-    let options = |guard: &Guard| shared.options(command.clone(), guard, kept, processes);
+    let options =
+        |guard: &Guard| shared.options(command.clone(), guard, Some(&checkpoints), processes);
     let result =
         run_watched(options, shared, &experiment, &halt).inspect_err(|_| checkpoints.give_up())?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
@@ -194,16 +194,19 @@ pub fn answer(
     Ok(Answer::text(text).with(verdict))
 }
 
-/// Runs the part of a process that is not the first.
+/// Runs the part of a process that is not the first, which says when runs are kept, and clears what
+/// was kept.
 fn helped(
     task: &Task<'_>,
     shared: &Shared,
     experiment: &Experiment,
-    halt: Arc<AtomicBool>,
+    (out, halt): (&Path, Arc<AtomicBool>),
 ) -> Result<Answer, Failure> {
     if !shared.dry_run {
         let guard = Guard::start(&halt);
-        let options = shared.options(String::new(), &guard, None, task.processes);
+        let kept = Checkpoints::of(out, None, shared.call.text()?);
+        let kept = if shared.call.resumes { kept.resumed() } else { kept };
+        let options = shared.options(String::new(), &guard, Some(&kept), task.processes);
         run(experiment, &options, &Quiet, &halt).map_err(Failure::lab)?;
     }
     Ok(Answer::text(String::new()))

@@ -86,15 +86,19 @@ pub fn run(
     json: bool,
     joined: &Joined,
 ) -> Result<Answer, Failure> {
-    if !matches!(command, Command::Run(_) | Command::Compare(_)) {
-        let mut names = words.iter().filter_map(|word| word.to_str());
-        joined.alone(names.find(|word| !word.starts_with('-')).unwrap_or_default())?;
-    }
     let mut json = json;
+    let mut names = words.iter().filter_map(|word| word.to_str());
+    let name = names.find(|word| !word.starts_with('-')).unwrap_or_default().to_owned();
     if let Command::Resume(arguments) = &command {
         (command, json) = resume::command(arguments, json)?;
     } else if let Some(shared) = command.shared() {
         shared.call = resume::Call::of(words);
+    }
+    match &command {
+        Command::Run(_) | Command::Compare(_) => {}
+        // It may have been resumed.
+        Command::Sweep(_) => joined.alone("sweep")?,
+        _ => joined.alone(&name)?,
     }
     let processes = &joined.processes;
     let interrupts = Interrupts::caught()?;

@@ -2,10 +2,12 @@
 //! written aside, through to the disk, and renamed: it is whole or it is not there.
 
 use super::format::{decode, encode, opened};
+use super::parts::{Parts, part_file, part_of};
 use crate::LabError;
 use crate::folder::{refused, replace, whole};
 use crate::part::Part;
 use clearlane_ib::{Saved, visible};
+use clearlane_sim::Simulation;
 use std::ffi::OsString;
 use std::fs::{self, FileType};
 use std::io::ErrorKind;
@@ -42,6 +44,9 @@ pub struct Checkpoints {
     /// Why one could not be kept, if one could not.
     failed: Arc<OnceLock<String>>,
 }
+
+/// The state of a run, and its parts, if it was kept by several processes.
+type Loaded = (Saved, Option<Parts>);
 
 /// What was asked, kept before the first run is.
 #[derive(Debug)]
@@ -162,6 +167,43 @@ impl Checkpoints {
         replace(&self.folder, &file_name(job), &encode(question, job, state))
     }
 
+    /// Keeps the part that this process has of a run. It is nothing until [`Self::keep_list`].
+    pub(super) fn keep_part(
+        &self,
+        question: &str,
+        part: &str,
+        state: Saved,
+    ) -> Result<(), LabError> {
+        make(&self.folder)?;
+        replace(&self.folder, &part_file(part), &encode(question, part, state))
+    }
+
+    /// All parts of a run are kept: from now on they are its state.
+    pub(super) fn keep_list(
+        &self,
+        question: &str,
+        job: &str,
+        parts: Parts,
+    ) -> Result<(), LabError> {
+        self.keep(question, job, parts.list())?;
+        self.forget_parts(job, Some(parts));
+        Ok(())
+    }
+
+    /// Deletes the parts of a run but for these. One that stays is nothing, and is deleted with the
+    /// folder.
+    pub(super) fn forget_parts(&self, job: &str, but: Option<Parts>) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let part = name.to_str().and_then(part_of).filter(|(of, _)| *of == job);
+            let kept = but.map(|parts| parts.generation);
+            if part.is_some_and(|(_, generation)| Some(generation) != kept) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Before anything is simulated: fails if a command is to go on with a run of another
     /// experiment. If it is to go on with its own only, those of others are let go.
     pub(crate) fn check(&self, question: &str) -> Result<(), LabError> {
@@ -170,9 +212,7 @@ impl Checkpoints {
             _ => return Ok(()),
         };
         let paths = entries.flatten().map(|entry| entry.path());
-        let is_state =
-            |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_state);
-        let mut paths: Vec<PathBuf> = paths.filter(is_state).collect();
+        let mut paths: Vec<PathBuf> = paths.filter(|path| is_state_file(path)).collect();
         paths.sort();
         for path in paths {
             let file = match fs::read(&path) {
@@ -192,8 +232,9 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The state of a run, if it was saved and is continued.
-    pub(super) fn load(&self, question: &str, job: &str) -> Result<Option<Saved>, LabError> {
+    /// The state of a run, if it was saved and is continued, and its parts, if it was of several
+    /// processes.
+    pub(super) fn load(&self, question: &str, job: &str) -> Result<Option<Loaded>, LabError> {
         if self.takes_up == TakesUp::Nothing {
             return Ok(None);
         }
@@ -203,10 +244,41 @@ impl Checkpoints {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(LabError::Read { path, source }),
         };
-        match decode(&file, question, job) {
-            Ok(state) => Ok(Some(state)),
-            Err(refusal) => Err(LabError::Checkpoint { path, problem: refusal.problem().into() }),
+        let state = match decode(&file, question, job) {
+            Ok(state) => state,
+            Err(refusal) => {
+                return Err(LabError::Checkpoint { path, problem: refusal.problem().into() });
+            }
+        };
+        match Parts::named(&state) {
+            None => Ok(Some((state, None))),
+            Some(parts) => {
+                let whole = self.joined(question, job, parts)?;
+                Ok(Some((whole, Some(parts))))
+            }
         }
+    }
+
+    /// The state of a whole run, of its parts.
+    fn joined(&self, question: &str, job: &str, parts: Parts) -> Result<Saved, LabError> {
+        let part = |rank: usize| {
+            let name = parts.name(job, rank);
+            let path = self.folder.join(part_file(&name));
+            let file = fs::read(&path).ok();
+            let state = file.and_then(|file| decode(&file, question, &name).ok());
+            state.ok_or_else(|| {
+                let problem = format!(
+                    "its part {} of {} is not there or damaged: {}; delete both to start that \
+                     run again, or start all runs again with --force",
+                    rank + 1,
+                    parts.processes,
+                    part_file(&name),
+                );
+                LabError::Checkpoint { path: self.folder.join(file_name(job)), problem }
+            })
+        };
+        let states = (0..parts.processes).map(part).collect::<Result<Vec<Saved>, _>>()?;
+        Simulation::joined(&states).map_err(|error| self.refused(job, &error))
     }
 
     /// A state that was kept and cannot be taken up.
@@ -233,7 +305,7 @@ impl Checkpoints {
     /// The command has failed: what was asked is let go where there is no state to go on with, so
     /// that the folder stands in nobody's way.
     pub fn give_up(&self) {
-        let is_empty = |held: Held| held.files.iter().all(|path| path.ends_with(COMMAND));
+        let is_empty = |held: Held| held.files.iter().all(|path| !is_state_file(path));
         if self.takes_up == TakesUp::Nothing && self.held().is_ok_and(is_empty) {
             // What is wrong with the command is what people are told.
             let _ = self.clear();
@@ -311,22 +383,32 @@ impl Held {
 
 fn is_file(name: &str, kind: FileType) -> bool {
     let whole = whole(name).unwrap_or(name);
-    kind.is_file() && (whole == COMMAND || is_state(whole))
+    let is_part = |(job, _)| is_run(job);
+    let is_ours = whole == COMMAND || is_state(whole) || part_of(whole).is_some_and(is_part);
+    kind.is_file() && is_ours
 }
 
 fn is_point(name: &str, kind: FileType) -> bool {
     kind.is_dir() && name.strip_prefix(POINT).is_some_and(is_number)
 }
 
-/// Whether a file is called like a run's: its variant's number, its seed, and what of it is run.
+/// Whether a file is called like the state of a run.
 fn is_state(name: &str) -> bool {
-    let is_run = |job: &str| {
+    name.strip_suffix(STATE).is_some_and(is_run)
+}
+
+fn is_state_file(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(is_state)
+}
+
+/// Whether this is the name of a run: its variant's number, its seed, and what of it is run.
+fn is_run(job: &str) -> bool {
+    let is_whole = |job: &str| {
         let numbers = job.split_once('-');
         numbers.is_some_and(|(variant, seed)| is_number(variant) && is_number(seed))
     };
-    let job = name.strip_suffix(STATE);
-    let parts = || Part::ALL.iter().map(|part| part.suffix());
-    job.is_some_and(|job| parts().any(|part| job.strip_suffix(part).is_some_and(is_run)))
+    let mut parts = Part::ALL.iter().map(|part| part.suffix());
+    parts.any(|part| job.strip_suffix(part).is_some_and(is_whole))
 }
 
 fn is_number(text: &str) -> bool {

@@ -1,9 +1,12 @@
 //! When runs under way are kept: at every interval, when they are interrupted, and when they end.
 
 use super::Checkpoints;
+use super::parts::Parts;
 use crate::LabError;
+use crate::processes::Processes;
 use crate::simulator::Simulator;
 use clearlane_ib::Saved;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -74,6 +77,10 @@ pub(crate) struct Keeper<'a> {
     pub(crate) checkpoints: &'a Checkpoints,
     pub(crate) question: &'a str,
     pub(crate) job: String,
+    /// Where there are several, all keep at the same points of the run.
+    processes: &'a Processes,
+    /// How often several processes have kept the run.
+    generation: Cell<u64>,
     ticker: &'a Ticker,
     /// By its ticks.
     begun: u64,
@@ -84,40 +91,69 @@ pub(crate) struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// Of a job that begins.
     pub(crate) fn of(
-        checkpoints: &'a Checkpoints,
-        question: &'a str,
+        (checkpoints, question): (&'a Checkpoints, &'a str),
         job: String,
+        processes: &'a Processes,
         ticker: &'a Ticker,
         memory_short: &'a OnceLock<String>,
     ) -> Self {
         let begun = ticker.ticks.load(Ordering::SeqCst);
-        Keeper { checkpoints, question, job, ticker, begun, memory_short }
+        let generation = Cell::new(0);
+        Keeper { checkpoints, question, job, processes, generation, ticker, begun, memory_short }
     }
 
     /// The state to go on from, if there is one.
     pub(crate) fn load(&self) -> Result<Option<Saved>, LabError> {
-        self.checkpoints.load(self.question, &self.job)
+        let Some((state, parts)) = self.checkpoints.load(self.question, &self.job)? else {
+            return Ok(None);
+        };
+        self.generation.set(parts.map_or(0, |parts| parts.generation));
+        Ok(Some(state))
     }
 
     /// Keeps the run as it is. Where that fails, it goes on without.
     pub(crate) fn keep(&self, simulation: &mut Simulator) {
-        if self.memory_short.get().is_some() {
+        if self.processes.any(self.memory_short.get().is_some()) {
             return;
         }
         let problem = match simulation.save() {
+            // A program that cannot be saved is known to all processes.
             Err(why) => Some(why.to_owned()),
+            Ok(state) if self.processes.count() > 1 => self.keep_together(state),
             Ok(state) => {
                 let kept = self.checkpoints.keep(self.question, &self.job, state);
+                if kept.is_ok() && self.generation.get() > 0 {
+                    self.checkpoints.forget_parts(&self.job, None);
+                }
                 kept.err().map(|error| error.to_string())
             }
         };
         problem.into_iter().for_each(|problem| self.checkpoints.note_failure(problem));
     }
 
+    /// Each process keeps its part, and, when all have, the first names them. Says what failed.
+    fn keep_together(&self, state: Saved) -> Option<String> {
+        let processes = self.processes.count();
+        self.generation.set(self.generation.get() + 1);
+        let parts = Parts { generation: self.generation.get(), processes };
+        let name = parts.name(&self.job, self.processes.rank());
+        let kept = self.checkpoints.keep_part(self.question, &name, state);
+        let has_failed = self.processes.any(kept.is_err());
+        match kept {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if has_failed => Some("another process could not save its part".into()),
+            Ok(()) if self.processes.is_first() => {
+                let listed = self.checkpoints.keep_list(self.question, &self.job, parts);
+                listed.err().map(|error| error.to_string())
+            }
+            Ok(()) => None,
+        }
+    }
+
     /// Keeps a run that has ended, if it is worth it.
     pub(crate) fn keep_end(&self, simulation: &mut Simulator) {
         let took = self.ticker.ticks.load(Ordering::SeqCst) - self.begun;
-        if took >= ticks(WORTH_KEEPING) {
+        if self.processes.any(took >= ticks(WORTH_KEEPING)) {
             self.keep(simulation);
         }
     }

@@ -4,6 +4,7 @@
 mod folder;
 mod format;
 mod keeper;
+mod parts;
 
 pub use folder::Checkpoints;
 pub use format::{Refusal, decode, encode};
