@@ -2,6 +2,7 @@
 
 use super::binary::{Scratch, uniform};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PAIR: &str = r#"
@@ -121,6 +122,30 @@ fn a_dry_run_spells_the_experiment_out() {
     scratch.write("again.toml", &text);
     let again = scratch.call("run again.toml --dry-run");
     assert_eq!(again.text(), text);
+}
+
+#[test]
+fn every_shipped_experiment_is_spelt_out_by_the_command_that_runs_it() {
+    let scratch = Scratch::new("run-shipped");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    assert!(files.len() > 25);
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let path = path.to_str().unwrap();
+        let mut commands = vec![vec!["run", path, "--dry-run"]];
+        if text.contains("\n[sweep]") {
+            commands.push(vec!["sweep", path, "--dry-run"]);
+            // Variants that set the swept key themselves are run by `compare`.
+            for (file, swept) in [("parking-lot.toml", "cc on"), ("drb-path-hotspot.toml", "drb")] {
+                if path.ends_with(file) {
+                    commands[1].extend(["--variants", swept]);
+                }
+            }
+        }
+        commands.iter().for_each(|words| _ = scratch.call_words(words).text());
+    }
 }
 
 #[test]
