@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod few;
 pub mod loggops;
 mod matching;
 mod order;

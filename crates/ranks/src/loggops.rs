@@ -82,6 +82,7 @@ pub fn run(programs: Vec<Box<dyn RankProgram>>, parameters: &LogGops) -> Finishe
         poll_overhead: 0,
         eager_max: parameters.eager_max,
         control_bytes: 1,
+        overtaking: true,
         progress: Progress::Call,
     };
     let count = processes.len() as u32;

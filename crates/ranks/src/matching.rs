@@ -6,10 +6,10 @@
 //! of four shapes: it names source and tag, one of them, or neither. A message looks at the first
 //! receive of each shape, a receive at the first message of its own.
 
+use crate::few::Few;
 use crate::requests::{Doing, Requests, State};
 use crate::transport::Envelope;
 use clearlane_workload::{Filter, Handle};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ impl Link {
 }
 
 /// First and last of each list.
-type Lists = FxHashMap<Key, (u32, u32)>;
+type Lists = Few<Key, (u32, u32)>;
 
 /// Something that waits in lists.
 trait Waits {
@@ -68,8 +68,13 @@ trait Waits {
 /// Adds a record to the end of a list.
 fn append<T: Waits>(lists: &mut Lists, records: &mut slab::Slab<T>, key: Key, id: u32) {
     let shape = key.shape();
-    let (_, last) = lists.entry(key).or_insert((id, NIL));
-    let before = std::mem::replace(last, id);
+    let before = match lists.get_mut(&key) {
+        Some((_, last)) => std::mem::replace(last, id),
+        None => {
+            lists.insert(key, (id, id));
+            NIL
+        }
+    };
     *records[id as usize].link(shape) = Link { before, after: NIL };
     if before != NIL {
         records[before as usize].link(shape).after = id;
@@ -371,7 +376,7 @@ mod tests {
                 let met = matching.receive(filter, Handle(0));
                 assert_eq!(met.map(|envelope| envelope.number), Some(tag));
             }
-            assert!(matching.messages.is_empty() && matching.by_message.is_empty());
+            assert!(matching.messages.is_empty() && matching.by_message.iter().next().is_none());
         }
     }
 
@@ -386,6 +391,6 @@ mod tests {
         for tag in (0..RECEIVES).rev() {
             assert_eq!(matching.arrive(envelope(1, tag, 0, tag)), Some(Handle(tag)));
         }
-        assert!(matching.receives.is_empty() && matching.by_filter.is_empty());
+        assert!(matching.receives.is_empty() && matching.by_filter.iter().next().is_none());
     }
 }

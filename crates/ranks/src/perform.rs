@@ -1,7 +1,6 @@
 //! What an operation of a program does. Each takes the CPU for its overhead and at least 1 ps: the
 //! picosecond has passed when this begins.
 
-use crate::order::Order;
 use crate::process::{Due, Record, Waiting};
 use crate::ranks::Ranks;
 use crate::requests::{Doing, Request, State};
@@ -160,8 +159,10 @@ impl Ranks {
         let (from, to) = (record.number, record.base + post.peer.0);
         let source = Rank(record.number - record.base);
         let is_eager = to == from || post.bytes <= eager_max;
-        let order: &mut Order = &mut record.library().order;
-        let number = order.number(to, context);
+        let number = match self.settings.overtaking {
+            true => record.library().order.number(to, context),
+            false => self.in_order(&post.hints),
+        };
         let (group, bytes) = (post.group, post.bytes);
         let kind = Kind::Eager;
         let eager = Envelope { from, to, source, tag, context, group, bytes, number, kind };
@@ -190,6 +191,13 @@ impl Ranks {
         let request = Post { bytes: control_bytes, hints: unpaced(post.hints), ..*post };
         self.post(fabric, at, clock, &request, What::Message { envelope, token: None });
         self.posted(fabric, at, if post.tracked { handle } else { NOTHING });
+    }
+
+    /// The number of a message that none overtakes: it goes the only way there is.
+    fn in_order(&self, hints: &Hints) -> u32 {
+        let own = hints.path.is_some() || hints.sl.is_some() || hints.stream > 0;
+        assert!(!own, "a message goes a way of its own");
+        0
     }
 
     /// A handle for what is posted, if it is tracked.

@@ -1,11 +1,11 @@
 //! One process: its program, its clock and its CPU streams, and what the library under it knows.
 
+use crate::few::Few;
 use crate::matching::Matching;
 use crate::order::Order;
 use crate::requests::Requests;
 use crate::transport::Envelope;
 use clearlane_workload::{Event, Filter, Handle, Op, RankProgram};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -148,7 +148,7 @@ pub(crate) struct Library {
     pub(crate) requests: Requests,
     pub(crate) matching: Matching,
     pub(crate) order: Order,
-    pub(crate) partial: FxHashMap<PartialKey, Partial>,
+    pub(crate) partial: Few<PartialKey, Partial>,
     /// What the CPU does in its next call.
     pub(crate) tasks: VecDeque<Task>,
     /// When CPU streams other than 0 are free, from stream 1 on.

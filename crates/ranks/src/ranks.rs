@@ -253,6 +253,9 @@ impl Ranks {
 
     /// An envelope has come: it and those that waited for it are matched in their turn.
     pub(crate) fn admit<T: Transport>(&mut self, fabric: &mut T, at: u32, envelope: &Envelope) {
+        if !self.settings.overtaking {
+            return self.match_one(fabric, at, *envelope);
+        }
         if !self.library(at).order.accept(envelope) {
             return;
         }

@@ -190,7 +190,7 @@ fn has_what_is_due(waiting: Waiting, library: Option<&SavedLibrary>) -> bool {
 
 impl SavedLibrary {
     fn of(library: &Library) -> Self {
-        let mut partial: Vec<_> = library.partial.iter().map(|(key, it)| (*key, *it)).collect();
+        let mut partial: Vec<_> = library.partial.iter().collect();
         partial.sort_unstable_by_key(|(key, _)| *key);
         let mut timers: Vec<_> = library.timers.iter().map(|Reverse(timer)| *timer).collect();
         timers.sort_unstable();
@@ -359,6 +359,7 @@ mod tests {
             poll_overhead: 0,
             eager_max: 100,
             control_bytes: 8,
+            overtaking: true,
             progress: Progress::Call,
         };
         let program = Box::new(PingPong::new(Rank(1), Rank(0), 8, 0, 3));

@@ -26,6 +26,9 @@ pub struct Settings {
     pub eager_max: u64,
     /// Payload of a request to send and of a FIN, in bytes.
     pub control_bytes: u64,
+    /// Whether messages of one process to another may come in another order than they were posted
+    /// in. If not, nobody numbers them: that takes memory for every pair.
+    pub overtaking: bool,
     /// Who goes on with a long message.
     pub progress: Progress,
 }

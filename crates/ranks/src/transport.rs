@@ -21,7 +21,8 @@ pub struct Envelope {
     pub group: u16,
     /// Payload of the whole message.
     pub bytes: u64,
-    /// Its number among those of the same two processes and context, from 0.
+    /// Its number among those of the same two processes and context, from 0; 0 where none can
+    /// overtake another.
     pub number: u32,
     /// What it announces.
     pub kind: Kind,

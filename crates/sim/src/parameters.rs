@@ -181,6 +181,7 @@ impl Parameters {
             poll_overhead: self.poll_overhead.0,
             eager_max: self.eager_max.0,
             control_bytes: self.control_bytes.0,
+            overtaking: true,
             progress: self.progress,
         }
     }

@@ -24,8 +24,9 @@ pub(crate) struct Ranks {
     hosts: u32,
     /// Ranks of programs here, from place `hosts` on.
     seats: Vec<Seat>,
-    /// By number in the run: the place of a rank of a program here.
-    places: FxHashMap<u32, u32>,
+    /// Numbers in the run of the ranks of programs here, in order: they have the places from
+    /// `hosts` on.
+    numbers: Vec<u32>,
     placement: Arc<Placement>,
 }
 
@@ -172,9 +173,9 @@ impl Ranks {
         seats: Vec<(u32, Seat)>,
         placement: Arc<Placement>,
     ) -> Self {
-        let places = seats.iter().zip(hosts..).map(|((number, _), at)| (*number, at)).collect();
+        let numbers = seats.iter().map(|(number, _)| *number).collect();
         let seats = seats.into_iter().map(|(_, seat)| seat).collect();
-        Ranks { all, send_overhead: send_overhead.0, hosts, seats, places, placement }
+        Ranks { all, send_overhead: send_overhead.0, hosts, seats, numbers, placement }
     }
 
     /// At which host each rank of the run is.
@@ -251,7 +252,14 @@ impl Ranks {
 
     /// The place of a rank, by its number in the run, at the host at a place.
     fn place(&self, host: u32, rank: u32) -> u32 {
-        self.places.get(&rank).copied().unwrap_or(host)
+        let Some(first) = self.numbers.first().filter(|first| **first <= rank) else { return host };
+        // Mostly ranks beside each other are here together.
+        let near = (rank - first) as usize;
+        let found = match self.numbers.get(near) == Some(&rank) {
+            true => Ok(near),
+            false => self.numbers.binary_search(&rank),
+        };
+        found.map_or(host, |at| self.hosts + at as u32)
     }
 
     /// Tells a rank what its adapter had to tell: the adapter of the host at a place, whose first

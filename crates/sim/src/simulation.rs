@@ -24,7 +24,7 @@ use crate::windows::{Limits, Run, Windows};
 use crate::{Hosts, InputQueueing, Outcome, Parameters, Totals};
 use clearlane_congestion::Source;
 use clearlane_ib::{LinkRate, Picoseconds, Saved, StateError, wire};
-use clearlane_ranks::Process;
+use clearlane_ranks::{Process, Settings};
 use clearlane_subnet::{Subnet, VlArbitration};
 use clearlane_workload::{Rank, RankProgram, Transport};
 use rustc_hash::FxHashMap;
@@ -383,6 +383,8 @@ struct Builder<'a, F> {
     /// Ranks of programs, until their partition is built.
     ranks: Vec<Option<Process>>,
     placement: Arc<Placement>,
+    /// Whether a message of a program may overtake another between the same two ranks.
+    overtaking: bool,
     /// How many programs there are.
     jobs: usize,
 }
@@ -407,12 +409,23 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             queueing: parameters.queueing,
             source_backlog: parameters.source_backlog,
         };
-        let programs = std::mem::take(&mut setup.programs).into_iter().map(Some).collect();
+        let programs = std::mem::take(&mut setup.programs);
+        let programs: Vec<_> = programs.into_iter().map(Some).collect();
         let cabling = Cabling::new(setup.fabric, &hosts, setup.division.partitions);
         let jobs = setup.jobs.len();
         let (ranks, others) = ranks(hosts.count() as u32, std::mem::take(&mut setup.jobs));
         let placement = Placement { hosts: hosts.count() as u32, others };
+        let paths = match setup.forwarding {
+            Forwarding::Tables(subnet) => hosts.paths(subnet),
+            Forwarding::DimensionOrder(..) => 1,
+        };
+        let has_ways = F::ADAPTIVE || paths > 1 || hosts.has_several_ports();
+        let takes_ways = |program: &dyn RankProgram| !program.takes_one_way();
+        let of_ranks = ranks.iter().flatten().map(|rank| &*rank.program);
+        let mut all = of_ranks.chain(programs.iter().flatten().map(|program| &**program));
+        let overtaking = has_ways || all.any(takes_ways);
         Builder {
+            overtaking,
             ranks,
             placement: Arc::new(placement),
             jobs,
@@ -449,7 +462,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
     }
 
     /// The ranks at these ports of adapters.
-    fn ranks_at(&mut self, slots: &[(u32, u8)]) -> Ranks {
+    fn ranks_at(&mut self, slots: &[(u32, u8)], overtaking: bool) -> Ranks {
         // Where its first port is.
         let first = (0..).zip(slots).filter(|(_, (_, number))| *number == 0);
         let slots: FxHashMap<u32, u32> =
@@ -470,7 +483,8 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             processes.push(process);
         }
         let parameters = &self.setup.parameters;
-        let all = clearlane_ranks::Ranks::new(processes, self.jobs, parameters.library());
+        let settings = Settings { overtaking, ..parameters.library() };
+        let all = clearlane_ranks::Ranks::new(processes, self.jobs, settings);
         let (overhead, placement) = (parameters.send_overhead, Arc::clone(&self.placement));
         Ranks::new(all, overhead, hosts.len() as u32, seats, placement)
     }
@@ -519,7 +533,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             wire::credits(parameters.mtu),
             mixed,
         );
-        let programs = self.ranks_at(&slots);
+        let programs = self.ranks_at(&slots, self.overtaking || M::Reactors::ON);
         let adapters = Adapters::new(
             Arc::clone(&self.settings),
             Arc::clone(&self.addressing),

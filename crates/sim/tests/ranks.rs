@@ -11,7 +11,7 @@ use clearlane_sim::{
     Division, END_GRID, Ending, Forwarding, GroupSlice, Job, Outcome, Parameters, Placed,
     Recording, Setup, Simulation, Status, preset,
 };
-use clearlane_workload::{Completion, Event, Filter, RankProgram, Transport};
+use clearlane_workload::{Completion, Event, Filter, Op, RankProgram, Transport};
 use script::*;
 use support::{Case, Greedy, build, group, idle, tables};
 
@@ -24,14 +24,37 @@ fn qdr() -> Parameters {
 /// A byte on the link.
 const BYTE: u64 = 250;
 
+/// A program that says that its messages take one way.
+struct OneWay(Box<dyn RankProgram>);
+
+impl RankProgram for OneWay {
+    fn takes_one_way(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, now: Picoseconds, event: Event) -> Op {
+        self.0.step(now, event)
+    }
+}
+
 /// Runs scripts at the first hosts of a fabric. Returns what they were told and the outcome.
 fn run(spec: &str, p: &Parameters, scripts: Vec<Vec<Do>>) -> (Vec<(u32, u64, Event)>, Outcome) {
+    run_as(spec, p, scripts, |program| program)
+}
+
+/// The same of programs that are made of the scripts.
+fn run_as(
+    spec: &str,
+    p: &Parameters,
+    scripts: Vec<Vec<Do>>,
+    made: impl Fn(Box<dyn RankProgram>) -> Box<dyn RankProgram>,
+) -> (Vec<(u32, u64, Event)>, Outcome) {
     let fabric = build(spec);
     let log = Log::default();
     let hosts = fabric.ids(clearlane_fabric::NodeKind::ChannelAdapter).count();
     let mut scripts = scripts.into_iter();
     let program = |rank: usize| -> Box<dyn RankProgram> {
-        scripts.next().map_or_else(idle, |todo| script(rank as u32, todo, &log))
+        made(scripts.next().map_or_else(idle, |todo| script(rank as u32, todo, &log)))
     };
     let outcome = Case {
         fabric: &fabric,
@@ -83,6 +106,24 @@ fn a_ping_and_a_pong_take_what_loggp_says() {
             assert_eq!(outcome.ending, Ending::Drained);
         }
     }
+}
+
+/// Eager and long messages, expected and not, of two sources. Where there is one way, nobody has to
+/// number them.
+#[test]
+fn messages_that_cannot_overtake_need_no_numbers() {
+    let p = qdr();
+    let sends = |to: u32| -> Vec<Do> {
+        let sizes = [64, 100_000, 0, 4096, 20_000, 64].into_iter();
+        sizes.map(|bytes| Do::Send { to, bytes, tag: 0 }).chain((0..6).map(Do::Wait)).collect()
+    };
+    let mut receives: Vec<Do> = (0..12).map(|n| Do::Receive(from(n % 2, 0))).collect();
+    receives.extend((0..12).map(Do::Wait));
+    let scripts = vec![sends(2), sends(2), receives];
+    let numbered = run("chain:3x1", &p, scripts.clone());
+    let one_way = run_as("chain:3x1", &p, scripts, |program| Box::new(OneWay(program)));
+    assert_eq!(numbered.0, one_way.0);
+    assert_eq!(completed(&one_way.0, 2).len(), 12);
 }
 
 #[test]

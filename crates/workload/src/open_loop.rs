@@ -268,6 +268,10 @@ fn step_several(sources: &mut [Source], turns: &mut Vec<Turn>, rank: Rank, now: 
 }
 
 impl RankProgram for OpenLoop {
+    fn takes_one_way(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, now: Picoseconds, _: Event) -> Op {
         match &mut self.sources {
             Sources::One(source) => step_one(source, self.rank, now.0),

@@ -211,6 +211,13 @@ pub trait RankProgram: Send {
         None
     }
 
+    /// Whether all its messages to a rank take one way: one flow group, CPU stream 0, no path and
+    /// no service level of its own. Where the network has one way too, none overtakes another and
+    /// nobody has to number them.
+    fn takes_one_way(&self) -> bool {
+        false
+    }
+
     /// What has moved since it was built, so that a program built alike, in another process, goes
     /// on as this one does. What it was built from is no part of it. Nothing if it cannot be saved:
     /// a run with such a program is refused a checkpoint, in one line.

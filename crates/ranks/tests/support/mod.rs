@@ -32,6 +32,7 @@ pub fn settings(progress: Progress) -> Settings {
         poll_overhead: POLL,
         eager_max: EAGER,
         control_bytes: CONTROL,
+        overtaking: true,
         progress,
     }
 }

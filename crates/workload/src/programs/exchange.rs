@@ -265,6 +265,10 @@ impl<S: Steps> Exchange<S> {
 }
 
 impl<S: Steps> RankProgram for Exchange<S> {
+    fn takes_one_way(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, now: Picoseconds, event: Event) -> Op {
         if let Event::Posted(handle) = event {
             self.moving.posted.push(handle);

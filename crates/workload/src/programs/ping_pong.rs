@@ -91,6 +91,10 @@ impl PingPong {
 }
 
 impl RankProgram for PingPong {
+    fn takes_one_way(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, _: Picoseconds, event: Event) -> Op {
         let moving = &mut self.moving;
         match (moving.next, event) {
