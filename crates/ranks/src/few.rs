@@ -96,7 +96,9 @@ mod tests {
     proptest! {
         /// The same as a map of the standard library, with few entries and with many.
         #[test]
-        fn it_is_a_map(steps in proptest::collection::vec((0u8..3, 0u32..20, any::<u32>()), 0..200)) {
+        fn it_is_a_map(
+            steps in proptest::collection::vec((0u8..3, 0u32..20, any::<u32>()), 0..200),
+        ) {
             let (mut few, mut map) = (Few::default(), BTreeMap::new());
             for (step, key, value) in steps {
                 match step {

@@ -1,5 +1,5 @@
-//! What several processes keep of a run: each a file with its part, and in place of the state a list
-//! that names them. The list is written when all parts are there; parts that no list names are
+//! What several processes keep of a run: each a file with its part, and in place of the state a
+//! list that names them. The list is written when all parts are there; parts that no list names are
 //! nothing.
 
 use clearlane_ib::Saved;
