@@ -49,6 +49,16 @@ def call(
     return run_bounded(command, limit_s=120, env=os.environ, cwd=clearlane.folder)
 
 
+def start(clearlane: Clearlane, processes: int, *words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        mpirun(clearlane, processes, *words),
+        cwd=clearlane.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_any_number_of_processes_writes_the_bytes_of_one(clearlane: Clearlane) -> None:
     (clearlane.folder / "ring.toml").write_text(RING)
     clearlane("run", "ring.toml", "--out", "one")
@@ -82,13 +92,7 @@ def test_what_runs_in_one_process_says_so_once(clearlane: Clearlane) -> None:
 def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
     long = RING.replace("4 KiB", "4 MiB").replace("20 ms", "10 s")
     (clearlane.folder / "ring.toml").write_text(long)
-    started = subprocess.Popen(
-        mpirun(clearlane, 3, "run", "ring.toml"),
-        cwd=clearlane.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    started = start(clearlane, 3, "run", "ring.toml")
     try:
         processes = ranks(started.pid)
         os.kill(processes[1], signal.SIGKILL)
@@ -111,13 +115,8 @@ def test_fewer_processes_go_on_after_one_is_lost(clearlane: Clearlane) -> None:
     (clearlane.folder / "ring.toml").write_text(long)
     clearlane("run", "ring.toml", "--out", "one")
     kept = clearlane.folder / "lost.checkpoint"
-    words = ("run", "ring.toml", "--out", "lost", "--checkpoint-every", "1s")
-    started = subprocess.Popen(
-        mpirun(clearlane, 3, *words),
-        cwd=clearlane.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+    started = start(
+        clearlane, 3, "run", "ring.toml", "--out", "lost", "--checkpoint-every", "1s"
     )
     try:
         processes = ranks(started.pid)

@@ -194,8 +194,8 @@ pub fn answer(
     Ok(Answer::text(text).with(verdict))
 }
 
-/// Runs the part of a process that is not the first, which says when runs are kept, and clears what
-/// was kept.
+/// Runs the part of a process that is not the first. The first says when runs are kept, and clears
+/// what was kept.
 fn helped(
     task: &Task<'_>,
     shared: &Shared,

@@ -268,8 +268,8 @@ impl Checkpoints {
             let state = file.and_then(|file| decode(&file, question, &name).ok());
             state.ok_or_else(|| {
                 let problem = format!(
-                    "its part {} of {} is not there or damaged: {}; delete both to start that \
-                     run again, or start all runs again with --force",
+                    "its part {} of {} is not there or damaged: {}; delete the state to start \
+                     that run again, or start all runs again with --force",
                     rank + 1,
                     parts.processes,
                     part_file(&name),

@@ -134,7 +134,7 @@ impl<'a> Keeper<'a> {
     /// Each process keeps its part, and, when all have, the first names them. Says what failed.
     fn keep_together(&self, state: Saved) -> Option<String> {
         let processes = self.processes.count();
-        self.generation.set(self.generation.get() + 1);
+        self.generation.set(self.generation.get().wrapping_add(1));
         let parts = Parts { generation: self.generation.get(), processes };
         let name = parts.name(&self.job, self.processes.rank());
         let kept = self.checkpoints.keep_part(self.question, &name, state);
