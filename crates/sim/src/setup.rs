@@ -16,8 +16,9 @@ use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{Rank, RankProgram};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 /// How a run is divided. Results do not depend on it: the same bytes whatever the division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,12 +225,27 @@ fn check_queues(setup: &Setup<'_>) -> Result<(), SetupError> {
 
 /// Fails if the system does not start so many threads: better before a run than within.
 fn check_threads(threads: usize) -> Result<(), SetupError> {
+    // A thread that is there takes more than its stack: what it lacks then ends the process.
+    const ROOM: usize = 4 << 20;
+    const PATIENCE: Duration = Duration::from_secs(60);
     let gate = Mutex::new(());
     let closed = gate.lock();
     let all_started = thread::scope(|scope| {
+        let (tells, begun) = mpsc::channel();
         // All are there at once: none ends before the gate is opened.
-        let waits = || drop(gate.lock());
-        let started = |_| thread::Builder::new().spawn_scoped(scope, waits).is_ok();
+        let start = || {
+            let (gate, tells) = (&gate, tells.clone());
+            let waits = move || {
+                // Nobody has hung up: the other end is here.
+                _ = tells.send(());
+                drop(gate.lock());
+            };
+            thread::Builder::new().spawn_scoped(scope, waits)
+        };
+        let started = |_| {
+            let has_room = Vec::<u8>::new().try_reserve_exact(ROOM).is_ok();
+            has_room && start().is_ok() && begun.recv_timeout(PATIENCE).is_ok()
+        };
         let all_started = (1..threads).all(started);
         drop(closed);
         all_started
