@@ -338,11 +338,16 @@ function cellDecimals(values: number[]): (value: number) => number {
   return (value) => (wide && Math.max(...sizes) >= 100 ? decimalsFor([value]) : common);
 }
 
-/** What is drawn first: what is delivered and its latency, the curves people look for. */
+/**
+ * What is drawn first, the curves people look for: when programs end, or what is delivered, and its
+ * latency.
+ */
 function firstFigures({ figures }: Sweep): number[] {
   const find = (...ends: string[]) =>
     figures.findIndex(({ key }) => ends.some((end) => key.endsWith(end)));
-  const wanted = [find("delivered_load", "victim_accepted_gbps", "accepted_gbps")];
+  const ends = find("completion_time");
+  const delivered = find("delivered_load", "victim_accepted_gbps", "accepted_gbps");
+  const wanted = [ends >= 0 ? ends : delivered];
   wanted.push(find("latency_mean"));
   const first = wanted.filter((index) => index >= 0);
   const others = figures.map((_, index) => index).filter((index) => !first.includes(index));

@@ -245,6 +245,44 @@ impl Progress for StopAt<'_> {
     }
 }
 
+/// Gaps on a crossbar without congestion only delay: the finding names where and by how much.
+#[test]
+fn a_sweep_of_programs_finds_where_they_end_soonest() {
+    const RING: &str = r#"schema = 1
+name = "ring"
+fabric = { build = "star:4" }
+subnet = { engine = "min-hop" }
+sim = { preset = "qdr" }
+run = { duration = "1 ms", ends = "programs", seeds = 1 }
+[[traffic]]
+name = "ring"
+class = "background"
+program = { kind = "ring-alltoall", size = "4 KiB" }
+[sweep]
+traffic.gap = [4, "none"]
+"#;
+    let finding = |file: &str| {
+        let scratch = Scratch::new("programs");
+        let sweep = Sweep::parse(file, Path::new("ring.toml"), &[], &[]).unwrap();
+        swept(&sweep, &scratch.0.join("out"), 1, &Quiet);
+        let page = fs::read_to_string(scratch.0.join("out/report.html")).unwrap();
+        let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        data["summary"].as_str().unwrap().to_owned()
+    };
+    let alone = finding(RING);
+    assert!(alone.starts_with("The programs end soonest after "), "{alone}");
+    assert!(alone.contains(" us (gap none), latest after "), "{alone}");
+    assert!(alone.ends_with(" us (gap 4)."), "{alone}");
+    let variants = "[[variant]]\nname = \"short\"\n[[variant]]\nname = \"long\"\n\
+                    sim = { cable_delay = \"2 us\" }\n";
+    let both = finding(&RING.replace("[sweep]", &format!("{variants}[sweep]")));
+    let places: Vec<&str> = both.split(" us (").skip(1).collect();
+    assert_eq!(places.len(), 2, "{both}");
+    assert!(places[0].starts_with("gap none, short), after "), "{both}");
+    assert_eq!(places[1], "gap none, long).", "{both}");
+}
+
 #[test]
 fn a_stopped_sweep_goes_on_where_it_was_and_ends_with_the_same_bytes() {
     let scratch = Scratch::new("resume");

@@ -12,6 +12,7 @@ use crate::report::{
     AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, lost, sweep_page,
 };
 use crate::status::Status;
+use clearlane_ib::Picoseconds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -225,8 +226,8 @@ impl SweepResult {
         })
     }
 
-    /// The finding in one or two sentences: deadlocks, then how slow victims get, or how much is
-    /// delivered at most, and at which points.
+    /// The finding in one or two sentences: deadlocks, then how slow victims get, when programs
+    /// end, or how much is delivered at most, and at which points.
     fn finding(&self) -> String {
         let stuck = |point: &&VariantPoint| point.status == Status::Deadlock;
         let deadlocks = self.points.iter().filter(stuck).count();
@@ -236,7 +237,7 @@ impl SweepResult {
             some => format!("The network deadlocks in {some} of {} runs. ", self.points.len()),
         };
         let number = crate::table::significant;
-        if let Some((least, most)) = self.ends(&kinds::slowdown::ENTRY) {
+        if let Some((least, most)) = self.ends(&kinds::slowdown::ENTRY, None) {
             let (least_lost, most_lost) = (lost(&least.1, false), lost(&most.1, false));
             said += &match least_lost == most_lost {
                 true => format!("Victims lose {least_lost} of their throughput everywhere."),
@@ -247,19 +248,55 @@ impl SweepResult {
                     self.place(least.0)
                 ),
             };
-        } else if let Some((_, (point, most))) = self.ends(&kinds::delivered_load::ENTRY) {
+        } else if let Some(soonest) = self.soonest() {
+            said += &soonest;
+        } else if let Some((_, (point, most))) = self.ends(&kinds::delivered_load::ENTRY, None) {
             let (most, place) = (number(most.mean), self.place(point));
             said += &format!("At most {most} of the senders' links' rate is delivered: {place}.");
         }
         said.trim_end().to_owned()
     }
 
-    /// The points with the least and the most of a figure, the first of equals. A network that
-    /// stands still is neither.
-    fn ends(&self, entry: &Entry) -> Option<(Extreme<'_>, Extreme<'_>)> {
+    /// Where programs end soonest: of a few variants each, of one or many the first and the last.
+    fn soonest(&self) -> Option<String> {
+        const FEW: usize = 4;
+        let entry = &kinds::completion_time::ENTRY;
+        let (least, most) = self.ends(entry, None)?;
+        let after = |(_, time): &Extreme<'_>| Picoseconds((time.mean * 1e6).round() as u64);
+        let mut variants: Vec<&str> = Vec::new();
+        for point in &self.points {
+            if !variants.contains(&point.variant.as_str()) {
+                variants.push(&point.variant);
+            }
+        }
+        if variants.len() == 1 || variants.len() > FEW || self.asked == 1 {
+            let (soonest, latest) = (self.place(least.0), self.place(most.0));
+            return Some(match soonest == latest {
+                true => format!("The programs end after {}.", after(&least)),
+                false => format!(
+                    "The programs end soonest after {} ({soonest}), latest after {} ({latest}).",
+                    after(&least),
+                    after(&most)
+                ),
+            });
+        }
+        let each = variants.iter().filter_map(|variant| {
+            let (least, _) = self.ends(entry, Some(variant))?;
+            Some(format!("after {} ({})", after(&least), self.place(least.0)))
+        });
+        let each: Vec<String> = each.collect();
+        Some(format!("The programs end soonest {}.", each.join(", ")))
+    }
+
+    /// The points with the least and the most of a figure, the first of equals, among all or those
+    /// of a variant. A network that stands still is neither.
+    fn ends(&self, entry: &Entry, of: Option<&str>) -> Option<(Extreme<'_>, Extreme<'_>)> {
         let index = self.figures.iter().position(|figure| figure.key == entry.column())?;
         let mut ends: Option<(Extreme<'_>, Extreme<'_>)> = None;
-        for point in self.points.iter().filter(|point| point.status != Status::Deadlock) {
+        let asked = |point: &&VariantPoint| {
+            point.status != Status::Deadlock && of.is_none_or(|variant| point.variant == variant)
+        };
+        for point in self.points.iter().filter(asked) {
             let Some(figure) = point.figures.get(index).copied().flatten() else {
                 continue;
             };
