@@ -1,23 +1,25 @@
 //! A row's fabric and tables, and the runs on them.
 
 use crate::all_pairs::AllPairs;
-use crate::parameters::{BY_RULE, BY_TABLES, MESSAGE};
+use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, MESSAGE};
 use crate::rows::{By, Row};
 use clearlane_congestion::{Decides, Values, mechanisms};
 use clearlane_fabric::structure::{Grid, grid};
 use clearlane_fabric::{Fabric, NodeKind, topologies};
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
-    Division, Forwarding, GroupSettings, Hosts, Mechanisms, Parameters, Recording, Setup,
-    Simulation, Ties, queue_width_log2,
+    Division, Forwarding, GroupSettings, Hosts, Job, Mechanisms, Parameters, Placed, Recording,
+    Setup, Simulation, Ties, queue_width_log2,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
+use clearlane_workload::programs::Group;
 use clearlane_workload::{
-    Arrivals, Class, Demand, FlowGroup, Offered, OpenLoop, PatternSpec, Rank, RankProgram,
-    SizeDistribution,
+    Arrivals, Class, Demand, Event, FlowGroup, Offered, Op, OpenLoop, PatternSpec, ProgramSpec,
+    Rank, RankProgram, SizeDistribution,
 };
 use cpu_time::ProcessTime;
+use serde_json::json;
 use std::sync::Arc;
 
 /// A row with its fabric built and its tables filled: what is never timed.
@@ -53,9 +55,10 @@ impl Row {
     }
 
     fn parameters(&self) -> Parameters {
-        match self.by {
-            By::Rule => BY_RULE,
-            By::Engine(..) => BY_TABLES,
+        match (&self.by, self.exchanged) {
+            (By::Rule, Some(_)) => EXCHANGED,
+            (By::Rule, None) => BY_RULE,
+            (By::Engine(..), _) => BY_TABLES,
         }
     }
 }
@@ -77,7 +80,11 @@ fn mechanism(name: &str) -> Result<Mechanisms, String> {
 }
 
 /// What a set-up wants to know of the traffic.
-pub(crate) type Traffic = (Vec<GroupSettings>, Vec<Box<dyn RankProgram>>);
+pub(crate) struct Traffic {
+    groups: Vec<GroupSettings>,
+    programs: Vec<Box<dyn RankProgram>>,
+    jobs: Vec<Job>,
+}
 
 impl Bench {
     /// Simulates so many microseconds.
@@ -85,7 +92,7 @@ impl Bench {
         let span = Picoseconds(span_us * 1_000_000);
         let begin = ProcessTime::now();
         let mut simulation =
-            self.start(span, self.row.recorded, Division::WHOLE, self.uniform(span)?)?;
+            self.start(span, self.row.recorded, Division::WHOLE, self.traffic(span)?)?;
         let started = ProcessTime::now();
         simulation.run_until(span);
         let ended = ProcessTime::now();
@@ -103,7 +110,7 @@ impl Bench {
     pub(crate) fn memory(&self, span_us: u64, counters: bool) -> Result<f64, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let before = crate::ALLOCATED.current_usage();
-        let mut simulation = self.start(span, counters, Division::WHOLE, self.uniform(span)?)?;
+        let mut simulation = self.start(span, counters, Division::WHOLE, self.traffic(span)?)?;
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage() - before;
         simulation.finish();
@@ -122,7 +129,8 @@ impl Bench {
         let program =
             |rank| -> Box<dyn RankProgram> { Box::new(AllPairs::new(rank, ranks, MESSAGE.0, gap)) };
         let group = GroupSettings { transport: self.row.transport, sl: None };
-        let traffic = (vec![group], (0..ranks).map(program).collect());
+        let programs = (0..ranks).map(program).collect();
+        let traffic = Traffic { groups: vec![group], programs, jobs: Vec::new() };
         let span = Picoseconds(gap.0 * u64::from(ranks));
         let mut simulation = self.start(span, self.row.recorded, Division::WHOLE, traffic)?;
         let before = crate::ALLOCATED.current_usage();
@@ -138,7 +146,7 @@ impl Bench {
         span: Picoseconds,
         recorded: bool,
         division: Division,
-        (groups, programs): Traffic,
+        Traffic { groups, programs, jobs }: Traffic,
     ) -> Result<Simulation, String> {
         let slices = Recording { slice: span, slices: 1, grows: false, flow_bytes_max: 0 };
         let forwarding = match (&self.grid, &self.subnet) {
@@ -155,7 +163,7 @@ impl Bench {
             fleet: None,
             taps: Vec::new(),
             dead_pairs: false,
-            jobs: Vec::new(),
+            jobs,
             ends_with_jobs: false,
             groups,
             programs,
@@ -165,8 +173,31 @@ impl Bench {
         Simulation::new(setup).map_err(|error| error.to_string())
     }
 
+    /// The row's traffic until `stop`.
+    pub(crate) fn traffic(&self, stop: Picoseconds) -> Result<Traffic, String> {
+        match self.row.exchanged {
+            Some(size) => self.exchange(size),
+            None => self.uniform(stop),
+        }
+    }
+
+    /// A rank at each host, which exchanges messages of this size with one other after another.
+    fn exchange(&self, size: &str) -> Result<Traffic, String> {
+        let ranks = Hosts::of(&self.fabric).count() as u32;
+        let spec = json!({ "kind": "pairwise-alltoall", "size": size, "rounds": 1_000_000 });
+        let spec: ProgramSpec = serde_json::from_value(spec).map_err(|error| error.to_string())?;
+        let group = Group { ranks, ..Group::default() };
+        let built = spec.build(&group).map_err(|error| error.to_string())?;
+        let placed = (0..).zip(built).map(|(host, program)| Placed { host, program });
+        Ok(Traffic {
+            groups: vec![GroupSettings { transport: self.row.transport, sl: None }],
+            programs: (0..ranks).map(|_| -> Box<dyn RankProgram> { Box::new(Silent) }).collect(),
+            jobs: vec![Job { ranks: placed.collect() }],
+        })
+    }
+
     /// Uniform traffic at the row's load until `stop`.
-    pub(crate) fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
+    fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
         let hosts = Hosts::of(&self.fabric);
         let parameters = self.row.parameters();
         let pattern = PatternSpec::to_anybody();
@@ -198,8 +229,22 @@ impl Bench {
             let packet = |group: &FlowGroup| parameters.packet(group.transport);
             Box::new(OpenLoop::new(Rank(rank), &groups, rate, packet, 1))
         };
-        let settings =
-            groups.iter().map(|g| GroupSettings { transport: g.transport, sl: g.sl }).collect();
-        Ok((settings, (0..hosts.count() as u32).map(program).collect()))
+        Ok(Traffic {
+            groups: groups
+                .iter()
+                .map(|group| GroupSettings { transport: group.transport, sl: group.sl })
+                .collect(),
+            programs: (0..hosts.count() as u32).map(program).collect(),
+            jobs: Vec::new(),
+        })
+    }
+}
+
+/// A host that sends nothing by itself.
+struct Silent;
+
+impl RankProgram for Silent {
+    fn step(&mut self, _: Picoseconds, _: Event) -> Op {
+        Op::Done
     }
 }

@@ -21,7 +21,7 @@ impl Took {
     #[expect(clippy::disallowed_methods, reason = "wall time is what is measured")]
     fn of(bench: &Bench, division: Division) -> Result<Took, String> {
         let span = Picoseconds(bench.row.span_us * 1_000_000);
-        let traffic = bench.uniform(span)?;
+        let traffic = bench.traffic(span)?;
         let mut simulation = bench.start(span, bench.row.recorded, division, traffic)?;
         simulation.measure(clock);
         let (begin, cpu) = (Instant::now(), ProcessTime::now());

@@ -58,3 +58,12 @@ pub(crate) const BY_RULE: Parameters = Parameters {
     receive_overhead: Picoseconds(200_000),
     ..BY_TABLES
 };
+
+/// The same for messages of any size that are sent at once, by senders that take their time: a
+/// packet of 2 KiB has a header of 32 B in it.
+pub(crate) const EXCHANGED: Parameters = Parameters {
+    packet_max: Some(2048),
+    send_overhead: Picoseconds(200_000),
+    eager_max: Bytes(1 << 30),
+    ..BY_RULE
+};

@@ -19,6 +19,8 @@ pub(crate) struct Row {
     pub(crate) topology: &'static str,
     pub(crate) by: By,
     pub(crate) load: f64,
+    /// Instead of a load: pair-wise exchange with messages of this size.
+    pub(crate) exchanged: Option<&'static str>,
     pub(crate) transport: Transport,
     pub(crate) recorded: bool,
     /// A congestion mechanism with its defaults.
@@ -39,9 +41,10 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether it sends datagrams that nobody observes.
+    /// Whether it offers a load of datagrams that nobody observes.
     pub(crate) fn is_plain(&self) -> bool {
-        self.transport == Transport::Ud && !self.recorded && self.control.is_none()
+        let observed = self.recorded || self.control.is_some();
+        self.transport == Transport::Ud && !observed && self.exchanged.is_none()
     }
 
     /// Lengths in microseconds of the short and the long run of a comparison with another commit,
@@ -59,6 +62,7 @@ const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_
         topology,
         by,
         load,
+        exchanged: None,
         transport: Transport::Ud,
         recorded: false,
         control: None,
@@ -79,6 +83,20 @@ const fn rc(name: &'static str, topology: &'static str, by: By, load: f64, span_
         recorded: true,
         goal: None,
         ..ud(name, topology, by, load, span_us)
+    }
+}
+
+/// An all-to-all in the middle of its steps.
+const fn exchange(
+    name: &'static str,
+    topology: &'static str,
+    size: &'static str,
+    span_us: u64,
+) -> Row {
+    Row {
+        note: "UD, no observers; pair-wise exchange, ranks that match and wait",
+        exchanged: Some(size),
+        ..ud(name, topology, By::Rule, 0.0, span_us)
     }
 }
 
@@ -142,6 +160,11 @@ pub(crate) const ROWS: &[Row] = &[
         memory: Some([1600.0, 2200.0]),
         ..ud("torus-64x64x32", LARGE_TORUS, By::Rule, 0.06, 40)
     },
+    Row {
+        goal: Some(8.0),
+        ..exchange("alltoall-32x32", "torus:32x32,hosts=1,speed=4xQDR", "20000 B", 3000)
+    },
+    Row { goal: Some(8.0), ..exchange("alltoall-16x16x16", TORUS, "4032 B", 300) },
 ];
 
 #[cfg(test)]
