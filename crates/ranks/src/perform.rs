@@ -7,10 +7,17 @@ use crate::requests::{Doing, Request, State};
 use crate::settings::Progress;
 use crate::transport::{Envelope, Kind, Outgoing, Transport, What};
 use clearlane_ib::Picoseconds;
-use clearlane_workload::{Completion, Event, Filter, Handle, Hints, Op, Rank};
+use clearlane_workload::{Completion, Event, Filter, Handle, Handles, Hints, Op, Rank};
 
 /// Names no operation: what is posted and not tracked.
 const NOTHING: Handle = Handle(u32::MAX);
+
+/// Receives take no time: what follows some of them is so soon after them, in ps, that it is done
+/// at their event. Nothing crosses a link in less.
+const SOON: u64 = 16;
+
+/// Payload of the longest message of a program, in bytes.
+const LONGEST: u64 = 1 << 30;
 
 /// What a program posts, whatever it is.
 struct Post {
@@ -50,23 +57,34 @@ impl Ranks {
                 self.records[at as usize].clock = end;
                 self.later(fabric, at, end);
             }
-            op => self.perform_now(fabric, at, clock, op),
+            op => return self.perform_now(fabric, at, clock, op),
         }
         None
     }
 
-    /// Does what a program has asked for at `clock`, which is now.
-    fn perform_now<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64, op: Op) {
-        if clock > fabric.now() && !matches!(op, Op::Done) {
+    /// Does what a program has asked for at `clock`, if that is now or shows in nothing.
+    fn perform_now<T: Transport>(
+        &mut self,
+        fabric: &mut T,
+        at: u32,
+        clock: u64,
+        op: Op,
+    ) -> Option<Event> {
+        let now = fabric.now();
+        if clock > now && !self.may_be_early(at, &op, clock - now) {
             // Whatever has come until then counts.
-            self.library(at).operation = Some(op);
-            return self.resume(fabric, at, clock, Due::Operation);
+            let record = &mut self.records[at as usize];
+            record.clock = clock;
+            record.library().operation = Some(op);
+            self.resume(fabric, at, clock, Due::Operation);
+            return None;
         }
         if is_call(&op) && self.catch_up(fabric, at, clock) {
             // The CPU is not free before that.
             self.library(at).operation = Some(op);
             let time = self.records[at as usize].clock;
-            return self.resume(fabric, at, time, Due::Operation);
+            self.resume(fabric, at, time, Due::Operation);
+            return None;
         }
         match op {
             // Done already: see `step` and `perform`.
@@ -84,12 +102,15 @@ impl Ranks {
             Op::Send { dst, bytes, tag, context, group, tracked, hints } => {
                 let doing = Doing::Send { to: dst, tag, context };
                 let post = Post { peer: dst, bytes, group, hints, doing, tracked };
-                self.send(fabric, at, clock, &post, (tag, context));
+                let handle = self.send(fabric, at, clock, &post, (tag, context));
+                return Some(Event::Posted(handle));
             }
-            Op::Recv { filter, stream } => self.receive(fabric, at, clock, filter, stream),
+            Op::Recv { filter, stream } => {
+                return Some(Event::Posted(self.receive(fabric, at, clock, filter, stream)));
+            }
             Op::Wait(handle) => self.wait(fabric, at, clock, handle),
-            Op::WaitAll(handles) => self.wait_all(fabric, at, clock, handles.into_vec()),
-            Op::WaitAny(handles) => self.wait_any(fabric, at, clock, handles.into_vec()),
+            Op::WaitAll(handles) => self.wait_all(fabric, at, clock, handles),
+            Op::WaitAny(handles) => self.wait_any(fabric, at, clock, handles),
             Op::WaitNext => self.wait_next(fabric, at, clock),
             Op::Test(handle) => self.test(fabric, at, clock, handle),
             Op::Probe { filter, wait } => self.probe(fabric, at, clock, filter, wait),
@@ -101,6 +122,20 @@ impl Ranks {
                 self.posted(fabric, at, handle);
             }
             Op::Done => self.end(at, clock),
+        }
+        None
+    }
+
+    /// Whether an operation may be done so long before its time, in ps: it shows in nothing,
+    /// because its clock goes with it.
+    fn may_be_early(&self, at: u32, op: &Op, ahead: u64) -> bool {
+        match op {
+            Op::Recv { .. } | Op::Send { .. } => ahead <= SOON,
+            // What comes until then costs the CPU the same afterwards, unless it has to be read:
+            // that is asked for in a call.
+            Op::WaitAll(_) => self.settings.eager_max >= LONGEST,
+            Op::Done => ahead <= SOON || self.records[at as usize].library.is_none(),
+            _ => false,
         }
     }
 
@@ -153,7 +188,7 @@ impl Ranks {
         clock: u64,
         post: &Post,
         (tag, context): (u32, u16),
-    ) {
+    ) -> Handle {
         let (eager_max, control_bytes) = (self.settings.eager_max, self.settings.control_bytes);
         let record = &mut self.records[at as usize];
         let (from, to) = (record.number, record.base + post.peer.0);
@@ -174,14 +209,14 @@ impl Ranks {
                 self.complete_later(fabric, at, handle, free, 0);
             }
             self.admit(fabric, at, &eager);
-            return self.posted(fabric, at, handle.unwrap_or(NOTHING));
+            return handle.unwrap_or(NOTHING);
         }
         if is_eager {
             let handle = self.begin(at, post);
             let token = handle.map(|handle| handle.0);
             let what = What::Message { envelope: eager, token };
             self.post(fabric, at, clock, post, what);
-            return self.posted(fabric, at, handle.unwrap_or(NOTHING));
+            return handle.unwrap_or(NOTHING);
         }
         // It is over when the receiver has read it, whether anybody waits for that or not.
         let requests = &mut self.library(at).requests;
@@ -190,7 +225,7 @@ impl Ranks {
             Envelope { kind: Kind::RequestToSend { token: handle.0, hints: post.hints }, ..eager };
         let request = Post { bytes: control_bytes, hints: unpaced(post.hints), ..*post };
         self.post(fabric, at, clock, &request, What::Message { envelope, token: None });
-        self.posted(fabric, at, if post.tracked { handle } else { NOTHING });
+        if post.tracked { handle } else { NOTHING }
     }
 
     /// The number of a message that none overtakes: it goes the only way there is.
@@ -249,13 +284,13 @@ impl Ranks {
         clock: u64,
         filter: Filter,
         stream: u8,
-    ) {
+    ) -> Handle {
         let library = self.library(at);
         let handle = library.requests.begin(Doing::Receive(filter), true, stream);
         if let Some(envelope) = library.matching.receive(filter, handle) {
             self.meet(fabric, at, handle, envelope, Some(clock));
         }
-        self.posted(fabric, at, handle);
+        handle
     }
 
     fn wait<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64, handle: Handle) {
@@ -287,13 +322,7 @@ impl Ranks {
         self.answer(fabric, at, Event::Completed(Completion { handle, received }));
     }
 
-    fn wait_all<T: Transport>(
-        &mut self,
-        fabric: &mut T,
-        at: u32,
-        clock: u64,
-        handles: Vec<Handle>,
-    ) {
+    fn wait_all<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64, handles: Handles) {
         let (mut missing, mut free) = (0, clock);
         for handle in &handles {
             match self.state(at, *handle) {
@@ -308,7 +337,8 @@ impl Ranks {
             }
         }
         let record = &mut self.records[at as usize];
-        record.clock = record.clock.max(free);
+        // The call itself takes 1 ps, which passes while it waits.
+        (record.clock, record.due) = (free, clock + 1);
         (record.library().awaited, record.library().missing) = (handles, missing);
         match missing {
             0 => self.all_are_there(fabric, at),
@@ -318,20 +348,16 @@ impl Ranks {
 
     /// All operations waited for are complete and paid for.
     pub(crate) fn all_are_there<T: Transport>(&mut self, fabric: &mut T, at: u32) {
-        let library = self.library(at);
+        let record = &mut self.records[at as usize];
+        record.clock = record.clock.max(record.due);
+        let library = record.library();
         for handle in std::mem::take(&mut library.awaited) {
             library.requests.end(handle);
         }
         self.answer(fabric, at, Event::AllCompleted);
     }
 
-    fn wait_any<T: Transport>(
-        &mut self,
-        fabric: &mut T,
-        at: u32,
-        clock: u64,
-        handles: Vec<Handle>,
-    ) {
+    fn wait_any<T: Transport>(&mut self, fabric: &mut T, at: u32, clock: u64, handles: Handles) {
         let mut states = handles.iter().map(|handle| (*handle, self.state(at, *handle)));
         let found = states.find(|(_, state)| *state != Some(State::Pending));
         match found {

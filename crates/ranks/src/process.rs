@@ -5,7 +5,7 @@ use crate::matching::Matching;
 use crate::order::Order;
 use crate::requests::Requests;
 use crate::transport::Envelope;
-use clearlane_workload::{Event, Filter, Handle, Op, RankProgram};
+use clearlane_workload::{Event, Filter, Handle, Handles, Op, RankProgram};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -156,7 +156,7 @@ pub(crate) struct Library {
     /// Operations that will be complete at a time, and what each then costs the CPU.
     pub(crate) timers: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// Operations that are waited for.
-    pub(crate) awaited: Vec<Handle>,
+    pub(crate) awaited: Handles,
     /// How many of them are not complete.
     pub(crate) missing: usize,
     /// Operations that became complete while nobody waited for them, in that order; from the first

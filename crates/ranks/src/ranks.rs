@@ -89,6 +89,19 @@ impl Ranks {
         self.records.get(at as usize)
     }
 
+    /// What the library of a process knows, to be fetched from memory once its record is there;
+    /// nothing of a process that has none.
+    #[inline(always)]
+    pub fn known(&self, at: u32) -> Option<&impl Sized> {
+        self.records.get(at as usize)?.library.as_deref()
+    }
+
+    /// What the library of a process knows of its operations, to be fetched once that is there.
+    #[inline(always)]
+    pub fn under_way(&self, at: u32) -> Option<&[impl Sized]> {
+        Some(self.records.get(at as usize)?.library.as_ref()?.requests.all())
+    }
+
     /// The program of the process at `at`.
     #[inline(always)]
     pub fn program(&self, at: u32) -> &dyn RankProgram {
@@ -143,9 +156,12 @@ impl Ranks {
                 },
             }
         }
-        // Of what is posted and not tracked nobody knows the handle either.
         let clock = self.records[at as usize].clock;
-        self.later(fabric, at, clock);
+        let due = match event {
+            Event::Posted(handle) => Due::Posted(handle),
+            _ => Due::Elapsed,
+        };
+        self.resume(fabric, at, clock, due);
     }
 
     /// Has a process stepped at `time`, for which nothing but time passes.

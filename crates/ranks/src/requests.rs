@@ -127,6 +127,12 @@ impl Requests {
         }
     }
 
+    /// Where they lie.
+    #[inline(always)]
+    pub(crate) fn all(&self) -> &[Option<Request>] {
+        &self.all
+    }
+
     /// All of them, by handle.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &Request)> {
         let used = |(handle, request): (u32, _)| Some((Handle(handle), Option::as_ref(request)?));

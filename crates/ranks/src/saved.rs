@@ -12,7 +12,7 @@ use crate::requests::{Doing, Request, Requests, SavedRequests, State};
 use crate::settings::Settings;
 use crate::transport::{Envelope, Kind};
 use clearlane_ib::{Picoseconds, Saved, StateError};
-use clearlane_workload::{Event, Filter, Handle, Op, Rank};
+use clearlane_workload::{Event, Filter, Handle, Handles, Op, Rank};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -164,7 +164,7 @@ struct SavedLibrary {
     streams: Vec<u64>,
     /// Ascending.
     timers: Vec<(u64, u32, u64)>,
-    awaited: Vec<Handle>,
+    awaited: Handles,
     missing: usize,
     finished: Option<Vec<Handle>>,
     probed: Option<Filter>,
@@ -440,7 +440,7 @@ mod tests {
         library.tasks.push_back(Task::Finish(Handle(0)));
         library.streams.push(8);
         library.timers.push(Reverse((1, 0, 3)));
-        (library.awaited, library.missing) = (vec![Handle(0)], 1);
+        (library.awaited, library.missing) = (smallvec::smallvec![Handle(0)], 1);
         library.finished = Some([Handle(7)].into());
         library.answer = Some(Event::AllCompleted);
         state.library = Some(SavedLibrary::of(&library));
@@ -485,7 +485,7 @@ mod tests {
             [Ok(()), DAMAGED, DAMAGED]
         );
         assert_eq!(said(|_, library| library.missing = 1), DAMAGED);
-        assert_eq!(said(|_, library| library.awaited = vec![Handle(0)]), DAMAGED);
+        assert_eq!(said(|_, library| library.awaited = smallvec::smallvec![Handle(0)]), DAMAGED);
     }
 
     #[test]

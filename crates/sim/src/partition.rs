@@ -18,7 +18,7 @@ use crate::port_set::PortSet;
 use crate::queue::{AHEAD, Address, DUE, Entry, Instant, Kind};
 use crate::ranks::Ranks;
 use crate::switch::{Exit, Switches};
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 
 /// Records in bytes up to which fetching ahead gains nothing: about what the caches behind the
 /// first hold of them.
@@ -254,21 +254,25 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// comes next depends on which ports are touched, never on the order they were touched in.
     #[inline(never)]
     fn serve_hosts(&mut self, home: Home, mut index: usize) {
-        let mut hosts = BTreeSet::new();
+        // In the order of their turns, the first one last.
+        let mut hosts = SmallVec::<[_; 16]>::new();
         let base = home.first.0 + u32::from(home.switch_ports);
         loop {
             while let Some(port) = self.net.dirty.get(index).copied() {
                 index += 1;
                 if port.0 >= base {
                     let slot = home.first_slot + port.0 - base;
-                    hosts.insert((self.adapters.order(slot), slot));
+                    let turn = (self.adapters.order(slot), slot);
+                    if let Err(at) = hosts.binary_search_by(|other| turn.cmp(other)) {
+                        hosts.insert(at, turn);
+                    }
                 } else if !M::LIMITED
                     && let Some(exit) = self.switches.arbitrate(&mut self.net, port)
                 {
                     self.exit(home, &exit);
                 }
             }
-            let port = match hosts.pop_first() {
+            let port = match hosts.pop() {
                 Some((_, slot)) => {
                     let port = PortIndex(base + slot - home.first_slot);
                     self.adapters.inject(&mut self.net, slot, port);
@@ -323,7 +327,10 @@ impl<M: Model, const V: usize> Partition<M, V> {
             let slot = slot_at(self.net.homes[HomeIndex(address.home())], address.place());
             self.adapters.prefetch(slot);
             // Where adapters have one port, a host has the number of its slot; else it is a guess.
-            let at = if entry.kind() == Kind::Step { entry.packet() } else { slot };
+            let at = match entry.kind() {
+                Kind::Step => entry.packet(),
+                _ => self.ranks.guess(self.adapters.host(slot).0).unwrap_or(slot),
+            };
             self.ranks.prefetch(at);
         }
     }
@@ -340,9 +347,15 @@ impl<M: Model, const V: usize> Partition<M, V> {
             Kind::Deliver => {
                 let packet = &self.net.packets[PacketIndex(entry.packet())];
                 self.adapters.prefetch_halves(packet);
+                if PORTS && let Some(rank) = self.rank_at(home, address.place()) {
+                    self.ranks.prefetch_library(rank);
+                }
             }
             // Where there are many hosts, their programs have to be fetched themselves.
-            Kind::Step if PORTS => self.ranks.prefetch_program(entry.packet()),
+            Kind::Step if PORTS => {
+                self.ranks.prefetch_program(entry.packet());
+                self.ranks.prefetch_library(entry.packet());
+            }
             Kind::Step => {
                 let slot = slot_at(home, address.place());
                 if let Some((destination, group)) = self.ranks.upcoming(entry.packet()) {
@@ -377,8 +390,19 @@ impl<M: Model, const V: usize> Partition<M, V> {
                     self.net.observer.prefetch_slice(home.first.plus(output.into()));
                 }
             }
+            Kind::Deliver if PORTS => {
+                if let Some(rank) = self.rank_at(home, address.place()) {
+                    self.ranks.prefetch_operations(rank);
+                }
+            }
             Kind::Arrive | Kind::Wake | Kind::Deliver => {}
         }
+    }
+
+    /// The rank of a program that a packet for the adapter at a place of a home may be for.
+    #[inline(always)]
+    fn rank_at(&self, home: Home, place: u32) -> Option<u32> {
+        self.ranks.guess(self.adapters.host(slot_at(home, place)).0)
     }
 
     /// Where a packet that arrives will leave, and where its credits go.

@@ -7,7 +7,7 @@ use crate::network::NetworkOf;
 use crate::packet::{Carried, Reader, Waiter};
 use crate::port::PortIndex;
 use crate::queue::Kind;
-use crate::records::prefetch_value;
+use crate::records::{prefetch_place, prefetch_value, prefetch_whole};
 use crate::saved::{MESSAGE_MAX, Parts};
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{Outgoing, Transport, What};
@@ -211,6 +211,30 @@ impl Ranks {
     pub(crate) fn prefetch(&self, at: u32) {
         if let Some(record) = self.all.record(at) {
             prefetch_value(record);
+        }
+    }
+
+    /// The place of the rank of a program that a packet to a host may be for; nothing where there
+    /// is none. Where there is one a host, it is the one.
+    #[inline(always)]
+    pub(crate) fn guess(&self, host: u32) -> Option<u32> {
+        (host < self.seats.len() as u32).then(|| self.hosts + host)
+    }
+
+    /// What the library of a rank may need soon, whose record is at hand.
+    #[inline(always)]
+    pub(crate) fn prefetch_library(&self, at: u32) {
+        if let Some(known) = self.all.known(at) {
+            prefetch_whole(known);
+        }
+    }
+
+    /// Operations of a rank whose library is at hand.
+    #[inline(always)]
+    pub(crate) fn prefetch_operations(&self, at: u32) {
+        if let Some(operations) = self.all.under_way(at) {
+            prefetch_place(operations, 0);
+            prefetch_place(operations, 1);
         }
     }
 

@@ -164,6 +164,15 @@ fn advise_large_pages(begin: usize, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise_large_pages(_: usize, _: usize) {}
 
+/// Asks the processor to fetch all cache lines of a value somewhere in memory.
+#[inline(always)]
+pub(crate) fn prefetch_whole<T>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    for line in 0..size_of::<T>().div_ceil(64) {
+        prefetch(first.wrapping_add(64 * line));
+    }
+}
+
 /// Asks the processor to fetch the first cache lines of a value somewhere in memory.
 #[inline(always)]
 pub(crate) fn prefetch_value<T: ?Sized>(value: &T) {

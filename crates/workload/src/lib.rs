@@ -21,7 +21,9 @@ pub use flow_group::{Arrivals, Class, Demand, FlowGroup, Offered, Transport};
 pub use open_loop::OpenLoop;
 pub use pacing::{Pacing, PacingSpec, StepGaps};
 pub use patterns::{Destinations, Entry, PatternError, PatternSpec};
-pub use program::{Completion, Event, Filter, Gap, Handle, Hints, Message, Op, Rank, RankProgram};
+pub use program::{
+    Completion, Event, Filter, Gap, Handle, Handles, Hints, Message, Op, Rank, RankProgram,
+};
 pub use programs::{PingPong, ProgramError, ProgramSpec, TraceFile};
 pub use ranks::{Host, HostRef, Ranks};
 pub use routes::{Channel, Routes};

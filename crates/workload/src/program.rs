@@ -16,6 +16,9 @@ pub struct Rank(pub u32);
 )]
 pub struct Handle(pub u32);
 
+/// Several of them: mostly few, which lie in the list itself.
+pub type Handles = smallvec::SmallVec<[Handle; 4]>;
+
 /// The idle time an adapter leaves after each packet of a message, in thousandths of the time the
 /// packet takes on the link: active packet pacing (Shibamura 2014, section 1). A gap of 2000 sends
 /// at a third of the link's rate.
@@ -143,10 +146,10 @@ pub enum Op {
     /// Waits for an operation; the answer is [`Event::Completed`].
     Wait(Handle),
     /// Waits for all of these operations; the answer is [`Event::AllCompleted`].
-    WaitAll(Box<[Handle]>),
+    WaitAll(Handles),
     /// Waits for one of these operations, of several the first in the list; the answer is
     /// [`Event::Completed`].
-    WaitAny(Box<[Handle]>),
+    WaitAny(Handles),
     /// Waits for the next operation to be complete, whichever it is, of all that are under way and
     /// tracked, as a completion queue has them (IBA vol. 1, 11.4.2.1); those that are complete
     /// already come in the order in which they became it, or, before a program does so for the

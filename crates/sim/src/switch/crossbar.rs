@@ -76,8 +76,10 @@ pub(crate) struct Crossbars {
     pub(crate) behind: OutputBuffers,
     /// Packets that leave for hosts.
     pub(crate) exits: Vec<Exit>,
-    /// Touched outputs, of one instant.
+    /// Touched outputs of one instant, those of them that are still open, and what these propose.
+    /// Empty between instants; kept for the room they have taken.
     touched: Vec<PortIndex>,
+    open: Vec<PortIndex>,
     proposals: Vec<Proposal>,
 }
 
@@ -103,6 +105,7 @@ impl Crossbars {
             behind: OutputBuffers::new(settings.room, buffers, lanes),
             exits: Vec::new(),
             touched: Vec::new(),
+            open: Vec::new(),
             proposals: Vec::new(),
         }
     }
@@ -182,19 +185,47 @@ impl<M: Model> Switches<M> {
         let mut touched = std::mem::take(&mut self.crossbars.touched);
         let outputs = net.dirty.iter().copied();
         touched.extend(outputs.filter(|port| net.place(*port) < home.switch_ports.into()));
-        touched.sort_unstable();
-        touched.dedup();
+        if let [output] = touched[..] {
+            self.arbitrate_one(net, output);
+        } else {
+            touched.sort_unstable();
+            touched.dedup();
+            self.arbitrate_several(net, &touched);
+        }
+        touched.clear();
+        self.crossbars.touched = touched;
+    }
+
+    /// One output: no other wants its head.
+    #[inline(always)]
+    fn arbitrate_one<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, output: PortIndex) {
+        self.make_room(net, output);
+        if let Some(Proposal { choice, .. }) = self.propose(net, output) {
+            let exit = self.grant(net, output, choice);
+            self.crossbars.exits.extend(exit);
+        }
+        let exit = self.send_buffered(net, output);
+        self.crossbars.exits.extend(exit);
+    }
+
+    /// Several outputs, in the order of their numbers.
+    fn arbitrate_several<const V: usize>(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        touched: &[PortIndex],
+    ) {
         touched.iter().for_each(|output| self.make_room(net, *output));
-        let mut open = touched.clone();
+        let mut open = std::mem::take(&mut self.crossbars.open);
+        open.extend_from_slice(touched);
         while !open.is_empty() {
             self.propose_all(net, &mut open);
             self.accept(net, &mut open);
         }
-        for output in touched.drain(..) {
-            let exit = self.send_buffered(net, output);
+        self.crossbars.open = open;
+        for output in touched {
+            let exit = self.send_buffered(net, *output);
             self.crossbars.exits.extend(exit);
         }
-        self.crossbars.touched = touched;
     }
 
     /// Each output that is open proposes a head; those that have none are no longer open.

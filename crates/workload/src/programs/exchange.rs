@@ -3,7 +3,7 @@
 
 use super::schedule::{Planned, Schedule};
 use super::{Group, Program, rounds, several};
-use crate::{Event, Filter, Gap, Handle, Hints, Op, Pacing, Rank, RankProgram};
+use crate::{Event, Filter, Gap, Handles, Hints, Op, Pacing, Rank, RankProgram};
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +195,7 @@ struct Moving {
     /// What is posted next in the step: first its receives, place by place, then its sends.
     next: u32,
     /// What was posted and not waited for.
-    posted: Vec<Handle>,
+    posted: Handles,
 }
 
 /// Version of the layout of `Moving`.
@@ -204,7 +204,7 @@ const VERSION: u16 = 2;
 impl<S: Steps> Exchange<S> {
     /// A rank that has not begun.
     fn new(steps: S, rank: Rank, group: &Group, rounds: u32) -> Self {
-        let moving = Moving { rounds_left: rounds, number: 0, next: 0, posted: Vec::new() };
+        let moving = Moving { rounds_left: rounds, number: 0, next: 0, posted: Handles::new() };
         let (group, pacing) = (group.group, group.pacing.clone());
         Exchange { steps, rank, group, pacing, rounds, moving }
     }
@@ -278,7 +278,7 @@ impl<S: Steps> RankProgram for Exchange<S> {
                 return op;
             }
             if self.go_on() {
-                return Op::WaitAll(std::mem::take(&mut self.moving.posted).into());
+                return Op::WaitAll(std::mem::take(&mut self.moving.posted));
             }
         }
         Op::Done
@@ -375,7 +375,7 @@ pub(super) mod tests {
         for number in 0..100 {
             let op = rank.step(Picoseconds(0), event);
             event = match op {
-                Op::Recv { .. } | Op::Send { .. } => Event::Posted(Handle(number)),
+                Op::Recv { .. } | Op::Send { .. } => Event::Posted(crate::Handle(number)),
                 _ => Event::AllCompleted,
             };
             match op {
