@@ -27,6 +27,15 @@ export function curves(id: string, title: string, note: string, sweep: Sweep): H
 const isNumeric = (values: (number | string)[]) =>
   values.length > 1 && values.every((value) => typeof value === "number");
 
+/** The axis that figures are drawn along: the first of numbers, else that of most values. */
+function firstAxis({ axes }: Sweep): number {
+  const numeric = axes.findIndex(({ values }) => isNumeric(values));
+  if (numeric >= 0) return numeric;
+  const counts = axes.map(({ values }) => values.length);
+  const most = Math.max(...counts);
+  return most > 1 ? counts.indexOf(most) : -1;
+}
+
 class Curves {
   readonly element = html("div", {});
   private readonly charts = html("div", { class: "charts curves" });
@@ -44,7 +53,7 @@ class Curves {
     private readonly id: string,
     private readonly sweep: Sweep,
   ) {
-    this.axis = sweep.axes.findIndex(({ values }) => isNumeric(values));
+    this.axis = firstAxis(sweep);
     this.figures = firstFigures(sweep);
     this.shown = this.firstShown();
     this.table.setAttribute("aria-label", "Points");
@@ -141,7 +150,8 @@ class Curves {
         return `${label} ${text}${unit && ` ${unit}`}`;
       });
       const name = [...(variants > 1 ? [point.variant] : []), ...others].join(", ");
-      const x = axes[this.axis]?.values[point.at[this.axis] ?? 0];
+      const place = point.at[this.axis] ?? 0;
+      const x = this.named() ? place : axes[this.axis]?.values[place];
       if (typeof x !== "number") continue;
       const other = others.join(", ");
       if (!rest.includes(other)) rest.push(other);
@@ -158,6 +168,12 @@ class Curves {
     }
     for (const curve of found.values()) curve.points.sort((p, q) => p.x - q.x);
     return [...found.values()];
+  }
+
+  /** What is written at the values of the axis, if they are no numbers. */
+  private named(): string[] | null {
+    const values = this.sweep.axes[this.axis]?.values ?? [];
+    return isNumeric(values) ? null : values.map(String);
   }
 
   private draw(): void {
@@ -221,7 +237,8 @@ class Curves {
     const style = axisStyle();
     const ticks = (_: uPlot, splits: (number | null)[]) =>
       splits.map((value) => (value === null ? "" : tickText(value)));
-    const reach = ((xs[xs.length - 1] ?? 1) - (xs[0] ?? 0)) * 0.04;
+    const named = this.named();
+    const reach = ((xs[xs.length - 1] ?? 1) - (xs[0] ?? 0)) * (named ? 0.1 : 0.04);
     const options: uPlot.Options = {
       width,
       height: HEIGHT,
@@ -234,10 +251,9 @@ class Curves {
       axes: [
         {
           ...style,
-          values: ticks,
+          ...(named ? namedTicks(named, xs, width) : { values: ticks, size: 26 }),
           label: withUnit(this.sweep.axes[this.axis]),
           labelSize: 18,
-          size: 26,
         },
         { ...style, values: ticks, label: withUnit(shown), labelSize: 18, size: 56 },
       ],
@@ -250,6 +266,8 @@ class Curves {
           dash,
           spanGaps: true,
           points: { show: false },
+          // Names have no order that a line could follow.
+          ...(named && { paths: () => null }),
         })),
       ],
       hooks: {
@@ -322,6 +340,18 @@ class Curves {
 }
 
 /** A quantity with its unit, for an axis. */
+/** Names under an axis, aslant where they do not fit beside each other. */
+function namedTicks(names: string[], xs: number[], width: number): Partial<uPlot.Axis> {
+  const longest = Math.max(...names.map(({ length }) => length));
+  const aslant = longest * 7 * names.length > width - 60;
+  return {
+    splits: () => xs,
+    values: (_, splits) => splits.map((x) => names[x] ?? ""),
+    rotate: aslant ? -35 : 0,
+    size: aslant ? 26 + longest * 4 : 26,
+  };
+}
+
 function withUnit(shown: { key: string; label: string; unit: string } | undefined): string {
   const unit = shown ? unitOf(shown) : "";
   return [shown?.label ?? "", unit].filter(Boolean).join(", ");
@@ -347,7 +377,7 @@ function firstFigures({ figures }: Sweep): number[] {
     figures.findIndex(({ key }) => ends.some((end) => key.endsWith(end)));
   const ends = find("completion_time");
   const delivered = find("delivered_load", "victim_accepted_gbps", "accepted_gbps");
-  const wanted = [ends >= 0 ? ends : delivered];
+  const wanted = [ends >= 0 && find("slowdown") < 0 ? ends : delivered];
   wanted.push(find("latency_mean"));
   const first = wanted.filter((index) => index >= 0);
   const others = figures.map((_, index) => index).filter((index) => !first.includes(index));

@@ -281,6 +281,9 @@ traffic.gap = [4, "none"]
     assert_eq!(places.len(), 2, "{both}");
     assert!(places[0].starts_with("gap none, short), after "), "{both}");
     assert_eq!(places[1], "gap none, long).", "{both}");
+    let cut = finding(&RING.replace("1 ms", "12 us"));
+    assert!(cut.starts_with("The programs end soonest after "), "{cut}");
+    assert!(cut.ends_with(" us (gap none). In 1 of 2 runs they do not end."), "{cut}");
 }
 
 #[test]

@@ -16,9 +16,6 @@ const NOTHING: Handle = Handle(u32::MAX);
 /// at their event. Nothing crosses a link in less.
 const SOON: u64 = 16;
 
-/// Payload of the longest message of a program, in bytes.
-const LONGEST: u64 = 1 << 30;
-
 /// What a program posts, whatever it is.
 struct Post {
     peer: Rank,
@@ -130,10 +127,11 @@ impl Ranks {
     /// because its clock goes with it.
     fn may_be_early(&self, at: u32, op: &Op, ahead: u64) -> bool {
         match op {
-            Op::Recv { .. } | Op::Send { .. } => ahead <= SOON,
-            // What comes until then costs the CPU the same afterwards, unless it has to be read:
+            // What comes until then costs stream 0 the same afterwards, unless it has to be read:
             // that is asked for in a call.
-            Op::WaitAll(_) => self.settings.eager_max >= LONGEST,
+            Op::Recv { stream, .. } => ahead <= SOON && *stream == 0 && self.settings.all_eager(),
+            Op::WaitAll(_) => self.settings.all_eager(),
+            Op::Send { .. } => ahead <= SOON,
             Op::Done => ahead <= SOON || self.records[at as usize].library.is_none(),
             _ => false,
         }

@@ -64,7 +64,8 @@ pub(crate) struct Record {
     pub(crate) program: Box<dyn RankProgram>,
     /// When its CPU is free: that of stream 0.
     pub(crate) clock: u64,
-    /// When what it does next is due, or when it has ended.
+    /// When what it does next is due, when it has ended, or the earliest time at which its wait for
+    /// several operations is over.
     pub(crate) due: u64,
     pub(crate) waiting: Waiting,
     pub(crate) number: u32,

@@ -90,7 +90,7 @@ impl Ranks {
         let record = &mut self.records[at as usize];
         let owner = Owner { number: record.number, base: record.base };
         let (library, waiting) = (state.library, state.waiting);
-        let is_own = saved.number == record.number && state.clock <= CLOCK_MAX;
+        let is_own = saved.number == record.number && state.clock.max(state.due) <= CLOCK_MAX;
         if !is_own || !has_what_is_due(waiting, library.as_ref()) {
             return Err(StateError::Damaged(OF));
         }
@@ -522,6 +522,7 @@ mod tests {
         assert_eq!(said(|_, library| library.streams = vec![u64::MAX; STREAMS_MAX]), Ok(()));
         assert_eq!(said(|_, library| library.streams = vec![0; STREAMS_MAX + 1]), DAMAGED);
         assert_eq!(said(|state, _| state.clock = CLOCK_MAX + 1), DAMAGED);
+        assert_eq!(said(|state, _| state.due = CLOCK_MAX + 1), DAMAGED);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the software of a rank costs and how it goes about long messages.
 
+use clearlane_workload::programs::SIZE_MAX;
+
 /// Who goes on with a long message while its rank computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
@@ -31,4 +33,11 @@ pub struct Settings {
     pub overtaking: bool,
     /// Who goes on with a long message.
     pub progress: Progress,
+}
+
+impl Settings {
+    /// Whether no message of a program is so long that it waits to be read.
+    pub(crate) const fn all_eager(&self) -> bool {
+        self.eager_max >= SIZE_MAX.0
+    }
 }

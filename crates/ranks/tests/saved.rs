@@ -5,8 +5,9 @@ mod support;
 
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use clearlane_ranks::{
-    Envelope, Kind, Outgoing, Process, Progress, Ranks, SavedRank, Stuck, Transport,
+    Envelope, Kind, Outgoing, Process, Progress, Ranks, SavedRank, Settings, Stuck, Transport,
 };
+use clearlane_workload::programs::SIZE_MAX;
 use clearlane_workload::{Event, Hints, Op, Rank, RankProgram};
 use proptest::prelude::*;
 use support::random::random;
@@ -46,6 +47,27 @@ proptest! {
             }
         }
         prop_assert_eq!(run.ran(), once);
+    }
+
+    /// Where every message is sent at once, ranks do some operations before their time. Nobody is
+    /// told anything else, nor at another time.
+    #[test]
+    fn what_is_done_early_shows_in_nothing(
+        seed: u64,
+        messages in 0..60u32,
+        progress in progress(),
+    ) {
+        let ran = |eager_max| {
+            let settings = Settings { eager_max, ..settings(progress) };
+            let mut run = Run::with(settings, &[], random(seed, RANKS, messages), 1);
+            while run.go_on() {}
+            run.ran()
+        };
+        let (in_time, early) = (ran(SIZE_MAX.0 - 1), ran(SIZE_MAX.0));
+        prop_assert_eq!(in_time.job, early.job);
+        for rank in 0..RANKS {
+            prop_assert_eq!(in_time.told(rank), early.told(rank));
+        }
     }
 
     /// Of states that were saved and then damaged anywhere, and of any bytes at all.

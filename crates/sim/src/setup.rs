@@ -15,6 +15,7 @@ use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{Rank, RankProgram};
 use std::collections::BTreeSet;
+use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -243,7 +244,7 @@ fn check_threads(threads: usize) -> Result<(), SetupError> {
             thread::Builder::new().spawn_scoped(scope, waits)
         };
         let started = |_| {
-            let has_room = Vec::<u8>::new().try_reserve_exact(ROOM).is_ok();
+            let has_room = black_box(Vec::<u8>::new()).try_reserve_exact(ROOM).is_ok();
             has_room && start().is_ok() && begun.recv_timeout(PATIENCE).is_ok()
         };
         let all_started = (1..threads).all(started);

@@ -30,7 +30,8 @@ pub struct Shared {
     /// Experiment file
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: PathBuf,
-    /// Folder for summary, tables and report [default: runs/ and the experiment's name]
+    /// Folder for summary, tables and report [default: runs/ and the experiment's name, of a sweep
+    /// with -sweep behind it]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Run on this fabric file instead of the experiment's

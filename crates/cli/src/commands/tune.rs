@@ -135,7 +135,7 @@ fn text(tuned: &tune::Tuned) -> String {
     if let (Some(time), Some((_, best))) = (tuned.overlap, tuned.best()) {
         let against = if time <= best { "less" } else { "more" };
         text.push_str(&format!(
-            "MOD gaps take {} us, {:.1} % {against}\n",
+            "MOD gaps take {} us, {:.1} % {against} than the best gap\n",
             rounded(time),
             100.0 * (time / best - 1.0).abs()
         ));
@@ -159,7 +159,9 @@ fn text(tuned: &tune::Tuned) -> String {
             format!("{}{mark}", "█".repeat(cells)),
         ]);
     }
-    format!("{text}\n{table}")
+    let unfinished = tuned.times.iter().any(|(_, time)| time.is_none());
+    let note = if unfinished { "–: the programs had not ended after run.duration\n" } else { "" };
+    format!("{text}\n{table}{note}")
 }
 
 fn rounded(us: f64) -> String {

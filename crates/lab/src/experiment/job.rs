@@ -188,7 +188,8 @@ fn pacing(field: &Field<'_>) -> Result<PacingSpec, LabError> {
         return found.ok_or_else(|| {
             let near = nearest(text, WORDS.iter().map(|(word, _)| *word));
             field.error(&format!(
-                "is neither a number of packet times, none, mod, hops nor timetable{near}"
+                "is neither a number of packet times, without quotes, nor \"none\", \"mod\", \
+                 \"hops\" or \"timetable\"{near}"
             ))
         });
     }

@@ -4,7 +4,7 @@ use super::Sweep;
 use super::grid::Grid;
 use super::record::{Record, VariantRecord};
 use crate::LabError;
-use crate::experiment::{Axis, Experiment};
+use crate::experiment::{Axis, Ends, Experiment};
 use crate::fact::Fact;
 use crate::headline::{CONTROL_COLUMNS, PublishedRow, note_moves};
 use crate::measure::{At, Entry, Estimate, kinds};
@@ -204,6 +204,10 @@ impl SweepResult {
             false => format!("{} of {} points", self.finished, self.asked),
         };
         let duration = experiment.plan.duration.exact();
+        let at_most = match experiment.plan.ends {
+            Ends::Duration => "",
+            Ends::Programs => " at most, until its programs end",
+        };
         sweep_page(&SweepPage {
             title,
             summary: self.finding(),
@@ -216,7 +220,7 @@ impl SweepResult {
                 .map(|axis| fact(&format!("varied {}", axis.key), values(axis)))
                 .chain([
                     fact("finished", finished),
-                    fact("simulated time", format!("{duration} per run")),
+                    fact("simulated time", format!("{duration} per run{at_most}")),
                 ])
                 .chain(self.facts.iter().cloned())
                 .collect(),
@@ -269,23 +273,35 @@ impl SweepResult {
                 variants.push(&point.variant);
             }
         }
-        if variants.len() == 1 || variants.len() > FEW || self.asked == 1 {
-            let (soonest, latest) = (self.place(least.0), self.place(most.0));
-            return Some(match soonest == latest {
-                true => format!("The programs end after {}.", after(&least)),
-                false => format!(
-                    "The programs end soonest after {} ({soonest}), latest after {} ({latest}).",
-                    after(&least),
-                    after(&most)
-                ),
+        let index = self.figures.iter().position(|figure| figure.key == entry.column())?;
+        let all = self.points.len();
+        let ended =
+            self.points.iter().filter(|p| p.figures.get(index).is_some_and(Option::is_some));
+        let missing = all - ended.count();
+        let mut said = if variants.len() > 1 && variants.len() <= FEW {
+            let each = variants.iter().filter_map(|variant| {
+                let (least, _) = self.ends(entry, Some(variant))?;
+                Some(format!("after {} ({})", after(&least), self.place(least.0)))
             });
+            let each: Vec<String> = each.collect();
+            format!("The programs end soonest {}.", each.join(", "))
+        } else if all == 1 {
+            format!("The programs end after {}.", after(&least))
+        } else {
+            let (time, place) = (after(&least), self.place(least.0));
+            match missing {
+                0 => format!(
+                    "The programs end soonest after {time} ({place}), latest after {} ({}).",
+                    after(&most),
+                    self.place(most.0)
+                ),
+                _ => format!("The programs end soonest after {time} ({place})."),
+            }
+        };
+        if missing > 0 {
+            said += &format!(" In {missing} of {all} runs they do not end.");
         }
-        let each = variants.iter().filter_map(|variant| {
-            let (least, _) = self.ends(entry, Some(variant))?;
-            Some(format!("after {} ({})", after(&least), self.place(least.0)))
-        });
-        let each: Vec<String> = each.collect();
-        Some(format!("The programs end soonest {}.", each.join(", ")))
+        Some(said)
     }
 
     /// The points with the least and the most of a figure, the first of equals, among all or those

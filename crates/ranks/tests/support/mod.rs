@@ -171,7 +171,7 @@ pub fn run_with(progress: Progress, delays: &[(usize, u64)], scripts: Vec<Vec<Do
 
 /// A run of scripts, of which the ranks are divided into parts.
 pub struct Run {
-    progress: Progress,
+    settings: Settings,
     scripts: Vec<Vec<Do>>,
     log: Log,
     fabric: Ideal,
@@ -188,13 +188,23 @@ impl Run {
         scripts: Vec<Vec<Do>>,
         division: usize,
     ) -> Self {
+        Run::with(settings(progress), delays, scripts, division)
+    }
+
+    /// The same with other settings.
+    pub fn with(
+        settings: Settings,
+        delays: &[(usize, u64)],
+        scripts: Vec<Vec<Do>>,
+        division: usize,
+    ) -> Self {
         let mut fabric = Ideal { delays: delays.iter().copied().collect(), ..Ideal::default() };
         for rank in 0..scripts.len() as u32 {
             fabric.count += 1;
             fabric.push(0, Happens::Step(rank), fabric.count);
         }
         let (log, parts, places) = (Log::default(), Vec::new(), Vec::new());
-        let mut run = Run { progress, scripts, log, fabric, parts, places };
+        let mut run = Run { settings, scripts, log, fabric, parts, places };
         (run.parts, run.places) = run.divided(division);
         run
     }
@@ -213,7 +223,7 @@ impl Run {
             let program = script::script(rank, script, &self.log);
             parts[part].push(Process { number: rank, base: 0, job: Some(0), program });
         }
-        let ranks = |processes| Ranks::new(processes, 1, settings(self.progress));
+        let ranks = |processes| Ranks::new(processes, 1, self.settings);
         (parts.into_iter().map(ranks).collect(), places)
     }
 

@@ -205,8 +205,8 @@ impl ProgramSpec {
     }
 }
 
-/// The longest message.
-pub(crate) const SIZE_MAX: Bytes = Bytes(1 << 30);
+/// The longest message of a program.
+pub const SIZE_MAX: Bytes = Bytes(1 << 30);
 
 /// A size with its unit.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
