@@ -325,6 +325,33 @@ test("a sweep is curves and a table, and says what had not converged", async () 
   });
 });
 
+test("a sweep over names has a picture too, of the time programs take first", async () => {
+  const named = (mean) => {
+    const data = sweep();
+    const { axes, figures, points } = data.sweep;
+    axes[0].values = ["none", 2, "mod"];
+    axes[1].values = ["short", "long"];
+    Object.assign(figures[1], { key: "completion_time", label: "completion", unit: "us" });
+    points[0].mean[1] = mean;
+    return data;
+  };
+  const painted = async (data) => {
+    let pixels = "";
+    await withPage(data, {}, async (page) => {
+      assert.match((await textsOf(page, "#sweep figcaption"))[0], /^completion/);
+      const canvases = `document.querySelectorAll("#sweep canvas").length`;
+      assert.equal(await page.run(canvases), 2);
+      pixels = await page.run(`document.querySelector("#sweep canvas").toDataURL()`);
+    });
+    return pixels;
+  };
+  const first = await painted(named(2));
+  const again = await painted(named(2));
+  const other = await painted(named(90));
+  assert.equal(first, again);
+  assert.notEqual(first, other);
+});
+
 test("a latency without a steady value is said to have none, and is best at nothing", async () => {
   const report = small();
   const [first, second] = report.headline.rows;
