@@ -126,13 +126,15 @@ impl Ranks {
     /// Whether an operation may be done so long before its time, in ps: it shows in nothing,
     /// because its clock goes with it.
     fn may_be_early(&self, at: u32, op: &Op, ahead: u64) -> bool {
+        let record = &self.records[at as usize];
         match op {
             // What comes until then costs stream 0 the same afterwards, unless it has to be read:
             // that is asked for in a call.
             Op::Recv { stream, .. } => ahead <= SOON && *stream == 0 && self.settings.all_eager(),
             Op::WaitAll(_) => self.settings.all_eager(),
-            Op::Send { .. } => ahead <= SOON,
-            Op::Done => ahead <= SOON || self.records[at as usize].library.is_none(),
+            // One to itself is there at once, and may begin to occupy another stream.
+            Op::Send { dst, .. } => ahead <= SOON && record.base + dst.0 != record.number,
+            Op::Done => ahead <= SOON || record.library.is_none(),
             _ => false,
         }
     }

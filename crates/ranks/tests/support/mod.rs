@@ -134,6 +134,20 @@ impl Ran {
         received.collect()
     }
 
+    /// Whether two messages are at one rank at one instant, head or tail.
+    pub fn meets(&self) -> bool {
+        let ends = |one: &Outgoing| {
+            let head = one.ready + LATENCY;
+            [(one.to, head), (one.to, head + one.bytes * BYTE)]
+        };
+        let mut all: Vec<(u32, u64)> = self.posted.iter().flat_map(ends).collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        let empty = self.posted.iter().filter(|one| one.bytes == 0).count();
+        all.len() + empty < count
+    }
+
     pub fn times(&self, rank: u32) -> Vec<u64> {
         self.told(rank).into_iter().map(|(time, _)| time).collect()
     }
