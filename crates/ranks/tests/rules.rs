@@ -214,6 +214,23 @@ fn waiting_for_all_pays_for_each_message_as_it_comes() {
 }
 
 #[test]
+fn waiting_for_all_that_are_there_takes_what_they_cost() {
+    let late = 10 * LATENCY;
+    let ran = run(vec![
+        vec![Do::Send { to: 2, bytes: 1, tag: 0 }],
+        vec![Do::Send { to: 2, bytes: 1, tag: 0 }],
+        vec![
+            Do::Compute(late),
+            Do::Receive(from(0, 0)),
+            Do::Receive(from(1, 0)),
+            Do::WaitAll(vec![0, 1]),
+        ],
+    ]);
+    // A picosecond for each receive that is posted, and none for the wait.
+    assert_eq!(ran.times(2), [late, late + 2 + 2 * RECEIVE]);
+}
+
+#[test]
 fn waiting_for_any_is_told_the_first_and_keeps_the_others() {
     let ran = run_with(
         Progress::Call,
