@@ -2,6 +2,7 @@
 //! gives an interval for further sizes, and sizes that had no part in it test the interval.
 
 use crate::experiment::{Axis, DemandSpec, Experiment};
+use crate::fact::Fact;
 use crate::measure::{kinds, student_t};
 use crate::run::{Progress, RunOptions};
 use crate::sweep::{Sweep, SweepFolder, SweepResult, run_sweep};
@@ -184,6 +185,47 @@ impl Calibrated {
         let (held, all) = self.held();
         (all > 0).then_some(held as f64 >= SHARE_MIN * all as f64)
     }
+
+    /// Whether flow mode may be trusted where packets were not run, in a sentence.
+    pub fn verdict(&self) -> String {
+        let (held, all) = self.held();
+        let share = 100.0 * held as f64 / all.max(1) as f64;
+        let lie = format!("{held} of {all} unseen runs of packets lie in them ({share:.0} %");
+        match self.is_good() {
+            Some(true) => format!("The intervals hold: {lie})."),
+            Some(false) => {
+                let asked = 100.0 * SHARE_MIN;
+                format!("The intervals do not hold: {lie}, {asked:.0} % are asked for).")
+            }
+            None => {
+                "No unseen run of packets ended with its programs: raise run.duration.".to_owned()
+            }
+        }
+    }
+
+    /// By variant, how many times as long packets take, and where they were to be expected.
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for variant in &self.variants {
+            let name = &variant.variant;
+            if let Some(Trend { mean, tenfold, .. }) = variant.trend {
+                let label = format!("packets / flow of {name}");
+                let value = format!("{mean:.3}; tenfold time multiplies it by {tenfold:.3}");
+                facts.push(Fact { label, value });
+            }
+            for pair in &variant.unseen {
+                let (Some(ratio), Some(all)) = (pair.ratio(), variant.interval(pair)) else {
+                    continue;
+                };
+                let Interval { low, high, .. } = all;
+                let side = if all.holds(ratio) { "inside" } else { "outside" };
+                let label = format!("{name} at {}, unseen", pair.value);
+                let value = format!("{ratio:.3}, {side} {low:.3} to {high:.3}");
+                facts.push(Fact { label, value });
+            }
+        }
+        facts
+    }
 }
 
 /// Runs both modes and keeps every run in the folder `out`, as a sweep does: a calibration that was
@@ -212,7 +254,6 @@ pub fn calibrate(
     has_programs(&sweep.base)?;
     let folder = SweepFolder::claim(&sweep, out, force, false)?;
     let sweep = run_sweep(&sweep, options, &folder, progress, cancel)?;
-    folder.fill(&sweep)?;
     let names: Vec<String> =
         sweep.experiment.variants.iter().map(|variant| variant.name.clone()).collect();
     let variant = |variant: String| {
@@ -227,7 +268,10 @@ pub fn calibrate(
         VariantError { trend, variant, seen: pairs, unseen }
     };
     let variants = names.into_iter().map(variant).collect();
-    Ok(Calibrated { sweep, key, variants })
+    let mut done = Calibrated { sweep, key, variants };
+    done.sweep.tell(done.verdict(), done.facts());
+    folder.fill(&done.sweep)?;
+    Ok(done)
 }
 
 /// The second axis: packets first.

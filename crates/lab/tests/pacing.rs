@@ -217,7 +217,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     assert!(both.contains("is not exactly one of"), "{both}");
     let open = "pattern = { kind = \"uniform\" }\nload = 0.1\nsize = \"2 KiB\"\ngap = 1\n";
     let open = parse(open);
-    assert!(open.contains("belongs beside program alone; drop it"), "{open}");
+    assert!(open.contains("belongs to a program, and this group has a pattern; drop it"), "{open}");
 }
 
 /// A pattern takes the place of a program with all that belongs to it.

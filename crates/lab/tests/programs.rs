@@ -413,6 +413,12 @@ fn what_does_not_fit_a_program_is_refused_with_a_remedy() {
             "x.toml:10: traffic.job.program.rounds = \"x\" does not fit; `ping-pong` takes size: \
              0 B to 1 GiB; rounds: 1 to 1000000",
         ),
+        (
+            "program = { kind = \"ping-pong\", size = \"16\", rounds = 1 }\n".to_owned(),
+            "x.toml:10: traffic.job.program.size = \"16\" does not fit: it is not a size; write a \
+             number and one of B, KiB, MiB, GiB, kB, MB, GB, such as \"64 KiB\"; `ping-pong` takes \
+             size: 0 B to 1 GiB; rounds: 1 to 1000000",
+        ),
     ] {
         assert_eq!(refused(&rest), said);
     }

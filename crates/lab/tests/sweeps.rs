@@ -168,6 +168,9 @@ fn wrong_keys_and_values_are_told_as_those_of_a_file() {
     ] {
         assert_eq!(error(&[over]), expected);
     }
+    let quoted = STAR.replace("traffic.load = [0.1, 0.2]", "fabric.build = [\"2\", 2]");
+    let told = Sweep::parse(&quoted, Path::new("x.toml"), &[], &[]).unwrap_err().to_string();
+    assert!(told.contains("`2` is there twice, quoted and not; drop one"), "{told}");
     assert!(error(&["traffic.load=1,2", "traffic.load=3"]).contains("varied twice"));
     assert!(error(&["run.seed=1..200:200", "run.seeds=1..100:100"]).contains("20000 points"));
     let in_file = STAR.replace("traffic.load = [0.1, 0.2]", "traffic.load = [0.1, 9]");

@@ -109,7 +109,7 @@ fn again(arguments: &Arguments) -> String {
 fn text(done: &Calibrated) -> String {
     let name = &done.sweep.experiment.name;
     let mut text = format!("{name}: flow mode beside packets over {}\n", visible(&done.key));
-    text.push_str(&verdict(done));
+    text.push_str(&format!("{}\n", done.verdict()));
     if done.sweep.status() == Status::Partial {
         text.push_str("interrupted: call it again with the same folder to go on\n");
     }
@@ -154,23 +154,6 @@ fn values(done: &Calibrated) -> Table {
         }
     }
     table
-}
-
-/// Whether flow mode may be trusted where packets were not run.
-fn verdict(done: &Calibrated) -> String {
-    let (held, all) = done.held();
-    let share = 100.0 * held as f64 / all.max(1) as f64;
-    match done.is_good() {
-        Some(true) => format!(
-            "the intervals hold: {held} of {all} unseen runs of packets lie in them \
-             ({share:.0} %)\n"
-        ),
-        Some(false) => format!(
-            "the intervals do not hold: {held} of {all} unseen runs of packets lie in them \
-             ({share:.0} %, 90 % are asked for)\n"
-        ),
-        None => "no unseen run of packets ended with its programs: raise run.duration\n".to_owned(),
-    }
 }
 
 fn held(variant: &VariantError, pair: &Pair) -> &'static str {

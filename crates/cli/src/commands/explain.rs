@@ -42,9 +42,10 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         return Err(Failure::Input(many));
     }
     if found.is_empty() {
-        let remedy = catalogue::nearest(wanted)
-            .map_or("see `clearlane list`".to_owned(), |name| format!("did you mean `{name}`?"));
-        return Err(Failure::Input(format!("nothing is named `{wanted}`; {remedy}")));
+        return Err(Failure::Input(format!(
+            "nothing is named `{wanted}`; {}",
+            remedy(wanted, &all)
+        )));
     }
     if json {
         let fields = json!({ "entries": answer::value(&found)? });
@@ -53,6 +54,24 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let texts: Vec<_> = found.into_iter().map(paragraph).collect();
     Ok(Answer::text(texts.join("\n")))
 }
+
+/// What to ask for instead: what speaks of the word, else the name that resembles it most.
+fn remedy(wanted: &str, all: &[Entry]) -> String {
+    let word = wanted.to_lowercase();
+    let speaks = |text: &str| {
+        text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|spoken| spoken == word)
+    };
+    let of_it = all.iter().filter(|entry| speaks(&entry.summary));
+    let names: Vec<_> = of_it.take(SPOKEN_MAX).map(|entry| format!("`{}`", entry.name)).collect();
+    match catalogue::nearest(wanted) {
+        _ if !names.is_empty() => format!("it is spoken of at {}", names.join(", ")),
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "see `clearlane list`".to_owned(),
+    }
+}
+
+/// How many entries that speak of a word are named.
+const SPOKEN_MAX: usize = 4;
 
 fn explained_flag(flag: &Flag, json: bool) -> Answer {
     let Flag { name, command, help } = flag;

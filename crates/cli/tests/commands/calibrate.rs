@@ -29,6 +29,13 @@ fn unseen_values_test_the_interval_of_the_others() {
     for pair in one["unseen"].as_array().unwrap() {
         assert!(pair["packets_us"].as_f64() > pair["flow_us"].as_f64(), "{pair}");
     }
+    // The page of the folder and its file say it too.
+    let said = format!("{inside} of 2 unseen runs of packets lie in them");
+    let kept: serde_json::Value =
+        serde_json::from_str(&scratch.read("runs/ring-calibrated/sweep.json")).unwrap();
+    assert!(kept["finding"].as_str().unwrap().contains(&said), "{}", kept["finding"]);
+    assert_eq!(kept["facts"].as_array().unwrap().len(), 3, "{}", kept["facts"]);
+    assert!(scratch.read("runs/ring-calibrated/report.html").contains(&said));
     // Called again, nothing is run again.
     let again = scratch.call(line);
     assert_eq!(again.code, 0, "{}", again.stderr);

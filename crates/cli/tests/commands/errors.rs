@@ -80,6 +80,12 @@ fn flags_that_mean_nothing_are_refused() {
         failure("list --seed 2"),
         "--seed has no effect on `clearlane list`, which uses no random numbers; leave it out"
     );
+    let spoken = failure("explain pacing");
+    assert!(
+        spoken.contains("nothing is named `pacing`; it is spoken of at `nsim-2014`, `traffic.gap`"),
+        "{spoken}"
+    );
+    assert!(failure("explain fat-tre").ends_with("did you mean `fat-tree`?"));
     assert!(failure("explain qdr --dry-run").contains("which writes nothing"));
     assert!(failure("fabric build star:4 --wide -o t").contains("'--wide'"));
 }

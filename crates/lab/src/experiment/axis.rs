@@ -44,7 +44,14 @@ impl Axis {
         }
         let twice = texts.iter().enumerate().find(|(index, text)| texts[..*index].contains(text));
         match twice {
-            Some((_, text)) => Err(format!("{} is there twice; drop one", quote(text))),
+            Some((_, text)) => {
+                let quoted = |node: &Node| matches!(node.value, Value::Text(_));
+                let mut same = self.values.iter().filter(|node| shown(node) == *text).map(quoted);
+                // "2" and 2: a reader of the message has to know that both were read.
+                let first = same.next();
+                let how = if same.any(|now| Some(now) != first) { ", quoted and not" } else { "" };
+                Err(format!("{} is there twice{how}; drop one", quote(text)))
+            }
             None => Ok(()),
         }
     }

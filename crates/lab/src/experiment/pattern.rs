@@ -85,7 +85,11 @@ fn fault<T: DeserializeOwned>(
     match values.find(|entry| other(&entry.key)) {
         Some(wrong) => {
             let value = wrong.node.quoted();
-            let text = format!("{}.{} = {value} does not fit; {takes}", keys.name(), wrong.key);
+            // A quantity says which units there are; serde's own words name types of Rust.
+            let units = problem.split_once(" is not a ").filter(|(_, rest)| rest.contains("write"));
+            let why = units.map_or(String::new(), |(_, rest)| format!(": it is not a {rest}"));
+            let key = &wrong.key;
+            let text = format!("{}.{key} = {value} does not fit{why}; {takes}", keys.name());
             keys.error_at(wrong.node.at, &text)
         }
         None => field.error(&format!("does not fit; {takes}")),

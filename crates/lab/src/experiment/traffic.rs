@@ -305,7 +305,9 @@ impl OfferedSpec {
     fn read(keys: &Keys<'_>, end: Picoseconds) -> Result<Self, LabError> {
         for key in job::KEYS {
             if let Some(field) = keys.optional(key) {
-                return Err(field.error("belongs beside program alone; drop it"));
+                return Err(
+                    field.error("belongs to a program, and this group has a pattern; drop it")
+                );
             }
         }
         let written = keys.required("pattern", PATTERN_OR_PROGRAM)?;

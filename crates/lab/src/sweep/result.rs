@@ -58,6 +58,16 @@ pub struct SweepResult {
     published: Vec<PublishedRow>,
     oddities: Vec<String>,
     facts: Vec<Fact>,
+    told: Option<Told>,
+}
+
+/// What the command that asked for the sweep found out by it.
+#[derive(Clone, Debug, Serialize)]
+struct Told {
+    /// In a sentence or two, in place of what a sweep says of itself.
+    finding: String,
+    /// One by one.
+    facts: Vec<Fact>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +86,8 @@ struct Summary<'a> {
     points: Vec<PointSummary>,
     published: &'a [PublishedRow],
     oddities: &'a [String],
+    #[serde(flatten)]
+    told: Option<&'a Told>,
     experiment: toml::Table,
 }
 
@@ -121,12 +133,18 @@ impl SweepResult {
             published: published(sweep, &records),
             oddities: oddities(sweep, &records),
             facts: facts(&done),
+            told: None,
             asked: sweep.points.len(),
             finished: done.len(),
             known,
             figures,
             points,
         }
+    }
+
+    /// The page and `sweep.json` say what the command found out by the sweep.
+    pub(crate) fn tell(&mut self, finding: String, facts: Vec<Fact>) {
+        self.told = Some(Told { finding, facts });
     }
 
     /// How the sweep ended; the worst of its points counts.
@@ -183,6 +201,7 @@ impl SweepResult {
             points: self.points.iter().map(point).collect(),
             published: &self.published,
             oddities: &self.oddities,
+            told: self.told.as_ref(),
             experiment: self.experiment.resolved_table(),
         };
         // Keys are strings and numbers finite or null, so nothing here can fail to be written.
@@ -208,9 +227,10 @@ impl SweepResult {
             Ends::Duration => "",
             Ends::Programs => " at most, until its programs end",
         };
+        let told = self.told.as_ref();
         sweep_page(&SweepPage {
             title,
-            summary: self.finding(),
+            summary: told.map_or_else(|| self.finding(), |told| told.finding.clone()),
             command: self.command.clone(),
             seeds: experiment.plan.all_seeds().collect(),
             status: self.status(),
@@ -222,6 +242,7 @@ impl SweepResult {
                     fact("finished", finished),
                     fact("simulated time", format!("{duration} per run{at_most}")),
                 ])
+                .chain(told.into_iter().flat_map(|told| told.facts.clone()))
                 .chain(self.facts.iter().cloned())
                 .collect(),
             published: self.published.clone(),
