@@ -381,9 +381,9 @@ const KEYS: &[Key] = &[
         "traffic",
         "gap",
         ["number or text", "0 to 100000, mod, hops, timetable, none", "no gap"],
-        "packet pacing: idle time after each packet of a program, in times of a packet: the same for \
-         all, by step the most messages on a link of the route less one, its hops less one, or by \
-         the program's own timetable",
+        "packet pacing: idle time after each packet of a program, in times of a packet: the same \
+         for all, by step the most messages on a link of the route less one, its hops less one, or \
+         by the program's own timetable",
     ),
     key(
         "traffic",
