@@ -87,6 +87,13 @@ def test_what_runs_in_one_process_says_so_once(clearlane: Clearlane) -> None:
         "clearlane: mpirun started 2 processes, and `clearlane sweep` runs in one; of several "
         "processes only run, compare and resume make one run"
     ]
+    # The other process is ended by a signal, of which it says nothing.
+    (clearlane.folder / "flow.toml").write_text(RING.replace("[run]", '[run]\nmode = "flow"'))
+    refused = call(clearlane, 2, "run", "flow.toml")
+    assert refused.returncode == 2
+    said = [line for line in refused.stderr.splitlines() if line.startswith("clearlane: ")]
+    assert said == ["clearlane: flow mode runs in one process; start it without mpirun"]
+    assert not (clearlane.folder / "runs").exists()
 
 
 def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:

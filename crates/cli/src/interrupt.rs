@@ -30,6 +30,8 @@ struct GoodOrder {
     out: PathBuf,
     /// Whether that folder was made for them.
     made: bool,
+    /// Whether it is said what happens.
+    speaks: bool,
 }
 
 impl Interrupts {
@@ -55,9 +57,18 @@ impl Interrupts {
     /// From here on, the first signal raises the flag that is handed out. What is finished then
     /// goes into `out`; `made` says that this folder was not there before.
     pub fn stop_in_good_order(&self, out: &Path, made: bool) -> Arc<AtomicBool> {
+        self.stop(out.to_owned(), made, true)
+    }
+
+    /// The same of a process that writes nothing: that which writes says what happens.
+    pub fn stop_silently(&self) -> Arc<AtomicBool> {
+        self.stop(PathBuf::new(), false, false)
+    }
+
+    fn stop(&self, out: PathBuf, made: bool, speaks: bool) -> Arc<AtomicBool> {
         let halt = Arc::new(AtomicBool::new(false));
         let asked = AtomicBool::new(false);
-        let order = GoodOrder { halt: Arc::clone(&halt), asked, out: out.to_owned(), made };
+        let order = GoodOrder { halt: Arc::clone(&halt), asked, out, made, speaks };
         *self.good_order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         halt
     }
@@ -71,6 +82,13 @@ fn answer(order: Option<&GoodOrder>) {
         terminal::remark(&format!("{lead}clearlane: interrupted"));
         return end();
     };
+    if !order.speaks {
+        match order.asked.swap(true, Ordering::SeqCst) {
+            false => order.halt.store(true, Ordering::SeqCst),
+            true => end(),
+        }
+        return;
+    }
     let out = order.out.display();
     if !order.asked.swap(true, Ordering::SeqCst) {
         order.halt.store(true, Ordering::SeqCst);

@@ -159,7 +159,7 @@ pub fn answer(
     let default = || Path::new("runs").join(&experiment.name);
     let out = shared.out.clone().unwrap_or_else(default);
     if !processes.is_first() {
-        let halt = interrupts.stop_in_good_order(&out, false);
+        let halt = interrupts.stop_silently();
         return helped(task, shared, &experiment, (&out, halt));
     }
     if shared.dry_run {
