@@ -5,7 +5,9 @@ use super::binary::{RING, Scratch};
 #[test]
 fn unseen_values_test_the_interval_of_the_others() {
     let scratch = Scratch::new("calibrate");
-    scratch.write("ring.toml", RING);
+    let asked = "[[published]]\nname = \"end\"\n\
+        measure = { kind = \"smallest\", of = { kind = \"completion-time\" } }\n";
+    scratch.write("ring.toml", &format!("{RING}{asked}"));
     let line = "calibrate ring.toml --over fabric.build=torus:4,torus:6,torus:8 \
         --unseen fabric.build=torus:5,torus:7";
     let called = scratch.call(&format!("{line} --json"));
@@ -34,6 +36,7 @@ fn unseen_values_test_the_interval_of_the_others() {
     let kept: serde_json::Value =
         serde_json::from_str(&scratch.read("runs/ring-calibrated/sweep.json")).unwrap();
     assert!(kept["finding"].as_str().unwrap().contains(&said), "{}", kept["finding"]);
+    assert_eq!(kept["published"], serde_json::json!([]));
     assert_eq!(kept["facts"].as_array().unwrap().len(), 3, "{}", kept["facts"]);
     assert!(scratch.read("runs/ring-calibrated/report.html").contains(&said));
     // Called again, nothing is run again.

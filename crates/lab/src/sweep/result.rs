@@ -142,8 +142,10 @@ impl SweepResult {
         }
     }
 
-    /// The page and `sweep.json` say what the command found out by the sweep.
+    /// The page and `sweep.json` say what the command found out by the sweep. Published numbers are
+    /// left out: those of the experiment are about its own axes.
     pub(crate) fn tell(&mut self, finding: String, facts: Vec<Fact>) {
+        self.published.clear();
         self.told = Some(Told { finding, facts });
     }
 
