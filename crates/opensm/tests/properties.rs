@@ -277,6 +277,7 @@ proptest! {
         let mut stream = Stream::new(seed, "damage", 0);
         let mut files = written(&fabric, &subnet);
         spoil(&mut files, spoilt, &mut stream);
+        let whole = lists.cables.len();
         damage(&mut lists, cut * 10, &[lanes], &mut stream);
         let mut engine = engine(&format!("safe={safe}"));
         engine.route(lists.discovered().unwrap(), true, Ok(files)).unwrap();
@@ -284,7 +285,8 @@ proptest! {
         if cut == 0 && spoilt == 0 && lanes == 8 {
             prop_assert_eq!(engine.source(), Some(Source::Files));
         }
-        if lanes == 1 && spec.contains('5') {
+        // A ring that was cut twice has two rows of switches left: no cycle, and their files hold.
+        if lanes == 1 && spec.contains('5') && lists.cables.len() == whole {
             prop_assert_ne!(engine.source(), Some(Source::Files));
         }
     }
