@@ -61,7 +61,8 @@ fn remedy(wanted: &str, all: &[Entry]) -> String {
     let speaks = |text: &str| {
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|spoken| spoken == word)
     };
-    let of_it = all.iter().filter(|entry| speaks(&entry.summary));
+    // No word at all is between any two commas.
+    let of_it = all.iter().filter(|entry| !word.is_empty() && speaks(&entry.summary));
     let names: Vec<_> = of_it.take(SPOKEN_MAX).map(|entry| format!("`{}`", entry.name)).collect();
     match catalogue::nearest(wanted) {
         _ if !names.is_empty() => format!("it is spoken of at {}", names.join(", ")),

@@ -85,6 +85,7 @@ fn flags_that_mean_nothing_are_refused() {
         spoken.contains("nothing is named `pacing`; it is spoken of at `nsim-2014`, `traffic.gap`"),
         "{spoken}"
     );
+    assert_eq!(failure("explain -"), "nothing is named `-`; see `clearlane list`");
     assert!(failure("explain fat-tre").ends_with("did you mean `fat-tree`?"));
     assert!(failure("explain qdr --dry-run").contains("which writes nothing"));
     assert!(failure("fabric build star:4 --wide -o t").contains("'--wide'"));
