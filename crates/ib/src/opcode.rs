@@ -56,6 +56,129 @@ impl Opcode {
     }
 }
 
+/// A transport service: the upper three bits of an opcode (IBA vol. 1, 9.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Service {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Reliable datagram.
+    Rd,
+    /// Unreliable datagram.
+    Ud,
+    /// Congestion notification.
+    Cnp,
+    /// Extended reliable connection (annex A14).
+    Xrc,
+    /// Reserved, or a manufacturer's.
+    Other,
+}
+
+impl Service {
+    /// What people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Service::Rc => "RC",
+            Service::Uc => "UC",
+            Service::Rd => "RD",
+            Service::Ud => "UD",
+            Service::Cnp => "CNP",
+            Service::Xrc => "XRC",
+            Service::Other => "other",
+        }
+    }
+
+    /// Whether what it sends is acknowledged.
+    pub const fn is_reliable(self) -> bool {
+        matches!(self, Service::Rc | Service::Rd | Service::Xrc)
+    }
+}
+
+/// Where the extended headers of a packet are, behind its BTH, and what they take together
+/// (IBA vol. 1, 9.3, table 38).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Extended {
+    /// Bytes of all of them.
+    pub bytes: u8,
+    /// Where a DETH begins.
+    pub deth: Option<u8>,
+    /// Where a RETH begins.
+    pub reth: Option<u8>,
+    /// Where an AETH begins.
+    pub aeth: Option<u8>,
+}
+
+impl Opcode {
+    /// The operation: its lower five bits.
+    pub const fn operation(self) -> u8 {
+        self.0 & 0x1f
+    }
+
+    /// Its transport service.
+    pub const fn service(self) -> Service {
+        match self.0 >> 5 {
+            0 => Service::Rc,
+            1 => Service::Uc,
+            2 => Service::Rd,
+            3 => Service::Ud,
+            4 if self.is_cnp() => Service::Cnp,
+            5 => Service::Xrc,
+            _ => Service::Other,
+        }
+    }
+
+    /// Whether a responder sends it: a response to an RDMA READ, or an acknowledgement. Its PSN is
+    /// that of a request.
+    pub const fn is_response(self) -> bool {
+        self.service().is_reliable() && matches!(self.operation(), 0x0d..=0x12)
+    }
+
+    /// Whether it asks for an RDMA READ: as many PSNs follow it as the response has packets.
+    pub const fn is_read_request(self) -> bool {
+        self.service().is_reliable() && self.operation() == Opcode::RC_RDMA_READ_REQUEST.0
+    }
+
+    /// What follows its BTH before the payload; nothing of the services that are not known.
+    pub const fn extended(self) -> Extended {
+        let service = self.service();
+        let mut all = Extended { bytes: 0, deth: None, reth: None, aeth: None };
+        match service {
+            Service::Rd => all.bytes = 4,
+            Service::Xrc if !self.is_response() => all.bytes = 4,
+            Service::Cnp | Service::Other => return all,
+            _ => {}
+        }
+        if matches!(service, Service::Ud) || matches!(service, Service::Rd) && !self.is_response() {
+            all.deth = Some(all.bytes);
+            all.bytes += 8;
+        }
+        match self.operation() {
+            // An immediate or what is to be invalidated.
+            0x03 | 0x05 | 0x09 | 0x16 | 0x17 => all.bytes += 4,
+            0x06 | 0x0a | 0x0c => {
+                all.reth = Some(all.bytes);
+                all.bytes += 16;
+            }
+            0x0b => {
+                all.reth = Some(all.bytes);
+                all.bytes += 20;
+            }
+            0x0d | 0x0f | 0x10 | 0x11 => {
+                all.aeth = Some(all.bytes);
+                all.bytes += 4;
+            }
+            0x12 => {
+                all.aeth = Some(all.bytes);
+                all.bytes += 12;
+            }
+            0x13 | 0x14 => all.bytes += 28,
+            _ => {}
+        }
+        all
+    }
+}
+
 impl fmt::Display for Opcode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(opcode, _)| opcode == self) {
@@ -94,6 +217,20 @@ mod tests {
         ];
         assert_eq!(named, expected);
         assert_eq!(Opcode(0x9f).to_string(), "opcode 0x9f");
+    }
+
+    #[test]
+    fn extended_headers_are_where_table_38_has_them() {
+        let bytes = |opcode: u8| Opcode(opcode).extended().bytes;
+        assert_eq!([0x04, 0x05, 0x0a, 0x0b, 0x0c].map(bytes), [0, 4, 16, 20, 16]);
+        assert_eq!([0x0d, 0x0e, 0x11, 0x12, 0x13].map(bytes), [4, 0, 4, 12, 28]);
+        // UD has a DETH first, XRC names a queue, its responses do not.
+        assert_eq!([0x64, 0x65, 0xa4, 0xaa, 0xb1, 0x80, 0xff].map(bytes), [8, 12, 4, 20, 4, 0, 0]);
+        assert_eq!(Opcode(0xaa).extended().reth, Some(4));
+        assert_eq!(Opcode::UD_SEND_ONLY.extended().deth, Some(0));
+        assert_eq!(Opcode::RC_ACKNOWLEDGE.extended().aeth, Some(0));
+        assert!(Opcode::RC_ACKNOWLEDGE.is_response() && !Opcode::RC_SEND_LAST.is_response());
+        assert!(Opcode::RC_RDMA_READ_REQUEST.is_read_request());
     }
 
     #[test]

@@ -6,6 +6,10 @@ pub const LRH: u32 = 8;
 pub const BTH: u32 = 12;
 /// Datagram extended transport header: Q_Key and source QP.
 pub const DETH: u32 = 8;
+/// Global route header.
+pub const GRH: u32 = 40;
+/// RDMA extended transport header: address, R_Key and length.
+pub const RETH: u32 = 16;
 /// ACK extended transport header.
 pub const AETH: u32 = 4;
 /// Variant CRC.

@@ -1,0 +1,159 @@
+//! ERF, the records of Endace's cards and of ibdump: in files of their own, and within pcap and
+//! pcapng, where each packet begins with such a header.
+
+use super::{Entry, Fault, Format, Input, Interface, LinkType, Record};
+
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    name: "erf",
+    summary: "ERF records of an Endace card, or of Wireshark's export, in a file of their own",
+    is_it: |first| Header::read(first).is_some_and(|header| header.is_likely()),
+    open: |_| Ok(Box::new(Erf { interfaces: vec![Interface::default(); INTERFACES] })),
+};
+
+/// `LINKTYPE_ERF`.
+pub(crate) const LINK_TYPE: LinkType = LinkType(197);
+/// A record of type 21, InfiniBand, without its header: `LINKTYPE_INFINIBAND`.
+pub(crate) const INFINIBAND: LinkType = LinkType(247);
+/// Stands for the records that are no InfiniBand packet: link packets and Endace's own.
+pub(crate) const OTHER: LinkType = LinkType(u32::MAX);
+/// `LINKTYPE_ETHERNET`.
+pub(crate) const ETHERNET: LinkType = LinkType(1);
+
+const HEADER: usize = 16;
+const EXTENSION: usize = 8;
+/// Two bits of the flags number the interface.
+const INTERFACES: usize = 4;
+/// Types: Ethernet (2), InfiniBand (21), packets of InfiniBand links (25).
+const TYPE_ETHERNET: u8 = 2;
+const TYPE_INFINIBAND: u8 = 21;
+const TYPES_MAX: u8 = 30;
+/// Extension headers follow.
+const MORE: u8 = 0x80;
+/// Before the frame of an Ethernet record: offset and padding.
+const ETHERNET_PAD: usize = 2;
+
+/// How many interfaces a file of this link type has.
+pub(super) fn interfaces_of(link: LinkType) -> usize {
+    if link == LINK_TYPE { INTERFACES } else { 1 }
+}
+
+struct Header {
+    seconds: u32,
+    /// Of a second, in 2^-32 s.
+    fraction: u32,
+    kind: u8,
+    interface: u32,
+    /// Bytes of the record, this header included.
+    record: usize,
+    wire_bytes: u32,
+}
+
+impl Header {
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Option<Header> {
+        let [f0, f1, f2, f3, s0, s1, s2, s3, kind, flags, r1, r0, _, _, w1, w0] =
+            *bytes.first_chunk::<HEADER>()?;
+        Some(Header {
+            seconds: u32::from_le_bytes([s0, s1, s2, s3]),
+            fraction: u32::from_le_bytes([f0, f1, f2, f3]),
+            kind,
+            interface: u32::from(flags & 3),
+            record: usize::from(u16::from_be_bytes([r1, r0])),
+            wire_bytes: u32::from(u16::from_be_bytes([w1, w0])),
+        })
+    }
+
+    /// No number says that a file is ERF: a type that exists, and lengths that fit each other.
+    fn is_likely(&self) -> bool {
+        let kind = self.kind & !MORE;
+        (1..=TYPES_MAX).contains(&kind) && self.record >= HEADER && self.seconds > 0
+    }
+
+    fn time_ns(&self) -> u64 {
+        // 2^-32 s to the nanosecond, rounded: 0.23 ns are less than what is told apart.
+        let fraction = (u64::from(self.fraction) * 1_000_000_000 + (1 << 31)) >> 32;
+        u64::from(self.seconds) * 1_000_000_000 + fraction
+    }
+
+    /// Whether it is what ibdump makes of a time in microseconds. It takes 4295 units for one where
+    /// 4294.967 are, so that its times run ahead by up to 7.6 µs in each second.
+    fn is_ibdumps(&self, (seconds, microseconds): (u32, u32)) -> bool {
+        microseconds > 0
+            && seconds == self.seconds
+            && microseconds.checked_mul(4295) == Some(self.fraction)
+    }
+}
+
+/// What is in an ERF record, and whether its time had to be corrected: `coarse` is what the pcap
+/// header around it says in seconds and microseconds.
+#[inline]
+pub(super) fn unwrapped<'a>(
+    record: Record<'a>,
+    coarse: Option<(u32, u32)>,
+) -> (Record<'a>, bool) {
+    let Some(header) = Header::read(record.bytes) else {
+        return (Record { link: OTHER, ..record }, false);
+    };
+    let corrected = coarse.is_some_and(|coarse| header.is_ibdumps(coarse));
+    let time_ns = if corrected { record.time_ns } else { header.time_ns() };
+    let (link, bytes) = content(&header, record.bytes);
+    // What the header says of the record is less than what is there where Endace pads.
+    let wire_bytes = header.wire_bytes;
+    (Record { time_ns, interface: header.interface, link, bytes, wire_bytes }, corrected)
+}
+
+/// The packet in a record, without padding behind it.
+#[inline]
+fn content<'a>(header: &Header, record: &'a [u8]) -> (LinkType, &'a [u8]) {
+    let mut rest = record.get(HEADER..).unwrap_or_default();
+    let mut more = header.kind & MORE != 0;
+    while more {
+        let Some((extension, after)) = rest.split_at_checked(EXTENSION) else {
+            return (OTHER, rest);
+        };
+        more = extension[0] & MORE != 0;
+        rest = after;
+    }
+    let wire = header.wire_bytes as usize;
+    match header.kind & !MORE {
+        TYPE_INFINIBAND => (INFINIBAND, &rest[..rest.len().min(wire)]),
+        TYPE_ETHERNET => {
+            let frame = rest.get(ETHERNET_PAD..).unwrap_or_default();
+            (ETHERNET, &frame[..frame.len().min(wire)])
+        }
+        _ => (OTHER, rest),
+    }
+}
+
+struct Erf {
+    interfaces: Vec<Interface>,
+}
+
+impl Format for Erf {
+    fn next<'i>(&mut self, input: &'i mut Input<'_>) -> Result<Option<Record<'i>>, Fault> {
+        let at = input.position();
+        let Some(header) = Header::read(input.peek(HEADER)?) else { return Ok(None) };
+        if header.record < HEADER {
+            let what = format!("a record of {} bytes; copy the file again", header.record);
+            return Err(Fault::damaged(at, what));
+        }
+        let Some(bytes) = input.take(header.record)? else { return Ok(None) };
+        let (link, content) = content(&header, bytes);
+        Ok(Some(Record {
+            time_ns: header.time_ns(),
+            interface: header.interface,
+            link,
+            bytes: content,
+            wire_bytes: header.wire_bytes,
+        }))
+    }
+
+    fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    fn corrected(&self) -> u64 {
+        0
+    }
+}
