@@ -327,9 +327,7 @@ fn transport(whole: Whole<'_>, at: usize, around: &Around) -> Result<Packet, Oth
         None => None,
     };
     let acknowledged = match extended.aeth {
-        Some(aeth) => {
-            Some(Aeth::read(header(aeth)?).map_err(|_| Other::Cut)?.acknowledged())
-        }
+        Some(aeth) => Some(Aeth::read(header(aeth)?).map_err(|_| Other::Cut)?.acknowledged()),
         None => None,
     };
     Ok(Packet {

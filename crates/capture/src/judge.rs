@@ -6,8 +6,8 @@
 //! and Towsley, "Detecting shared congestion of flows via end-to-end measurement", 2002). A flow
 //! without marks suffers if it is slower while others are marked than while nobody is.
 
-use crate::found::FoundFlow;
 use crate::flow::Slice;
+use crate::found::FoundFlow;
 
 /// What a flow has to do with congestion.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -8,6 +8,8 @@
 pub mod files;
 
 mod analysis;
+mod captures;
+mod clocks;
 mod dissect;
 mod endpoint;
 mod flow;
@@ -16,8 +18,11 @@ pub mod judge;
 mod link;
 mod sequence;
 mod slices;
+pub mod write;
 
 pub use analysis::{Analysis, FLOWS_MAX, Others, PointCounts};
+pub use captures::{Analysed, Capture, CaptureError, Options, Point, Source, Tell, analyse};
+pub use clocks::{Clock, ClockKnown};
 pub use dissect::{Carrier, Crcs, Dissected, Other, Packet, Role, Truth};
 pub use endpoint::Endpoint;
 pub use flow::{Counts, FlowKey, Slice};

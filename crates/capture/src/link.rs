@@ -44,12 +44,8 @@ impl LinkType {
 /// What a record holds; its CRCs are computed if they are asked for.
 #[inline]
 pub fn dissect(record: &Record<'_>, crcs: bool) -> Dissected {
-    let whole = Whole {
-        bytes: record.bytes,
-        wire_bytes: record.wire_bytes,
-        time_ns: record.time_ns,
-        crcs,
-    };
+    let whole =
+        Whole { bytes: record.bytes, wire_bytes: record.wire_bytes, time_ns: record.time_ns, crcs };
     match ALL.iter().find(|entry| entry.link == record.link.0) {
         Some(entry) => (entry.dissect)(whole),
         None => Dissected::Other(Other::NotRdma),

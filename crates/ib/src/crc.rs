@@ -36,6 +36,62 @@ pub fn variant(bytes: &[u8]) -> u16 {
     VARIANT_TABLE.checksum(bytes)
 }
 
+/// A variant CRC under way: of the bytes so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variant(u16);
+
+impl Variant {
+    /// Of these bytes, the first of a packet.
+    pub fn of(bytes: &[u8]) -> Self {
+        Variant(!variant(bytes))
+    }
+
+    /// With these bytes behind.
+    pub fn and(self, bytes: &[u8]) -> Self {
+        // The register is reflected; what a digest begins with is not.
+        let mut digest = VARIANT_TABLE.digest_with_initial(self.0.reverse_bits());
+        digest.update(bytes);
+        Variant(!digest.finalize())
+    }
+
+    /// The CRC.
+    pub const fn finish(self) -> u16 {
+        !self.0
+    }
+}
+
+/// Bytes that are in many packets, and what they do to a variant CRC: looked up instead of
+/// computed, as a CRC is linear.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VariantOfSame {
+    /// What the bytes make of nothing.
+    own: u16,
+    /// What becomes of each half of the register after as many bytes of zeros.
+    shifted: [Vec<u16>; 2],
+}
+
+impl VariantOfSame {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let own = Variant(0).and(bytes).0;
+        let bits: Vec<u16> = (0..16).map(|bit| Variant(1 << bit).and(bytes).0 ^ own).collect();
+        let half = |from: usize| {
+            let of = |byte: usize| {
+                let set = (0..8).filter(|bit| byte >> bit & 1 == 1);
+                set.fold(0, |sum, bit| sum ^ bits[from + bit])
+            };
+            (0..256).map(of).collect()
+        };
+        VariantOfSame { own, shifted: [half(0), half(8)] }
+    }
+
+    /// A CRC under way with these bytes behind.
+    pub fn after(&self, before: Variant) -> Variant {
+        let [low, high] = before.0.to_le_bytes().map(usize::from);
+        Variant(self.own ^ self.shifted[0][low] ^ self.shifted[1][high])
+    }
+}
+
 /// The invariant CRC of a packet without a GRH, of its bytes from the LRH to the last one before
 /// the CRC. Its lowest byte goes first. Nothing if they end within the BTH.
 pub fn invariant_local(bytes: &[u8]) -> Option<u32> {
@@ -141,6 +197,19 @@ mod tests {
             assert_eq!(variant(&bytes[..length]), slow(&bytes[..length]), "{length}");
         }
         assert_eq!(variant(b"123456789"), VARIANT_CHECK);
+    }
+
+    #[test]
+    fn bytes_that_are_looked_up_do_what_bytes_that_are_computed_do() {
+        let bytes: Vec<u8> = (0..=255).chain(0..99).collect();
+        for split in [1, 20, 36, 200] {
+            let (head, rest) = bytes.split_at(split);
+            let whole = Variant::of(head).and(rest);
+            assert_eq!(whole.finish(), variant(&bytes));
+            assert_eq!(VariantOfSame::of(rest).after(Variant::of(head)), whole);
+        }
+        let nothing = VariantOfSame::of(&[]);
+        assert_eq!(nothing.after(Variant::of(b"x")), Variant::of(b"x"));
     }
 
     /// What links and switches may change in a packet of each kind changes no invariant CRC; any

@@ -66,10 +66,7 @@ impl Deth {
         let [k3, k2, k1, k0, _, q2, q1, q0] =
             HeaderError::first("a datagram extended transport header", bytes)?;
         let source = QueuePairNumber::new(u32::from_be_bytes([0, q2, q1, q0]));
-        Ok(Deth {
-            q_key: u32::from_be_bytes([k3, k2, k1, k0]),
-            source: source.unwrap_or_default(),
-        })
+        Ok(Deth { q_key: u32::from_be_bytes([k3, k2, k1, k0]), source: source.unwrap_or_default() })
     }
 }
 
@@ -113,8 +110,7 @@ impl Aeth {
 
     /// Reads the header that `bytes` begin with. Fails if they are fewer than [`Self::BYTES`].
     pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
-        let [syndrome, m2, m1, m0] =
-            HeaderError::first("an ACK extended transport header", bytes)?;
+        let [syndrome, m2, m1, m0] = HeaderError::first("an ACK extended transport header", bytes)?;
         let msn = Psn::new(u32::from_be_bytes([0, m2, m1, m0])).unwrap_or_default();
         Ok(Aeth { syndrome, msn })
     }

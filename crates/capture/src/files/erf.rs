@@ -88,10 +88,7 @@ impl Header {
 /// What is in an ERF record, and whether its time had to be corrected: `coarse` is what the pcap
 /// header around it says in seconds and microseconds.
 #[inline]
-pub(super) fn unwrapped<'a>(
-    record: Record<'a>,
-    coarse: Option<(u32, u32)>,
-) -> (Record<'a>, bool) {
+pub(super) fn unwrapped<'a>(record: Record<'a>, coarse: Option<(u32, u32)>) -> (Record<'a>, bool) {
     let Some(header) = Header::read(record.bytes) else {
         return (Record { link: OTHER, ..record }, false);
     };
