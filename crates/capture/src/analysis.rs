@@ -6,6 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::flow::{Flow, FlowKey};
 use crate::slices::Grid;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Flows that are counted one by one; memory is bounded by it.
 pub const FLOWS_MAX: usize = 1 << 14;
@@ -16,6 +17,8 @@ const CANDIDATES_MAX: usize = 128;
 const VOTES: u32 = 4;
 /// … and nobody looks any more after so many that fit several.
 const UNDECIDED_MAX: u32 = 4096;
+/// An answer is to the nearest direction if the next one is so many packets and four times as far.
+const NEAR: u32 = 64;
 /// An acknowledgement is of one of the last so many packets.
 const WINDOW: u32 = 1 << 15;
 
@@ -80,8 +83,8 @@ pub struct Analysis {
     pub(crate) grid: Grid,
     pub(crate) flows: Vec<Flow>,
     places: FxHashMap<Known, u32>,
-    /// Directions with data between two hosts at a place.
-    pairs: FxHashMap<(u32, Endpoint, Endpoint), Vec<u32>>,
+    /// Directions between two hosts, at any place: a tap may have one interface for each.
+    pairs: FxHashMap<(Endpoint, Endpoint), Vec<u32>>,
     pub(crate) points: Vec<PointCounts>,
     /// The flow of the packet before: the next is often of the same.
     last: Option<(Known, u32)>,
@@ -161,38 +164,78 @@ impl Analysis {
         let key = FlowKey::of(packet);
         self.flows.push(Flow::new(key, point, packet));
         self.places.insert(known, number as u32);
-        let pair = self.pairs.entry((point, key.source, key.destination)).or_default();
+        let pair = self.pairs.entry((key.source, key.destination)).or_default();
         if pair.len() < CANDIDATES_MAX {
             pair.push(number as u32);
         }
         Some(number)
     }
 
-    /// Looks which direction a response answers: one the other way that has sent its number.
+    /// Looks which direction a response answers: one the other way that has sent its number not
+    /// long ago, and much less long ago than any other has.
     fn answer(&mut self, number: usize, packet: &Packet) {
-        let flow = &self.flows[number];
+        let flow = &mut self.flows[number];
+        flow.answered = Some(packet.bth.psn);
         let is_known = flow.answers.is_some_and(|(_, votes)| votes >= VOTES);
         if is_known || flow.undecided >= UNDECIDED_MAX {
             return;
         }
-        let other = (flow.point, flow.key.destination, flow.key.source);
-        let Some(candidates) = self.pairs.get(&other) else { return };
-        let mut fitting = candidates.iter().map(|candidate| *candidate as usize).filter(|known| {
-            *known != number && self.flows[*known].requests.knows(packet.bth.psn, WINDOW)
-        });
-        let found = (fitting.next(), fitting.next());
+        let (key, flow) = (flow.key, number);
+        let Some(candidates) = self.pairs.get(&(key.destination, key.source)) else { return };
+        let (mut nearest, mut next) = (None, u32::MAX);
+        for candidate in candidates.iter().map(|candidate| *candidate as usize) {
+            let known = &self.flows[candidate];
+            let ago = known.requests.ago(packet.bth.psn, WINDOW).filter(|_| candidate != flow);
+            let Some(ago) = ago else { continue };
+            nearest = match nearest {
+                // The same flow at another place.
+                Some((best, place)) if self.flows[place as usize].key == known.key => {
+                    Some((ago.min(best), place))
+                }
+                Some((best, _)) if ago < best => {
+                    next = best;
+                    Some((ago, candidate as u32))
+                }
+                Some(best) => {
+                    next = next.min(ago);
+                    Some(best)
+                }
+                None => Some((ago, candidate as u32)),
+            };
+        }
         let flow = &mut self.flows[number];
-        match found {
-            (Some(only), None) => {
+        match nearest {
+            Some((ago, only)) if next > ago.saturating_mul(4).saturating_add(NEAR) => {
                 let votes = match flow.answers {
-                    Some((same, votes)) if same == only => votes + 1,
+                    Some((same, votes)) if same == only as usize => votes + 1,
                     _ => 1,
                 };
-                flow.answers = Some((only, votes));
+                flow.answers = Some((only as usize, votes));
             }
-            (Some(_), Some(_)) => flow.undecided += 1,
-            (None, _) => {}
+            Some(_) => flow.undecided += 1,
+            None => {}
         }
+    }
+
+    /// What a direction answers by all its numbers, where no packet told while it was seen: data
+    /// and responses may be in files of their own. Nothing unless there is one only.
+    pub(crate) fn answered_in_all(
+        &self,
+        number: usize,
+        taken: &BTreeSet<FlowKey>,
+    ) -> Option<usize> {
+        let flow = &self.flows[number];
+        let candidates = self.pairs.get(&(flow.key.destination, flow.key.source))?;
+        let fits = |candidate: &usize| {
+            let known = &self.flows[*candidate];
+            let spans = flow.answered.is_none_or(|psn| known.requests.spans(psn));
+            let is_free = !taken.contains(&known.key);
+            *candidate != number && is_free && known.counts.data_packets > 0 && spans
+        };
+        let mut fitting = candidates.iter().map(|candidate| *candidate as usize).filter(fits);
+        let only = fitting.next()?;
+        let is_one = fitting.all(|other| self.flows[other].key == self.flows[only].key);
+        is_one.then_some(only)
     }
 }
 

@@ -78,6 +78,8 @@ pub struct Analysed {
     pub points: Vec<Point>,
     /// The first packet of all, nanoseconds since 1970, on the clock of the first file.
     pub start_ns: u64,
+    /// Whether it was stopped: what was not read yet is not in it.
+    pub partial: bool,
     /// What was found.
     pub found: Found,
 }
@@ -146,7 +148,7 @@ impl Open {
 }
 
 /// Analyses files together. Several are read twice: first for their clocks. Nothing if it was
-/// stopped.
+/// stopped before anything was counted.
 pub fn analyse(
     sources: &[Source<'_>],
     options: &Options,
@@ -187,6 +189,7 @@ pub fn analyse(
     }
     let mut counting = Counting { options, analysis: None, points: Vec::new(), start_ns };
     let mut captures = Vec::new();
+    let mut partial = false;
     for (number, source) in sources.iter().enumerate() {
         let mut open = Open::of(source)?;
         open.capture.clock = clocks_known[number];
@@ -195,17 +198,18 @@ pub fn analyse(
         let goes_on = open.each(&mut |at| told(before, at), |record| {
             counting.count(record, &clock, &mut seen);
         })?;
-        if !goes_on {
-            return Ok(None);
-        }
         before += open.reader.position();
         counting.name_points(number, &open, &seen, sources.len());
         captures.push(open.capture);
+        if !goes_on {
+            partial = true;
+            break;
+        }
     }
     let Counting { analysis, points, start_ns, .. } = counting;
     let start_ns = start_ns.unwrap_or(0);
     let analysis = analysis.unwrap_or_else(|| Analysis::new(start_ns, options.slice_ns));
-    Ok(Some(Analysed { captures, points, start_ns, found: analysis.finish() }))
+    Ok(Some(Analysed { captures, points, start_ns, partial, found: analysis.finish() }))
 }
 
 /// The analysis, begun with the first record.

@@ -4,7 +4,7 @@ use crate::dissect::{Carrier, Crcs, Packet, Role, Truth};
 use crate::endpoint::Endpoint;
 use crate::sequence::{Sequence, SequenceCounts};
 use crate::slices::{Grid, Joined, Sliced};
-use clearlane_ib::{Acknowledged, Service};
+use clearlane_ib::{Acknowledged, Psn, Service};
 use hdrhistogram::Histogram;
 
 /// Who sends to whom: one direction, told apart by what the packets themselves say.
@@ -186,6 +186,8 @@ pub(crate) struct Flow {
     pub(crate) answers: Option<(usize, u32)>,
     /// Packets that could have answered several.
     pub(crate) undecided: u32,
+    /// The number of the last response.
+    pub(crate) answered: Option<Psn>,
 }
 
 /// Gaps longer than this are counted as this.
@@ -212,6 +214,7 @@ impl Flow {
             slices: Sliced::default(),
             answers: None,
             undecided: 0,
+            answered: None,
         }
     }
 

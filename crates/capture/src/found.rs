@@ -7,7 +7,7 @@ use crate::sequence::SequenceCounts;
 use crate::slices::Grid;
 use crate::{Carrier, judge};
 use clearlane_ib::Service;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a capture, or several, hold.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,14 +134,30 @@ impl Analysis {
             placed[place] = Some(number);
             see(&mut flows[number], flow, &self.grid);
         }
-        for flow in &self.flows {
+        // Directions that are answered.
+        let answers = self.flows.iter().filter_map(|flow| flow.answers);
+        let taken: BTreeSet<FlowKey> = answers.map(|(known, _)| self.flows[known].key).collect();
+        // Datagrams say which queue pair a CNP for them goes to.
+        let datagrams: BTreeMap<_, usize> = flows
+            .iter()
+            .enumerate()
+            .filter_map(|(number, flow)| {
+                let queue_pair = flow.source_queue_pair?;
+                Some(((flow.carrier, flow.source, flow.destination, queue_pair), number))
+            })
+            .collect();
+        for (place, flow) in self.flows.iter().enumerate() {
             let counts = &flow.counts;
             if counts.cnp + counts.becn + counts.acks + counts.naks() == 0 {
                 continue;
             }
             let answered = match flow.answers {
                 Some((other, _)) => placed[other],
-                None => datagrams(&flows, &flow.key),
+                None => {
+                    let FlowKey { carrier, source, destination, queue_pair, .. } = flow.key;
+                    let to = datagrams.get(&(carrier, destination, source, queue_pair)).copied();
+                    to.or_else(|| placed[self.answered_in_all(place, &taken)?])
+                }
             };
             let number = answered.unwrap_or_else(|| {
                 flows.push(only_answered(flow));
@@ -212,15 +228,6 @@ fn see(known: &mut FoundFlow, flow: &Flow, grid: &Grid) {
     }
     let marks = [known.first_mark_ns, other.first_mark_ns];
     known.first_mark_ns = marks.into_iter().flatten().min();
-}
-
-/// The datagrams that a CNP answers: it goes to the queue pair that they say they come from.
-fn datagrams(flows: &[FoundFlow], key: &FlowKey) -> Option<usize> {
-    flows.iter().position(|flow| {
-        flow.source_queue_pair == Some(key.queue_pair)
-            && (flow.source, flow.destination) == (key.destination, key.source)
-            && flow.carrier == key.carrier
-    })
 }
 
 /// A flow of which only what came back was captured.

@@ -27,6 +27,8 @@ pub struct SequenceCounts {
 /// The numbers of one direction so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sequence {
+    /// The first number of all.
+    first: u32,
     /// The least number that may come next; nothing before the first packet.
     next: Option<u32>,
     /// How much more the next number may be without a gap: an RDMA READ takes as many as its
@@ -64,7 +66,7 @@ impl Sequence {
     fn add_slowly(&mut self, psn: u32, slack: u32) {
         let after = psn.wrapping_add(1) & MASK;
         let Some(next) = self.next else {
-            (self.next, self.slack) = (Some(after), slack);
+            (self.first, self.next, self.slack) = (psn, Some(after), slack);
             return;
         };
         let ahead = distance(next, psn);
@@ -120,11 +122,18 @@ impl Sequence {
         }
     }
 
-    /// Whether a number was seen not long ago, or might have been.
-    pub(crate) fn knows(&self, psn: Psn, window: u32) -> bool {
+    /// How many packets ago a number was seen, or might have been; nothing if it was not, or more
+    /// than `window` ago.
+    pub(crate) fn ago(&self, psn: Psn, window: u32) -> Option<u32> {
+        let behind = distance(psn.value(), self.next?.wrapping_add(self.slack) & MASK);
+        (1..=window as i32).contains(&behind).then_some(behind as u32)
+    }
+
+    /// Whether a number is between the first and the last.
+    pub(crate) fn spans(&self, psn: Psn) -> bool {
         let Some(next) = self.next else { return false };
-        let behind = distance(psn.value(), next.wrapping_add(self.slack) & MASK);
-        (1..=window as i32).contains(&behind)
+        let all = next.wrapping_add(self.slack).wrapping_sub(self.first) & MASK;
+        (psn.value().wrapping_sub(self.first) & MASK) < all
     }
 
     /// What numbers have told so far.
@@ -177,9 +186,11 @@ mod tests {
             sequence.add(Psn::new(number).unwrap(), slack);
         }
         assert_eq!(sequence.counts(), SequenceCounts::default());
-        assert!(sequence.knows(Psn::new(8).unwrap(), 100));
-        assert!(!sequence.knows(Psn::new(9).unwrap(), 100));
-        assert!(!sequence.knows(Psn::new(8).unwrap(), 0));
+        let psn = |number| Psn::new(number).unwrap();
+        assert_eq!((sequence.ago(psn(8), 100), sequence.ago(psn(9), 100)), (Some(1), None));
+        assert_eq!(sequence.ago(psn(1), 7), None);
+        assert!(sequence.spans(psn(1)) && sequence.spans(psn(8)));
+        assert!(!sequence.spans(psn(0)) && !sequence.spans(psn(9)));
     }
 
     proptest::proptest! {

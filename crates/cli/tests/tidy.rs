@@ -16,6 +16,7 @@ use tidy::{licences, rooms, source, tree};
 /// Which crates a crate may use: the map of ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ib", &[]),
+    ("capture", &["ib"]),
     ("fabric", &["ib"]),
     ("subnet", &["fabric", "ib"]),
     ("workload", &["ib"]),
@@ -26,16 +27,30 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["congestion", "fabric", "flow", "ib", "sim", "subnet", "workload"]),
     ("deploy", &["fabric", "ib", "subnet"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
+    ("observe", &["capture", "ib", "lab"]),
     ("opensm", &["fabric", "ib", "subnet"]),
     (
         "cli",
-        &["congestion", "deploy", "diagnose", "fabric", "ib", "lab", "sim", "subnet", "workload"],
+        &[
+            "capture",
+            "congestion",
+            "deploy",
+            "diagnose",
+            "fabric",
+            "ib",
+            "lab",
+            "observe",
+            "sim",
+            "subnet",
+            "workload",
+        ],
     ),
     ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.
-const CORE: &[&str] = &["ib", "fabric", "subnet", "workload", "ranks", "congestion", "sim", "flow"];
+const CORE: &[&str] =
+    &["ib", "capture", "fabric", "subnet", "workload", "ranks", "congestion", "sim", "flow"];
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;

@@ -73,7 +73,9 @@ mod waiting;
 pub use advance::Elapsed;
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::{Division, Fleet, fleet_of_threads};
-pub use columns::{Described, TABLES, TableEntry};
+pub use columns::{
+    Described, FLOW_SERIES_FILE, FlowSlice, TABLES, TableEntry, read_flow_series, write_flow_series,
+};
 pub use control_file::ControlFile;
 pub use error::{LabError, named, plain};
 pub use experiment::reference;
@@ -92,8 +94,9 @@ pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};
 pub use processes::Processes;
 pub use remarks::NOT_MODELLED;
 pub use report::{
-    AxisValue, Suffering, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, lost,
-    picture, sweep_page,
+    AxisValue, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow, Suffering,
+    SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint, Theme, lost, observed_page, picture,
+    sweep_page,
 };
 pub use result::{Alone, RunResult, SeedResult, VariantResult};
 pub use results::{BusiestHosts, HostLoad, RunFolder, write_run_folder};

@@ -1,6 +1,7 @@
 //! One file per command: its flags and its call.
 
 mod calibrate;
+mod capture;
 mod check;
 mod compare;
 mod completions;
@@ -55,6 +56,8 @@ pub enum Command {
     /// Show, build, anonymize or damage a fabric
     #[command(subcommand)]
     Fabric(fabric::Command),
+    /// Say from captures of InfiniBand or RoCE who is congested, who contributes, who suffers
+    Capture(capture::Arguments),
     /// List what has a name: topologies, engines, patterns, presets, measures, formats
     List(list::Arguments),
     /// Explain anything with a name: what it is, its parameters, where it comes from
@@ -115,6 +118,7 @@ pub fn run(
         Command::Route(arguments) => route::run(arguments, json),
         Command::Deploy(arguments) => deploy::run(arguments, json),
         Command::Control(arguments) => control::run(arguments, json),
+        Command::Capture(arguments) => capture::run(arguments, json, &interrupts),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),
         Command::Completions(arguments) => completions::run(arguments),

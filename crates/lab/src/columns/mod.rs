@@ -1,8 +1,10 @@
 //! Tables as Parquet, which pandas, polars and DuckDB read: columns that say what they are, and the
 //! file they make. `tables` has one table of a run's folder a file.
 
+mod flow_series;
 mod tables;
 
+pub use flow_series::{FLOW_SERIES_FILE, FlowSlice, read_flow_series, write_flow_series};
 pub use tables::{TABLES, TableEntry};
 
 use parquet::basic::Compression;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 pub struct Described {
     /// Its name; a unit is part of it.
     pub name: &'static str,
-    /// `text` (UTF-8), `count` (INT64) or `real` (DOUBLE).
+    /// `text` (UTF-8), `count` (INT64), `real` (DOUBLE) or `count_if_any` (INT64 or null).
     pub kind: &'static str,
     /// Unit; empty for a text or a pure number.
     pub unit: &'static str,
@@ -48,6 +50,7 @@ use columns;
 pub(crate) enum Column {
     Text(String, Vec<ByteArray>),
     Count(String, Vec<i64>),
+    CountIfAny(String, Vec<Option<i64>>),
     Real(String, Vec<f64>),
     /// Numbers and answers that may be missing.
     RealIfAny(String, Vec<Option<f64>>),
@@ -59,6 +62,7 @@ impl Column {
         match self {
             Column::Text(name, _) => format!("REQUIRED BYTE_ARRAY {name} (UTF8);"),
             Column::Count(name, _) => format!("REQUIRED INT64 {name};"),
+            Column::CountIfAny(name, _) => format!("OPTIONAL INT64 {name};"),
             Column::Real(name, _) => format!("REQUIRED DOUBLE {name};"),
             Column::RealIfAny(name, _) => format!("OPTIONAL DOUBLE {name};"),
             Column::YesNoIfAny(name, _) => format!("OPTIONAL BOOLEAN {name};"),
@@ -75,6 +79,12 @@ pub(crate) fn text<T: AsRef<str>>(name: &str, values: impl Iterator<Item = T>) -
 pub(crate) fn count(name: &str, values: impl Iterator<Item = u64>) -> Column {
     let number = |value| i64::try_from(value).unwrap_or(i64::MAX);
     Column::Count(name.to_owned(), values.map(number).collect())
+}
+
+/// A column of whole numbers that may be missing.
+pub(crate) fn count_if_any(name: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
+    let number = |value| i64::try_from(value).unwrap_or(i64::MAX);
+    Column::CountIfAny(name.to_owned(), values.map(|value| value.map(number)).collect())
 }
 
 /// A column of numbers.
@@ -114,6 +124,10 @@ pub(crate) fn written(
                 }
                 Column::Count(_, values) => {
                     writer.typed::<Int64Type>().write_batch(&values, None, None)?
+                }
+                Column::CountIfAny(_, values) => {
+                    let (there, values) = present(values);
+                    writer.typed::<Int64Type>().write_batch(&values, Some(&there), None)?
                 }
                 Column::Real(_, values) => {
                     writer.typed::<DoubleType>().write_batch(&values, None, None)?

@@ -12,26 +12,26 @@ const FLOWS_DRAWN: usize = 8;
 #[derive(Serialize)]
 pub(super) struct ControlData {
     /// What the mechanisms are called, those that decide when first.
-    mechanisms: Vec<&'static str>,
-    quantities: Vec<Quantity>,
+    pub(super) mechanisms: Vec<&'static str>,
+    pub(super) quantities: Vec<Quantity>,
 }
 
 /// One chart.
 #[derive(Serialize)]
-struct Quantity {
+pub(super) struct Quantity {
     /// Name with its unit.
-    name: &'static str,
+    pub(super) name: &'static str,
     /// How many digits behind the point say something.
-    decimals: u8,
-    lines: Vec<Line>,
+    pub(super) decimals: u8,
+    pub(super) lines: Vec<Line>,
 }
 
 /// One line, a value per slice.
 #[derive(Serialize)]
-struct Line {
-    name: String,
-    class: &'static str,
-    values: Vec<f64>,
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) class: &'static str,
+    pub(super) values: Vec<f64>,
 }
 
 /// Nothing without mechanisms or without a run.

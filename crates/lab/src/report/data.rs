@@ -7,6 +7,7 @@ use super::finding::{finding, why};
 use super::layout::layout;
 use super::link_series::link_series;
 use super::map::Map;
+use super::observed::{ObservedColumn, ObservedData, ObservedPage, ObservedRecord};
 use super::over_time::{OverTime, over_time};
 use super::paths::drawn;
 use super::programs::{ProgramData, programs};
@@ -54,6 +55,9 @@ pub(super) struct Report {
     oddities: Vec<String>,
     fabric: Option<FabricData>,
     variants: Vec<VariantData>,
+    /// What is shown was observed and not run; nothing of experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<ObservedData>,
     sweep: Option<SweepData>,
     curves: Option<SweepData>,
     not_modelled: &'static [&'static str],
@@ -61,7 +65,7 @@ pub(super) struct Report {
 
 #[derive(Serialize)]
 struct Headline {
-    columns: Vec<HeadlineColumn>,
+    columns: Vec<ObservedColumn>,
     rows: Vec<HeadlineRow>,
 }
 
@@ -157,7 +161,7 @@ struct VariantData {
     control: Option<ControlData>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct LinkLoads {
     forward: Vec<f64>,
     backward: Vec<f64>,
@@ -188,6 +192,11 @@ impl Series {
     pub(super) fn of_links(name: &str, samples: usize) -> Self {
         let class = Class::Background.name();
         Series { name: name.to_owned(), class, gbps: Vec::with_capacity(samples) }
+    }
+
+    /// A line of these samples, Gb/s.
+    pub(super) fn of(name: &str, class: &'static str, gbps: Vec<f64>) -> Self {
+        Series { name: name.to_owned(), class, gbps }
     }
 
     /// Adds a sample, Gb/s.
@@ -248,6 +257,7 @@ pub(super) fn report(result: &RunResult) -> Report {
         facts: facts(result),
         oddities,
         fabric: Some(fabric_data(result, map.fabric)),
+        observed: None,
         sweep: None,
         curves: curves(result),
         variants: result
@@ -277,10 +287,76 @@ pub(super) fn sweep_report(page: &SweepPage) -> Report {
         facts: page.facts.iter().map(|fact| fact_data(fact.clone(), Vec::new())).collect(),
         oddities: page.oddities.clone(),
         fabric: None,
+        observed: None,
         variants: Vec::new(),
         sweep: Some(page.data.clone()),
         curves: None,
         not_modelled: NOT_MODELLED,
+    }
+}
+
+/// The page of what was observed: no fabric is known, and nothing is left out by a model.
+pub(super) fn observed_report(page: &ObservedPage) -> Report {
+    let rows = page.rows.iter().map(|row| {
+        let cell = |value: &Option<f64>| Cell {
+            value: *value,
+            interval: None,
+            converged: true,
+            steady: true,
+        };
+        let keys = page.columns.iter().map(|column| column.key.clone());
+        HeadlineRow {
+            variant: row.name.clone(),
+            summary: row.summary.clone(),
+            unsettled: Vec::new(),
+            cells: keys.zip(row.values.iter().map(cell)).collect(),
+        }
+    });
+    Report {
+        schema: "clearlane-report/1",
+        title: page.title.clone(),
+        summary: page.summary.clone(),
+        verdict: page.verdict.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        command: page.command.clone(),
+        seeds: Vec::new(),
+        status: ObservedPage::STATUS,
+        suffers_from: SUFFERS_FROM,
+        headline: Headline { columns: page.columns.clone(), rows: rows.collect() },
+        programs: Vec::new(),
+        published: Vec::new(),
+        facts: page.facts.iter().map(|fact| fact_data(fact.clone(), Vec::new())).collect(),
+        oddities: page.oddities.clone(),
+        fabric: None,
+        observed: Some(page.data()),
+        variants: page.records.iter().map(record).collect(),
+        sweep: None,
+        curves: None,
+        not_modelled: &[],
+    }
+}
+
+/// A record of flows as what a variant is: nothing but its series.
+fn record(record: &ObservedRecord) -> VariantData {
+    let (groups, links) = Default::default();
+    VariantData {
+        name: record.name.clone(),
+        seed: None,
+        links: LinkLoads::default(),
+        hosts_hot: Vec::new(),
+        series: SeriesSet {
+            dt_us: record.slice_us,
+            start_us: 0.0,
+            groups,
+            flows: record.lines(),
+            links,
+        },
+        worst_links: Vec::new(),
+        deadlock: None,
+        waiting: Vec::new(),
+        waiting_all: 0,
+        over_time: None,
+        control: record.control(),
     }
 }
 
@@ -308,7 +384,13 @@ fn headline_data(result: &RunResult) -> Headline {
         variant,
         cells: keys.iter().cloned().zip(cells.into_iter().map(cell)).collect(),
     };
-    Headline { columns: table.columns, rows: table.rows.into_iter().map(row).collect() }
+    let columns = table.columns.into_iter().map(column).collect();
+    Headline { columns, rows: table.rows.into_iter().map(row).collect() }
+}
+
+fn column(column: HeadlineColumn) -> ObservedColumn {
+    let HeadlineColumn { key, label, unit, better, explained, .. } = column;
+    ObservedColumn { key, label, unit, better, explained }
 }
 
 fn published(rows: Vec<crate::headline::PublishedRow>) -> Vec<PublishedRow> {

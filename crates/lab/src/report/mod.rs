@@ -13,6 +13,7 @@ mod groups;
 mod layout;
 mod link_series;
 mod map;
+mod observed;
 mod over_time;
 mod packed;
 mod paths;
@@ -22,6 +23,7 @@ mod suffering;
 mod sweep;
 
 pub use finding::lost;
+pub use observed::{ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow};
 pub use picture::{Theme, picture};
 pub use suffering::Suffering;
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
@@ -43,6 +45,11 @@ pub(crate) fn page(result: &RunResult) -> String {
 /// The report of a sweep, one HTML file.
 pub fn sweep_page(page: &SweepPage) -> String {
     filled(&data::sweep_report(page))
+}
+
+/// The page of what was observed, one HTML file.
+pub fn observed_page(page: &ObservedPage) -> String {
+    filled(&data::observed_report(page))
 }
 
 fn filled(report: &data::Report) -> String {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 const FILES: &[&str] = &[
     "summary.json",
     "experiment.toml",
+    "flow-series.parquet",
     "flows.parquet",
     "links.parquet",
     "series.parquet",
@@ -24,6 +25,8 @@ const FILES: &[&str] = &[
 pub struct RunFolder {
     out: PathBuf,
     force: bool,
+    /// Everything it may hold.
+    files: &'static [&'static str],
     /// Free once the results are in their place.
     claim: Claim,
 }
@@ -32,20 +35,34 @@ impl RunFolder {
     /// Claims `out`. A folder that is there is refused unless it is empty, or holds a run and
     /// `force` is set; so is one that another process writes to.
     pub fn claim(out: &Path, force: bool) -> Result<Self, LabError> {
-        check(out, force)?;
+        RunFolder::claim_for(out, force, FILES)
+    }
+
+    /// The same for results that have other files.
+    pub fn claim_for(
+        out: &Path,
+        force: bool,
+        files: &'static [&'static str],
+    ) -> Result<Self, LabError> {
+        check(out, force, files)?;
         let claim = Claim::of(out)?;
         // Somebody may have finished a run there meanwhile.
-        check(out, force)?;
+        check(out, force, files)?;
         clear_aside(out);
-        Ok(RunFolder { out: out.to_owned(), force, claim })
+        Ok(RunFolder { out: out.to_owned(), force, files, claim })
     }
 
     /// Puts a result into the folder, all of it or nothing, and hands out the path of the report.
     pub fn fill(self, result: &RunResult) -> Result<PathBuf, LabError> {
-        let RunFolder { out, force, claim } = self;
-        check(&out, force)?;
+        self.fill_with(contents(result)?)
+    }
+
+    /// The same with files of these names and bytes, which are those it was claimed for.
+    pub fn fill_with(self, contents: Vec<(&'static str, Vec<u8>)>) -> Result<PathBuf, LabError> {
+        let RunFolder { out, force, files, claim } = self;
+        check(&out, force, files)?;
         let aside = Aside::beside(&out)?;
-        for (name, bytes) in contents(result)? {
+        for (name, bytes) in contents {
             // The folder aside is nobody's business: it is `out` that cannot be written.
             write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
         }
@@ -53,7 +70,7 @@ impl RunFolder {
         let place = fs::canonicalize(&out).map_err(|source| refused(&out, source))?;
         exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
         // Somebody may have put a file of theirs there meanwhile: it is not deleted.
-        if let Err(error) = check(&aside.path, true) {
+        if let Err(error) = check(&aside.path, true, files) {
             exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
             return Err(match error {
                 LabError::Taken { problem, .. } => LabError::Taken { path: out, problem },
@@ -70,7 +87,7 @@ pub fn write_run_folder(result: &RunResult, out: &Path, force: bool) -> Result<P
     RunFolder::claim(out, force)?.fill(result)
 }
 
-fn check(out: &Path, force: bool) -> Result<(), LabError> {
+fn check(out: &Path, force: bool, known: &[&str]) -> Result<(), LabError> {
     let taken = |problem| Err(LabError::Taken { path: out.to_owned(), problem });
     let entries = match fs::read_dir(out) {
         Ok(entries) => entries,
@@ -81,7 +98,7 @@ fn check(out: &Path, force: bool) -> Result<(), LabError> {
     let (mut files, mut foreign) = (0, 0);
     for entry in entries {
         let name = entry.map_err(|source| refused(out, source))?.file_name();
-        match name.to_str().is_some_and(|name| FILES.contains(&name)) {
+        match name.to_str().is_some_and(|name| known.contains(&name)) {
             true => files += 1,
             false => foreign += 1,
         }

@@ -29,6 +29,7 @@ macro_rules! tables {
 
 tables! {
     control
+    flow_series
     flows
     links
     series
@@ -58,7 +59,8 @@ mod tests {
             for column in table.columns {
                 let place = format!("{}: {}", table.file, column.name);
                 assert!(column.summary.len() > 9, "{place}");
-                assert!(["text", "count", "real"].contains(&column.kind), "{place}");
+                let kinds = ["text", "count", "real", "count_if_any"];
+                assert!(kinds.contains(&column.kind), "{place}");
                 let unit = column.unit.to_lowercase().replace('/', "p").replace(' ', "");
                 assert!(column.name.to_lowercase().ends_with(&unit), "{place}: {unit}");
             }

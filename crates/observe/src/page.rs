@@ -1,0 +1,158 @@
+//! The report page of captures: the one that simulations have.
+
+use crate::names::Names;
+use crate::table::ordered;
+use crate::verdict::{remarks, verdict};
+use crate::words::{count, ends, queue_pairs, time};
+use clearlane_capture::judge::Standing;
+use clearlane_capture::{Analysed, FoundFlow, Slice};
+use clearlane_lab::{
+    Better, Fact, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow,
+};
+
+/// Flows in the table, and flows that are drawn.
+const ROWS_MAX: usize = 200;
+const DRAWN_MAX: usize = 20;
+
+type Value = fn(&FoundFlow) -> Option<f64>;
+
+/// Columns of the table: key, label, unit, which is better, what it is, and its value.
+const COLUMNS: &[(&str, &str, &str, Option<Better>, &str, Value)] = &[
+    ("rate", "Rate", "Gb/s", None, "payload from the first packet to the last", |flow| {
+        flow.rate_bps().map(|bps| bps * 1e-9)
+    }),
+    ("packets", "Packets", "", None, "packets with data", |flow| {
+        Some(flow.counts.data_packets as f64)
+    }),
+    ("marked", "Marked", "%", None, "packets with data and FECN or CE", |flow| {
+        flow.marked_share().map(|share| 100.0 * share)
+    }),
+    ("notified", "Notified", "", None, "CNPs and other packets with BECN that came back", |flow| {
+        flow.feedback.as_ref().map(|back| (back.counts.cnp + back.counts.becn) as f64)
+    }),
+    ("naks", "NAKs", "", None, "negative acknowledgements that came back", |flow| {
+        flow.feedback.as_ref().map(|back| back.counts.naks() as f64)
+    }),
+    ("resent", "Resent", "", None, "packets sent again", |flow| {
+        Some(flow.sequence.retransmitted as f64)
+    }),
+    ("missing", "Missing", "", None, "packets whose number was left out and never came", |flow| {
+        Some(flow.sequence.missing as f64)
+    }),
+];
+
+/// The page.
+pub fn page(analysed: &Analysed, names: &Names, command: &str) -> ObservedPage {
+    let flows = ordered(analysed, false);
+    let verdict = verdict(analysed, names);
+    let files: Vec<&str> = analysed.captures.iter().map(|one| one.name.as_str()).collect();
+    let columns = COLUMNS.iter().map(|(key, label, unit, better, explained, _)| ObservedColumn {
+        key: (*key).into(),
+        label,
+        unit,
+        better: *better,
+        explained,
+    });
+    let row = |flow: &&FoundFlow| ObservedRow {
+        name: name(flow, names),
+        summary: standing(flow),
+        values: COLUMNS.iter().map(|(.., value)| value(flow)).collect(),
+    };
+    ObservedPage {
+        title: format!("Captures: {}", files.join(", ")),
+        summary: verdict.lines.first().map_or(String::new(), |line| line.text.clone()),
+        verdict: Some(verdict),
+        command: command.into(),
+        row: "Flow",
+        columns: columns.collect(),
+        rows: flows.iter().take(ROWS_MAX).map(row).collect(),
+        facts: facts(analysed),
+        oddities: remarks(analysed),
+        records: vec![record(analysed, &flows, names)],
+    }
+}
+
+fn name(flow: &FoundFlow, names: &Names) -> String {
+    format!("{} (QP {})", ends(flow, names), queue_pairs(flow))
+}
+
+fn standing(flow: &FoundFlow) -> String {
+    match flow.standing {
+        Standing::Victim { share } => format!("victim: slowed to {:.0} %", 100.0 * share),
+        other => other.name().into(),
+    }
+}
+
+fn class(flow: &FoundFlow) -> &'static str {
+    match flow.standing {
+        Standing::Contributor => "hot",
+        Standing::Victim { .. } => "victim",
+        Standing::Unhurt | Standing::Unknown => "background",
+    }
+}
+
+fn facts(analysed: &Analysed) -> Vec<Fact> {
+    let fact = |label: &str, value: String| Fact { label: label.into(), value };
+    let mut facts = Vec::new();
+    for (point, counts) in analysed.points.iter().zip(&analysed.found.points) {
+        let length = counts.span_ns.map_or(0, |(first, last)| last - first);
+        let others = counts.others.all();
+        let besides = match others {
+            0 => String::new(),
+            many => format!(", {}", count(many, "other record", "other records")),
+        };
+        let packets = count(counts.packets, "packet", "packets");
+        let value = format!("{}: {packets} in {}{besides}", point.name, time(length));
+        facts.push(fact("captured at", value));
+    }
+    let grid = &analysed.found.grid;
+    facts.push(fact("slices", time(grid.length_ns)));
+    facts
+}
+
+/// The charts: throughput, marks and notifications of the flows that matter most.
+fn record(analysed: &Analysed, flows: &[&FoundFlow], names: &Names) -> ObservedRecord {
+    let grid = &analysed.found.grid;
+    let drawn: Vec<&FoundFlow> = flows.iter().copied().take(DRAWN_MAX).collect();
+    let all = drawn.iter().map(|flow| {
+        let back = flow.feedback.as_ref().map_or(0, |back| back.slices.len());
+        flow.slices.len().max(back)
+    });
+    let length = all.max().unwrap_or(0);
+    let line = |flow: &FoundFlow, slices: &[Slice], value: &dyn Fn(&Slice) -> f64| ObservedLine {
+        name: name(flow, names),
+        class: class(flow),
+        values: (0..length).map(|at| slices.get(at).map_or(0.0, value)).collect(),
+    };
+    let per_ns = 1.0 / grid.length_ns as f64;
+    let of = |value: &dyn Fn(&Slice) -> f64, back: bool| -> Vec<ObservedLine> {
+        let lines = drawn.iter().filter_map(|flow| match (&flow.feedback, back) {
+            (Some(feedback), true) => Some(line(flow, &feedback.slices, value)),
+            (None, true) => None,
+            (_, false) => (!flow.slices.is_empty()).then(|| line(flow, &flow.slices, value)),
+        });
+        lines.filter(|line| line.values.iter().any(|value| *value > 0.0)).collect()
+    };
+    let share = |slice: &Slice| match slice.data_packets {
+        0 => 0.0,
+        all => 100.0 * f64::from(slice.marked) / f64::from(all),
+    };
+    ObservedRecord {
+        name: "captured".into(),
+        slice_us: grid.length_ns as f64 * 1e-3,
+        flows: of(&|slice| slice.payload_bytes as f64 * 8.0 * per_ns, false),
+        quantities: vec![
+            ("Marked packets (%)", 1, of(&share, false)),
+            (
+                "CNPs and BECNs (1/ms)",
+                1,
+                of(&|slice| f64::from(slice.cnp + slice.becn) * per_ns * 1e6, true),
+            ),
+            (
+                "Packets sent again (1/ms)",
+                1,
+                of(&|slice| f64::from(slice.retransmitted) * per_ns * 1e6, false),
+            ),
+        ],
+    }
+}

@@ -1,0 +1,253 @@
+//! The answer to who is congested, in a few lines, and what a reader should know besides.
+
+use crate::names::Names;
+use crate::words::{count, ends, percent, queue_pairs, time};
+use clearlane_capture::judge::{Bottleneck, Standing};
+use clearlane_capture::{Analysed, Capture, ClockKnown, FLOWS_MAX, FoundFlow};
+use clearlane_lab::{Line, Verdict};
+
+/// Bottlenecks and victims that are named one by one.
+const NAMED: usize = 3;
+
+/// The verdict on captures.
+pub fn verdict(analysed: &Analysed, names: &Names) -> Verdict {
+    let found = &analysed.found;
+    let packets: u64 = found.points.iter().map(|point| point.packets).sum();
+    let mut lines = Vec::new();
+    if packets == 0 {
+        lines.push(none(analysed));
+        return Verdict { healthy: true, lines, facts: Vec::new() };
+    }
+    let mut healthy = true;
+    match found.bottlenecks.is_empty() {
+        true => lines.push(Line { label: "congestion", text: unmarked(packets) }),
+        false => {
+            healthy = false;
+            let text = bottlenecks(&found.bottlenecks, &found.flows, names);
+            lines.push(Line { label: "congestion", text });
+            lines.push(Line { label: "victims", text: victims(&found.flows, names) });
+        }
+    }
+    if let Some(text) = losses(&found.flows, names) {
+        healthy = false;
+        lines.push(Line { label: "losses", text });
+    }
+    if let Some(text) = crcs(&found.flows, names) {
+        healthy = false;
+        lines.push(Line { label: "fault", text });
+    }
+    if let Some(text) = next(&found.bottlenecks, &found.flows) {
+        lines.push(Line { label: "next", text: text.into() });
+    }
+    Verdict { healthy, lines, facts: Vec::new() }
+}
+
+fn none(analysed: &Analysed) -> Line {
+    let records: u64 = analysed.captures.iter().map(|capture| capture.records).sum();
+    let text = format!(
+        "no packet of InfiniBand or RoCE in {}; RoCE v2 is UDP to port 4791, RoCE v1 ethertype \
+         0x8915",
+        count(records, "record", "records")
+    );
+    Line { label: "capture", text }
+}
+
+fn unmarked(packets: u64) -> String {
+    format!(
+        "no mark and no notification in {}: no port was congested, or congestion control (of RoCE \
+         ECN) is off",
+        count(packets, "packet", "packets")
+    )
+}
+
+/// Who contends for which port.
+fn bottlenecks(all: &[Bottleneck], flows: &[FoundFlow], names: &Names) -> String {
+    let one = |bottleneck: &Bottleneck| {
+        let many = count(bottleneck.flows.len() as u64, "flow", "flows");
+        let of = || bottleneck.flows.iter().map(|flow| &flows[*flow]);
+        let (marked, data): (u64, u64) =
+            (of().map(|f| f.counts.marked).sum(), of().map(|f| f.counts.data_packets).sum());
+        let port = names.of(flows[bottleneck.flows[0]].destination);
+        let contend = match (bottleneck.one_port, bottleneck.flows.len()) {
+            (true, 1) => format!("a flow to {port} passes a congested port"),
+            (true, _) => format!("{many} contend on the way to {port}"),
+            (false, _) => {
+                let mut ports: Vec<String> = of().map(|flow| names.of(flow.destination)).collect();
+                ports.sort();
+                ports.dedup();
+                format!(
+                    "{many} to {} share a congested link: their marks come and go together",
+                    count(ports.len() as u64, "port", "ports")
+                )
+            }
+        };
+        let notified: u64 = of().map(|f| f.cnps() + f.becns()).sum();
+        let shares = match (data, notified) {
+            (0, _) => count(notified, "notification", "notifications"),
+            (_, 0) => {
+                format!("{} of their packets are marked", percent(marked as f64 / data as f64))
+            }
+            _ => format!(
+                "{} of their packets are marked, {}",
+                percent(marked as f64 / data as f64),
+                count(notified, "notification", "notifications")
+            ),
+        };
+        format!("{contend} ({shares})")
+    };
+    let mut texts: Vec<String> = all.iter().take(NAMED).map(one).collect();
+    if all.len() > NAMED {
+        texts.push(count((all.len() - NAMED) as u64, "further bottleneck", "further bottlenecks"));
+    }
+    texts.join("; ")
+}
+
+/// Who is slowed without contributing.
+fn victims(flows: &[FoundFlow], names: &Names) -> String {
+    let mut slowed: Vec<(f64, &FoundFlow)> = flows
+        .iter()
+        .filter_map(|flow| match flow.standing {
+            Standing::Victim { share } => Some((share, flow)),
+            _ => None,
+        })
+        .collect();
+    slowed.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let of = |standing| flows.iter().filter(|flow| flow.standing == standing).count() as u64;
+    let unknown = of(Standing::Unknown);
+    if slowed.is_empty() {
+        return match (of(Standing::Unhurt), unknown) {
+            (0, 0) => "nobody else sends".into(),
+            (0, many) => format!(
+                "not told: {} without marks, none seen both with and without congestion",
+                count(many, "flow", "flows")
+            ),
+            (unhurt, _) => format!(
+                "none: {} without marks as fast as without congestion",
+                count(unhurt, "flow is", "flows are")
+            ),
+        };
+    }
+    let named: Vec<String> = slowed
+        .iter()
+        .take(NAMED)
+        .map(|(share, flow)| format!("{} to {}", ends(flow, names), percent(*share)))
+        .collect();
+    let many = count(slowed.len() as u64, "flow is", "flows are");
+    format!("{many} slowed while others are marked: {}", named.join(", "))
+}
+
+/// What was lost or sent again.
+fn losses(flows: &[FoundFlow], names: &Names) -> Option<String> {
+    let again = |flow: &FoundFlow| flow.sequence.retransmitted;
+    let naks = |flow: &FoundFlow| flow.feedback.as_ref().map_or(0, |back| back.counts.naks());
+    let worst = flows.iter().max_by_key(|flow| again(flow) + naks(flow))?;
+    if again(worst) + naks(worst) == 0 {
+        return None;
+    }
+    let (again, naks): (u64, u64) = (flows.iter().map(again).sum(), flows.iter().map(naks).sum());
+    Some(format!(
+        "{} sent again, {}; most in {} (QP {})",
+        count(again, "packet", "packets"),
+        count(naks, "NAK", "NAKs"),
+        ends(worst, names),
+        queue_pairs(worst)
+    ))
+}
+
+/// Packets with a wrong CRC.
+fn crcs(flows: &[FoundFlow], names: &Names) -> Option<String> {
+    let worst = flows.iter().max_by_key(|flow| flow.counts.wrong_crcs)?;
+    let wrong: u64 = flows.iter().map(|flow| flow.counts.wrong_crcs).sum();
+    (wrong > 0).then(|| {
+        let many = count(wrong, "packet has", "packets have");
+        format!("{many} a wrong CRC; most in {}", ends(worst, names))
+    })
+}
+
+/// What to capture next.
+fn next(bottlenecks: &[Bottleneck], flows: &[FoundFlow]) -> Option<&'static str> {
+    let contributors = || bottlenecks.iter().flat_map(|bottleneck| &bottleneck.flows);
+    if contributors().any(|flow| flows[*flow].counts.data_packets == 0) {
+        return Some("capture at the receivers too: only there packets with FECN or CE are seen");
+    }
+    if contributors().next().is_some() && contributors().all(|flow| flows[*flow].cnps() == 0) {
+        return Some("capture at the senders too: only there is it seen whether they are notified");
+    }
+    None
+}
+
+/// What a reader should know about the captures, one sentence each.
+pub fn remarks(analysed: &Analysed) -> Vec<String> {
+    let mut all = Vec::new();
+    if analysed.partial {
+        all.push("interrupted: what was read so far is analysed".into());
+    }
+    for capture in &analysed.captures {
+        of_capture(capture, &mut all);
+    }
+    let sum = |of: fn(&clearlane_capture::PointCounts) -> u64| -> u64 {
+        analysed.found.points.iter().map(of).sum()
+    };
+    let cut = sum(|point| point.others.cut);
+    if cut > 0 {
+        let many = count(cut, "packet is", "packets are");
+        all.push(format!("{many} cut within the headers; capture at least 128 bytes of each"));
+    }
+    let malformed = sum(|point| point.others.malformed);
+    if malformed > 0 {
+        let many = count(malformed, "packet has", "packets have");
+        all.push(format!("{many} lengths that contradict each other"));
+    }
+    let raw = sum(|point| point.others.raw);
+    if raw > 0 {
+        let many = count(raw, "packet", "packets");
+        all.push(format!("{many} of InfiniBand without a BTH (raw or link packets)"));
+    }
+    let beyond = sum(|point| point.beyond);
+    if beyond > 0 {
+        let many = count(beyond, "packet", "packets");
+        all.push(format!("{many} of more than {FLOWS_MAX} flows are counted in none of them"));
+    }
+    all
+}
+
+fn of_capture(capture: &Capture, all: &mut Vec<String>) {
+    let name = &capture.name;
+    if capture.corrected > 0 {
+        let many = count(capture.corrected, "time", "times");
+        all.push(format!(
+            "{name}: {many} of ibdump corrected: its ERF clock runs up to 7.6 µs ahead in each \
+             second"
+        ));
+    }
+    if let Some(damaged) = &capture.damaged {
+        let many = count(capture.records, "record", "records");
+        all.push(format!("{name} {damaged}; {many} before that are analysed"));
+    }
+    if capture.left_over > 0 {
+        let many = count(capture.left_over as u64, "byte", "bytes");
+        all.push(format!("{name} ends within a packet: {many} behind the last whole one"));
+    }
+    match capture.clock.known {
+        ClockKnown::Reference => {}
+        ClockKnown::Unknown => all.push(format!(
+            "{name}: no packet in common with other captures, so that its times are taken as they \
+             are"
+        )),
+        ClockKnown::Measured => {
+            let clock = &capture.clock;
+            let side = if clock.ahead_ns < 0 { "behind" } else { "ahead" };
+            let how = match clock.within_ns {
+                Some(within) => format!("to within {}", time(within)),
+                None => {
+                    "too much by the least delay, as packets of one direction are common".into()
+                }
+            };
+            let many = count(clock.common, "packet", "packets");
+            all.push(format!(
+                "{name}: its clock is {} {side}, {how}, by {many} in common; corrected",
+                time(clock.ahead_ns.unsigned_abs())
+            ));
+        }
+    }
+}
