@@ -1,7 +1,9 @@
 //! What is written is read as it was meant, in every container, with right CRCs.
 
 use clearlane_capture::files::{Input, Reader};
-use clearlane_capture::write::{Container, Extended, Frame, Kept, Style, Wrapping, Writer};
+use clearlane_capture::write::{
+    Container, Direction, Extended, Frame, Kept, Style, Wrapping, Writer,
+};
 use clearlane_capture::{Dissected, Endpoint, Packet, Truth, dissect};
 use clearlane_ib::{
     Aeth, Bth, Deth, Lid, Opcode, Psn, QueuePairNumber, Reth, ServiceLevel, VirtualLane,
@@ -80,7 +82,8 @@ fn written(frames: &[Frame], style: Style, start_ns: u64) -> Vec<u8> {
     for (number, frame) in frames.iter().enumerate() {
         let time = start_ns + number as u64 * 1001;
         let comment = if number % 2 == 0 { "queue 2048 B" } else { "" };
-        writer.frame(time, number as u32 % 2, frame, comment).unwrap();
+        let at = (time, number as u32 % 2, Direction::Inbound);
+        writer.frame(at, frame, comment).unwrap();
     }
     writer.finish().unwrap()
 }

@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ranks", &["ib", "workload"]),
     ("sim", &["congestion", "fabric", "ib", "ranks", "subnet", "workload"]),
     ("flow", &["fabric", "ib", "ranks", "sim", "subnet", "workload"]),
-    ("lab", &["congestion", "fabric", "flow", "ib", "sim", "subnet", "workload"]),
+    ("lab", &["capture", "congestion", "fabric", "flow", "ib", "sim", "subnet", "workload"]),
     ("deploy", &["fabric", "ib", "subnet"]),
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
     ("observe", &["capture", "ib", "lab"]),

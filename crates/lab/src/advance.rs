@@ -1,6 +1,7 @@
 //! Advancing a run step by step, so that progress is told and it can be stopped in between. How a
 //! run is cut into steps has no influence on any result.
 
+use crate::capturing::Capturing;
 use crate::checkpoint::Keeper;
 use crate::experiment::{Ends, Plan};
 use crate::processes::Processes;
@@ -156,6 +157,7 @@ pub(crate) fn advance(
     plan: &Plan,
     pauses: &Pauses<'_>,
     tally: &Tally,
+    mut capturing: Option<&mut Capturing>,
     tell: impl Fn(Told),
 ) -> bool {
     let mut stride = Stride::first(plan);
@@ -167,6 +169,9 @@ pub(crate) fn advance(
     }
     loop {
         let status = simulation.advance(Picoseconds(stride.until), pauses.pause);
+        if let Some(capturing) = &mut capturing {
+            capturing.take(simulation);
+        }
         let (all_hops, now) = (simulation.totals().packet_hops, simulation.now().0);
         let (more_hops, more) = (all_hops - hops, now.saturating_sub(time));
         (hops, time) = (all_hops, now.max(time));

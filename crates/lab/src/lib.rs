@@ -33,6 +33,7 @@
 mod advance;
 mod alone;
 pub mod calibrate;
+mod capturing;
 mod checkpoint;
 mod columns;
 mod control;
@@ -71,6 +72,7 @@ mod verdict;
 mod waiting;
 
 pub use advance::Elapsed;
+pub use capturing::CaptureRequest;
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::{Division, Fleet, fleet_of_threads};
 pub use columns::{

@@ -3,6 +3,7 @@
 use crate::LabError;
 use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
 use crate::alone::AloneDelivered;
+use crate::capturing::{CaptureRequest, Capturing};
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
 use crate::experiment::{Ends, Experiment, Mode, Plan};
 use crate::figures::{History, figures, trim};
@@ -72,6 +73,8 @@ pub struct RunOptions {
     pub checkpoints: Option<Checkpoints>,
     /// The processes that run it together, one run at a time.
     pub processes: Processes,
+    /// What is captured of each variant's first run; such a run is not kept.
+    pub capture: Option<CaptureRequest>,
 }
 
 impl RunOptions {
@@ -87,6 +90,7 @@ impl RunOptions {
             memory_short: Arc::default(),
             checkpoints: None,
             processes: Processes::default(),
+            capture: None,
         }
     }
 
@@ -400,7 +404,17 @@ fn simulate(
         let control = prepared.control.mechanisms(job.seed);
         setup.control = control.map_err(|error| LabError::variant(name, error))?;
     }
-    let checkpoints = shared.options.checkpoints.as_ref();
+    let mut capturing = None;
+    if whole
+        && job.seed == plan.seed
+        && let Some(request) = &shared.options.capture
+    {
+        let begun = Capturing::begin(request, prepared, (name, job.seed))?;
+        setup.taps = begun.ports().to_vec();
+        capturing = Some(begun);
+    }
+    // What was captured before is not known to a run that goes on.
+    let checkpoints = shared.options.checkpoints.as_ref().filter(|_| capturing.is_none());
     let keeper = checkpoints.map(|kept| {
         let short = shared.halt.memory_short;
         let (asked, processes) = ((kept, shared.question.as_str()), &shared.options.processes);
@@ -433,7 +447,9 @@ fn simulate(
     let processes = &shared.options.processes;
     let (cancel, keeper) = (shared.halt.cancel, keeper.as_ref());
     let pauses = Pauses { cancel, pause, keeper, processes };
-    let interrupted = advance(&mut simulation, plan, &pauses, &shared.tally, tell);
+    let interrupted =
+        advance(&mut simulation, plan, &pauses, &shared.tally, capturing.as_mut(), tell);
+    capturing.map_or(Ok(()), Capturing::finish)?;
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
         let (waiting, at) = (simulation.messages_kept(), simulation.now());
         let (variant, what) = (name.to_owned(), what.clone());

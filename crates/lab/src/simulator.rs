@@ -2,7 +2,7 @@
 
 use crate::experiment::Mode;
 use clearlane_ib::{Picoseconds, Saved};
-use clearlane_sim::{Outcome, Setup, SetupError, Status, Totals};
+use clearlane_sim::{Outcome, Setup, SetupError, Status, Tapped, Totals};
 use std::sync::atomic::AtomicBool;
 
 /// Why flows cannot be resumed or saved, as the end of a sentence.
@@ -60,6 +60,14 @@ impl Simulator {
         match self {
             Simulator::Packets(packets) => packets.save().ok_or("a program in it cannot be saved"),
             Simulator::Flow(_) => Err(NOT_SAVED),
+        }
+    }
+
+    /// What taps have seen since the last call; nothing of flows.
+    pub(crate) fn take_tapped(&mut self) -> Vec<Tapped> {
+        match self {
+            Simulator::Packets(packets) => packets.take_tapped(),
+            Simulator::Flow(_) => Vec::new(),
         }
     }
 

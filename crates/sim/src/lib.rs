@@ -54,7 +54,7 @@ pub use forward::{Forwarding, GridForwarder, Ties};
 pub use hosts::Hosts;
 pub use outcome::{
     ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, JobRecord,
-    Outcome, PacketKind, Tapped, Totals, WaitingBuffer,
+    Outcome, PacketKind, Read, Tapped, Totals, WaitingBuffer,
 };
 pub use parameters::{
     AdapterQueueing, BufferPer, CrossbarReads, InputArbitration, InputQueueing, MessageOrder,

@@ -62,12 +62,8 @@ pub(crate) trait Observer: Send + Sized {
     const ON: bool;
     /// A message, or a stripe of one, was posted at `now`.
     fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
-    /// `port` transmits a packet on `lane` during [now, now + busy).
-    fn on_granted(&mut self, _now: u64, _port: PortIndex, _lane: u8, _packet: &Packet, _busy: u64) {
-    }
-    /// The head of a packet comes in by `port` on `lane` at `at`: told when a switch may forward
-    /// it, and of an adapter as soon as it is known.
-    fn on_received(&mut self, _at: u64, _port: PortIndex, _lane: u8, _packet: &Packet) {}
+    /// `port` transmits a packet during [now, now + busy).
+    fn on_granted(&mut self, _now: u64, _port: PortIndex, _packet: &Packet, _busy: u64) {}
     /// `port` has data and no credits from `now` on, until its next grant.
     fn on_credit_stalled(&mut self, _now: u64, _port: PortIndex) {}
     /// A data packet has arrived whole at `at`; `last` if it ends its message.
@@ -84,6 +80,12 @@ pub(crate) trait Observer: Send + Sized {
     fn transmitted(&self, _port: PortIndex) -> (u64, u64) {
         (0, 0)
     }
+    /// Whether packets at `port` are noted one by one.
+    fn is_tapped(&self, _port: PortIndex) -> bool {
+        false
+    }
+    /// One of them.
+    fn on_tapped(&mut self, _port: PortIndex, _tapped: Tapped) {}
     /// What was seen on the ports that are tapped since the last call, of this partition.
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         Vec::new()
@@ -126,6 +128,10 @@ pub(crate) trait Markers: Send {
     fn on_moved_away(&mut self, _now: u64, _output: PortIndex, _lane: u8, _bytes: u16) {}
     /// (output, lane) has a packet and no credits for it.
     fn on_starved(&mut self, _output: PortIndex, _lane: u8) {}
+    /// Bytes that wait for (output, lane), where that is known.
+    fn queued(&self, _output: PortIndex, _lane: u8) -> Option<u64> {
+        None
+    }
     /// What they know, by port and lane.
     fn save(&self) -> Vec<SavedOutput> {
         Vec::new()
@@ -209,6 +215,10 @@ pub(crate) trait Reactors: Send + Sized {
     /// The earliest time at which the next packet of a flow may leave.
     fn next_injection(&self, _of: Governed) -> u64 {
         0
+    }
+    /// The first number that is shown of a flow by what decides when it sends.
+    fn state(&self, _of: Governed) -> Option<u64> {
+        None
     }
     /// Whether, until something is heard about a flow, its packets may leave at any time from `now`
     /// on, and the reactor that decides when need not be told of them.

@@ -6,8 +6,8 @@ mod saved;
 use crate::arbiter::Arbitration;
 use crate::mail::{FarEnd, Mail};
 use crate::model::{Model, Observer};
-use crate::outcome::Totals;
-use crate::packet::{Envelope, EnvelopeIndex, Packet, PacketIndex};
+use crate::outcome::{Aside, Read, Tapped, Totals};
+use crate::packet::{Carried, Envelope, EnvelopeIndex, Packet, PacketIndex, READ, RESPONSE};
 use crate::port::{ClassNumber, LinkClass, NEVER, Port, PortIndex, Return};
 use crate::port_set::PortSet;
 use crate::queue::{Address, Event, Kind, Queue};
@@ -359,11 +359,49 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// The tail of a packet comes in at an adapter's port at `time`: whoever watches the port sees
     /// its head come in before.
     pub(crate) fn note_head(&mut self, time: u64, port: PortIndex, id: PacketIndex) {
-        if O::ON {
+        if O::ON && self.observer.is_tapped(port) {
             let packet = &self.packets[id];
+            let lane = packet.route.1;
             let busy = self.class(port).rate.serialisation(packet.bytes.into());
-            self.observer.on_received(time - busy, port, packet.route.1, packet);
+            self.received(time - busy, port, lane, id);
         }
+    }
+
+    /// The head of a packet comes in by `port` on `lane` at `at`: told when a switch may forward
+    /// it, and of an adapter as soon as it is known.
+    #[inline(always)]
+    pub(crate) fn received(&mut self, at: u64, port: PortIndex, lane: u8, id: PacketIndex) {
+        if self.observer.is_tapped(port) {
+            self.tap(at, port, lane, false, id, Aside::default());
+        }
+    }
+
+    /// Notes a packet at a port that is tapped.
+    #[cold]
+    pub(crate) fn tap(
+        &mut self,
+        at: u64,
+        port: PortIndex,
+        lane: u8,
+        granted: bool,
+        id: PacketIndex,
+        aside: Aside,
+    ) {
+        let packet = &self.packets[id];
+        let carried = || match packet.envelope {
+            EnvelopeIndex::NIL => None,
+            index => Some(self.envelopes[index].what),
+        };
+        let read = match packet.flags {
+            flags if flags & RESPONSE != 0 => Read::Response,
+            flags if flags & READ != 0 => match carried() {
+                Some(Carried::ReadRequest { bytes, .. }) => Read::Request(bytes),
+                _ => Read::Not,
+            },
+            _ => Read::Not,
+        };
+        let tapped = Tapped::new(at, lane, granted, packet, read, aside);
+        self.observer.on_tapped(port, tapped);
     }
 
     /// A packet record holding `packet`.

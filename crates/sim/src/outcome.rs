@@ -1,6 +1,6 @@
 //! What a simulation found out, in integers: nothing here depends on the order of events.
 
-use crate::packet::{ACK, BECN, CNP, FECN, Packet, RELIABLE};
+use crate::packet::{ACK, BECN, CNP, FECN, LAST, Packet, RELIABLE};
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::Stuck;
 use clearlane_workload::Rank;
@@ -356,6 +356,32 @@ pub struct Tapped {
     pub fecn: bool,
     /// Backward explicit congestion notification.
     pub becn: bool,
+    /// Rank that sent it.
+    pub source: u32,
+    /// Index of the flow group, of an ACK or a CNP that of the packet it answers; queue pairs of
+    /// one group are told apart.
+    pub group: u16,
+    /// Whether it ends its message.
+    pub last: bool,
+    /// Whether it asks for an RDMA READ or answers one.
+    pub read: Read,
+    /// Of one that leaves a switch with mechanisms: bytes that wait for its output and lane after
+    /// it. Nothing elsewhere.
+    pub queued: Option<u64>,
+    /// Of data that leaves an adapter, reliably and under a mechanism that decides when: the first
+    /// number that mechanism shows of its flow, the CCTI of IBA congestion control.
+    pub state: Option<u64>,
+}
+
+/// What a packet has to do with an RDMA READ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Read {
+    /// Nothing.
+    Not,
+    /// It asks for so many bytes.
+    Request(u64),
+    /// It has some of them.
+    Response,
 }
 
 /// What a packet is for.
@@ -371,9 +397,23 @@ pub enum PacketKind {
     Cnp,
 }
 
+/// What is known at a place besides the packet.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Aside {
+    pub(crate) queued: Option<u64>,
+    pub(crate) state: Option<u64>,
+}
+
 impl Tapped {
     /// A packet at a port whose place in the fabric is filled in later.
-    pub(crate) fn new(now: u64, lane: u8, granted: bool, packet: &Packet) -> Self {
+    pub(crate) fn new(
+        now: u64,
+        lane: u8,
+        granted: bool,
+        packet: &Packet,
+        read: Read,
+        aside: Aside,
+    ) -> Self {
         let kind = match packet.flags {
             flags if flags & CNP != 0 => PacketKind::Cnp,
             flags if flags & ACK != 0 => PacketKind::Ack,
@@ -395,6 +435,12 @@ impl Tapped {
             kind,
             fecn: packet.flags & FECN != 0,
             becn: packet.flags & BECN != 0,
+            source: packet.source,
+            group: packet.group,
+            last: packet.flags & LAST != 0,
+            read,
+            queued: aside.queued,
+            state: aside.state,
         }
     }
 }

@@ -324,7 +324,7 @@ impl Observer for Recorder {
     }
 
     #[inline(always)]
-    fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
+    fn on_granted(&mut self, now: u64, port: PortIndex, packet: &Packet, busy: u64) {
         let (number, end) = self.at(now);
         let counters = &mut self.counters[port];
         counters.xmit_pkts += 1;
@@ -332,9 +332,6 @@ impl Observer for Recorder {
         let within = counters.slice as usize == number && now + busy <= end;
         if within {
             counters.busy_ps += busy;
-        }
-        if counters.is_tapped {
-            self.tapped.push((port, Tapped::new(now, lane, true, packet)));
         }
         if counters.stalled_since != NEVER {
             self.has_waited(port, now);
@@ -345,10 +342,12 @@ impl Observer for Recorder {
     }
 
     #[inline(always)]
-    fn on_received(&mut self, at: u64, port: PortIndex, lane: u8, packet: &Packet) {
-        if self.has_taps && self.counters[port].is_tapped {
-            self.tapped.push((port, Tapped::new(at, lane, false, packet)));
-        }
+    fn is_tapped(&self, port: PortIndex) -> bool {
+        self.has_taps && self.counters[port].is_tapped
+    }
+
+    fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
+        self.tapped.push((port, tapped));
     }
 
     fn counts(&self) -> bool {
@@ -464,16 +463,20 @@ impl Observer for Option<Recorder> {
     }
 
     #[inline(always)]
-    fn on_granted(&mut self, now: u64, port: PortIndex, lane: u8, packet: &Packet, busy: u64) {
+    fn on_granted(&mut self, now: u64, port: PortIndex, packet: &Packet, busy: u64) {
         if let Some(recorder) = self {
-            recorder.on_granted(now, port, lane, packet, busy);
+            recorder.on_granted(now, port, packet, busy);
         }
     }
 
     #[inline(always)]
-    fn on_received(&mut self, at: u64, port: PortIndex, lane: u8, packet: &Packet) {
+    fn is_tapped(&self, port: PortIndex) -> bool {
+        self.as_ref().is_some_and(|recorder| recorder.is_tapped(port))
+    }
+
+    fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
         if let Some(recorder) = self {
-            recorder.on_received(at, port, lane, packet);
+            recorder.on_tapped(port, tapped);
         }
     }
 

@@ -29,6 +29,15 @@ pub struct Style {
     pub kept: Kept,
 }
 
+/// Which way a frame passed an interface.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// It was received.
+    Inbound,
+    /// It was sent.
+    Outbound,
+}
+
 /// A capture that is written. What is written at a time goes out when it is full or finished.
 pub struct Writer<W: Write> {
     out: W,
@@ -52,6 +61,7 @@ const BUFFERED: usize = 256 << 10;
 
 const OPTION_END: u16 = 0;
 const OPTION_COMMENT: u16 = 1;
+const EPB_FLAGS: u16 = 2;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 /// 10^-9 s.
@@ -75,19 +85,18 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes a frame captured by an interface at a time since 1970, with a comment unless it is
-    /// empty.
+    /// Writes a frame: when it was captured, nanoseconds since 1970, by which interface, and which
+    /// way it went; with a comment unless it is empty.
     #[inline]
     pub fn frame(
         &mut self,
-        time_ns: u64,
-        interface: u32,
+        (time_ns, interface, direction): (u64, u32, Direction),
         frame: &Frame,
         comment: &str,
     ) -> io::Result<()> {
         self.assembly.put(frame, self.style.wrapping, self.style.kept);
         match self.style.container {
-            Container::Pcapng => self.block(time_ns, interface, comment),
+            Container::Pcapng => self.block(time_ns, interface, direction, comment),
             Container::Erf => self.record(time_ns, interface),
         }
         self.flush_if(BUFFERED)
@@ -154,7 +163,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// The frame that was put together, as a block of pcapng.
-    fn block(&mut self, time_ns: u64, interface: u32, comment: &str) {
+    fn block(&mut self, time_ns: u64, interface: u32, direction: Direction, comment: &str) {
         let start = self.buffer.len();
         let is_erf = self.style.wrapping == Wrapping::Native;
         let header = if is_erf { ERF_HEADER } else { 0 };
@@ -174,8 +183,13 @@ impl<W: Write> Writer<W> {
         self.buffer.resize(start + 28 + kept.next_multiple_of(4), 0);
         if !comment.is_empty() {
             option(&mut self.buffer, OPTION_COMMENT, comment.as_bytes());
-            option(&mut self.buffer, OPTION_END, &[]);
         }
+        let direction: u32 = match direction {
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        };
+        option(&mut self.buffer, EPB_FLAGS, &direction.to_le_bytes());
+        option(&mut self.buffer, OPTION_END, &[]);
         let length = ((self.buffer.len() - start + 4) as u32).to_le_bytes();
         self.buffer[start + 4..start + 8].copy_from_slice(&length);
         self.buffer.extend(length);

@@ -1,6 +1,6 @@
 //! `clearlane compare`: one workload, several variants, one table.
 
-use super::experiment::{self, Picture, Shared, Task};
+use super::experiment::{self, Captured, Picture, Shared, Task};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ pub struct Arguments {
     variants: Vec<String>,
     #[command(flatten)]
     picture: Picture,
+    #[command(flatten)]
+    captured: Captured,
 }
 
 /// Compares.
@@ -30,8 +32,8 @@ pub fn run(
     interrupts: &Interrupts,
     processes: &Processes,
 ) -> Result<Answer, Failure> {
-    let Arguments { shared, variants, picture } = arguments;
-    let task = Task { command: "compare", variants, picture, processes };
+    let Arguments { shared, variants, picture, captured } = arguments;
+    let task = Task { command: "compare", variants, picture, captured, processes };
     experiment::answer(&task, shared, json, interrupts, text)
 }
 

@@ -13,10 +13,11 @@ use crate::table::count;
 use crate::terminal;
 use crate::writing::{self, Writing};
 use clap::{Args, ValueEnum};
+use clearlane_capture::write::{Container, Kept, Style, Wrapping};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    Checkpoints, Ends, Experiment, Jobs, Mode, Plan, Processes, Quiet, RunFolder, RunOptions,
-    RunResult, SiteFiles, Status, Theme, picture, run,
+    CaptureRequest, Checkpoints, Ends, Experiment, Jobs, Mode, Plan, Processes, Quiet, RunFolder,
+    RunOptions, RunResult, SiteFiles, Status, Theme, picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -82,6 +83,52 @@ pub struct Shared {
     pub call: Call,
 }
 
+/// The flags of `run` and `compare` for captures.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Captured {
+    /// Capture packets at these ports, comma-separated: H4 is all ports of a host or switch, S2:3
+    /// one; hosts and all. Of each variant the first run is captured, into the folder of the
+    /// results, from which `clearlane resume` then begins it anew
+    #[arg(long, value_name = "PORTS", value_delimiter = ',')]
+    capture: Vec<String>,
+    /// What packets are written as
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, requires = "capture")]
+    capture_format: CaptureFormat,
+    /// Write headers alone: no payload and no CRC
+    #[arg(long, requires = "capture")]
+    capture_headers: bool,
+}
+
+/// What packets are written as.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum CaptureFormat {
+    /// InfiniBand in pcapng, interfaces by name, queue, CCTI and path as comments
+    #[default]
+    Pcapng,
+    /// InfiniBand in pcap with ERF records, as ibdump has it
+    Ibdump,
+    /// RoCE v2 in pcapng
+    Roce,
+}
+
+impl Captured {
+    /// What is captured into a folder; nothing if nothing is asked for.
+    fn request(&self, folder: &mut RunFolder) -> Result<Option<CaptureRequest>, Failure> {
+        if self.capture.is_empty() {
+            return Ok(None);
+        }
+        let (container, wrapping) = match self.capture_format {
+            CaptureFormat::Pcapng => (Container::Pcapng, Wrapping::Native),
+            CaptureFormat::Ibdump => (Container::Erf, Wrapping::Native),
+            CaptureFormat::Roce => (Container::Pcapng, Wrapping::RoceV2),
+        };
+        let kept = if self.capture_headers { Kept::Headers } else { Kept::Full };
+        let style = Style { container, wrapping, kept };
+        let folder = folder.for_captures().map_err(Failure::lab)?;
+        Ok(Some(CaptureRequest { ports: self.capture.clone(), style, folder }))
+    }
+}
+
 /// The flag of `run` and `compare` for a drawing.
 #[derive(Args, Debug)]
 pub struct Picture {
@@ -136,6 +183,8 @@ pub struct Task<'a> {
     pub variants: &'a [String],
     /// What is drawn.
     pub picture: &'a Picture,
+    /// What is captured.
+    pub captured: &'a Captured,
     /// Who runs it.
     pub processes: &'a Processes,
 }
@@ -149,7 +198,7 @@ pub fn answer(
     interrupts: &Interrupts,
     text: impl Fn(&RunResult) -> String,
 ) -> Result<Answer, Failure> {
-    let Task { command, variants, picture: drawing, processes } = *task;
+    let Task { command, variants, picture: drawing, captured, processes } = *task;
     let mut experiment = Experiment::read(&shared.experiment).map_err(Failure::lab)?;
     if !variants.is_empty() {
         experiment.keep_variants(variants).map_err(Failure::lab)?;
@@ -169,13 +218,16 @@ pub fn answer(
     let made = !out.exists();
     let checkpoints = shared.checkpoints(&out, Again::Refused)?;
     let force = shared.force || shared.call.resumes;
-    let folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
+    let mut folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
+    let capture = captured.request(&mut folder)?;
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;
-    let options =
-        |guard: &Guard| shared.options(command.clone(), guard, Some(&checkpoints), processes);
+    let options = |guard: &Guard| RunOptions {
+        capture: capture.clone(),
+        ..shared.options(command.clone(), guard, Some(&checkpoints), processes)
+    };
     let result =
         run_watched(options, shared, &experiment, &halt).inspect_err(|_| checkpoints.give_up())?;
     let report = folder.fill(&result).map_err(Failure::lab)?;
@@ -302,6 +354,7 @@ impl Shared {
             command,
             memory_bytes,
             memory_short,
+            capture: None,
             checkpoints: checkpoints.cloned(),
             processes: processes.clone(),
         }

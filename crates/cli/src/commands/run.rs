@@ -1,6 +1,6 @@
 //! `clearlane run`: an experiment, all its variants, published numbers beside ours.
 
-use super::experiment::{self, Picture, Shared, Task};
+use super::experiment::{self, Captured, Picture, Shared, Task};
 use super::narrow;
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -22,6 +22,8 @@ pub struct Arguments {
     pub shared: Shared,
     #[command(flatten)]
     picture: Picture,
+    #[command(flatten)]
+    captured: Captured,
 }
 
 /// Runs.
@@ -31,7 +33,13 @@ pub fn run(
     interrupts: &Interrupts,
     processes: &Processes,
 ) -> Result<Answer, Failure> {
-    let task = Task { command: "run", variants: &[], picture: &arguments.picture, processes };
+    let task = Task {
+        command: "run",
+        variants: &[],
+        picture: &arguments.picture,
+        captured: &arguments.captured,
+        processes,
+    };
     experiment::answer(&task, &arguments.shared, json, interrupts, text)
 }
 

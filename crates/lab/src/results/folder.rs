@@ -1,5 +1,6 @@
 //! The folder of a run: written aside and renamed, so that nothing looks whole that is not.
 
+use crate::capturing::{CAPTURE_PREFIX, NAMES_FILE};
 use crate::columns::TABLES;
 use crate::folder::{Claim, exchange_folders, refused, write};
 use crate::result::RunResult;
@@ -27,6 +28,8 @@ pub struct RunFolder {
     force: bool,
     /// Everything it may hold.
     files: &'static [&'static str],
+    /// Where captures are written while runs are under way.
+    captures: Option<Aside>,
     /// Free once the results are in their place.
     claim: Claim,
 }
@@ -49,7 +52,15 @@ impl RunFolder {
         // Somebody may have finished a run there meanwhile.
         check(out, force, files)?;
         clear_aside(out);
-        Ok(RunFolder { out: out.to_owned(), force, files, claim })
+        Ok(RunFolder { out: out.to_owned(), force, files, captures: None, claim })
+    }
+
+    /// A folder for the captures of the runs, which become part of the results.
+    pub fn for_captures(&mut self) -> Result<PathBuf, LabError> {
+        let aside = Aside::beside(&self.out, "captures.")?;
+        let path = aside.path.clone();
+        self.captures = Some(aside);
+        Ok(path)
     }
 
     /// Puts a result into the folder, all of it or nothing, and hands out the path of the report.
@@ -59,9 +70,14 @@ impl RunFolder {
 
     /// The same with files of these names and bytes, which are those it was claimed for.
     pub fn fill_with(self, contents: Vec<(&'static str, Vec<u8>)>) -> Result<PathBuf, LabError> {
-        let RunFolder { out, force, files, claim } = self;
+        let RunFolder { out, force, files, captures, claim } = self;
         check(&out, force, files)?;
-        let aside = Aside::beside(&out)?;
+        let aside = Aside::beside(&out, "")?;
+        for captured in captures.iter().flat_map(Aside::files) {
+            let name = captured.file_name().unwrap_or_default();
+            fs::rename(&captured, aside.path.join(name))
+                .map_err(|e| refused(&out.join(name), e))?;
+        }
         for (name, bytes) in contents {
             // The folder aside is nobody's business: it is `out` that cannot be written.
             write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
@@ -98,7 +114,8 @@ fn check(out: &Path, force: bool, known: &[&str]) -> Result<(), LabError> {
     let (mut files, mut foreign) = (0, 0);
     for entry in entries {
         let name = entry.map_err(|source| refused(out, source))?.file_name();
-        match name.to_str().is_some_and(|name| known.contains(&name)) {
+        let is_ours = |name: &str| known.contains(&name) || is_capture(name);
+        match name.to_str().is_some_and(is_ours) {
             true => files += 1,
             false => foreign += 1,
         }
@@ -108,6 +125,12 @@ fn check(out: &Path, force: bool, known: &[&str]) -> Result<(), LabError> {
         (_, 0, false) => taken("holds an earlier run; choose another folder or add --force"),
         _ => taken("holds other files than a run's; choose another folder"),
     }
+}
+
+/// Whether a file of this name is of the captures of a run.
+fn is_capture(name: &str) -> bool {
+    let ending = name.strip_prefix(CAPTURE_PREFIX).and_then(|rest| rest.rsplit_once('.'));
+    name == NAMES_FILE || ending.is_some_and(|(_, ending)| ["pcap", "pcapng"].contains(&ending))
 }
 
 fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError> {
@@ -137,6 +160,7 @@ fn clear_aside(out: &Path) {
         let name = entry.file_name();
         let middle = name.to_str().and_then(|name| name.strip_prefix(&begin));
         let process = middle.and_then(|middle| middle.strip_suffix(".unfinished"));
+        let process = process.map(|name| name.strip_prefix("captures.").unwrap_or(name));
         if process.is_some_and(|id| !id.is_empty() && id.bytes().all(|c| c.is_ascii_digit())) {
             // Tidiness, no more: what cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
@@ -146,18 +170,25 @@ fn clear_aside(out: &Path) {
 
 /// A temporary folder that is gone in the end, with what is in it: results that were written
 /// half-way or those that were replaced.
+#[derive(Debug)]
 struct Aside {
     path: PathBuf,
 }
 
 impl Aside {
     /// Beside the folder itself, not beside a link to it: renaming must not cross disks.
-    fn beside(out: &Path) -> Result<Self, LabError> {
+    fn beside(out: &Path, what: &str) -> Result<Self, LabError> {
         let place = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = place.with_file_name(format!(".{name}.{}.unfinished", std::process::id()));
+        let path = place.with_file_name(format!(".{name}.{what}{}.unfinished", std::process::id()));
         fs::create_dir(&path).map_err(|source| refused(out, source))?;
         Ok(Aside { path })
+    }
+
+    /// What is in it.
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::AdapterQueueing;
 use crate::arbiter::Table;
 use crate::model::{Forwarder, Leaving, Model, Observer, Reactors};
 use crate::network::NetworkOf;
+use crate::outcome::Aside;
 use crate::packet::{
     CNP, CONTROL, Carried, EnvelopeIndex, LAST, Packet, PacketIndex, QueuePairIndex, READ,
     RELIABLE, RESPONSE, ReceiverIndex, TOLD, UNROUTED,
@@ -253,9 +254,22 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         net.last_effect = now.max(net.last_effect);
         if M::Observer::ON {
             let packet = &net.packets[id];
-            net.observer.on_granted(now, port, lane, packet, busy);
+            net.observer.on_granted(now, port, packet, busy);
+            if net.observer.is_tapped(port) {
+                let state = self.state_of(&net.packets[id]);
+                net.tap(now, port, lane, true, id, Aside { queued: None, state });
+            }
         }
         net.send(now + flight, peer, lane, id);
+    }
+
+    /// What the mechanism that decides when shows of the flow of a packet that leaves: of a
+    /// connection's, as queues of datagrams come and go.
+    fn state_of(&self, packet: &Packet) -> Option<u64> {
+        if !M::Reactors::ON || packet.flags & RELIABLE == 0 || !packet.is_data() {
+            return None;
+        }
+        self.reactors.state(self.queue_pairs[QueuePairIndex(packet.queue_pair)].governed)
     }
 
     /// The next data packet of a lane: the queue at the front of the ring has its turn, then goes

@@ -38,8 +38,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             }
         };
         if M::Observer::ON {
-            let (head, packet) = (net.now + net.links.cable_delay, &net.packets[exit.packet]);
-            net.observer.on_received(head, host, exit.lane, packet);
+            net.received(net.now + net.links.cable_delay, host, exit.lane, exit.packet);
         }
         let switch_port = net.ports[host].peer;
         net.return_credits(done + net.links.credit_delay, switch_port, exit.lane, credits);

@@ -125,6 +125,11 @@ impl OutputMarkers {
 impl Markers for OutputMarkers {
     const ON: bool = true;
 
+    fn queued(&self, output: PortIndex, lane: u8) -> Option<u64> {
+        let index = OutputLaneIndex(output.0 * self.lanes_per_port + u32::from(lane));
+        Some(self.lanes[index].queue.queued.0)
+    }
+
     fn save(&self) -> Vec<SavedOutput> {
         self.save_lanes()
     }

@@ -407,6 +407,15 @@ impl Reactors for AdapterReactors {
         }
     }
 
+    fn state(&self, of: Governed) -> Option<u64> {
+        let mut first = None;
+        if of.by != ReactorIndex::NIL {
+            let show = &mut |probe: Probe| first = first.or(Some(probe.value));
+            self.reactors[of.by].reactor.probe(Pair(of.pair), show);
+        }
+        first
+    }
+
     fn is_unlimited(&self, now: u64, of: Governed) -> bool {
         match of.by {
             ReactorIndex::NIL => true,

@@ -4,6 +4,7 @@ use crate::InputArbitration;
 use crate::arbiter::Table;
 use crate::model::{Forwarder, Markers, Model, Observer};
 use crate::network::NetworkOf;
+use crate::outcome::Aside;
 use crate::packet::{ACK, CNP, FECN, Flags, PacketIndex, Route, UNROUTED};
 use crate::port::{LinkClass, LinkKind, NEVER, PortIndex};
 use crate::port_set::PortSet;
@@ -159,8 +160,7 @@ impl<M: Model> Switches<M> {
         alone: bool,
     ) -> Option<Exit> {
         if M::Observer::ON {
-            let (now, packet) = (net.now, &net.packets[id]);
-            net.observer.on_received(now, port, lane, packet);
+            net.received(net.now, port, lane, id);
         }
         if net.links.mixed {
             let bytes = u64::from(net.packets[id].bytes);
@@ -645,7 +645,11 @@ impl<M: Model> Switches<M> {
             self.mark(net, port, lane, id);
         }
         if M::Observer::ON {
-            net.observer.on_granted(now, port, lane, &net.packets[id], busy);
+            net.observer.on_granted(now, port, &net.packets[id], busy);
+            if net.observer.is_tapped(port) {
+                let queued = self.markers.queued(port, lane);
+                net.tap(now, port, lane, true, id, Aside { queued, state: None });
+            }
         }
         let LinkClass { kind, flight, .. } = net.classes[class];
         if kind != LinkKind::Exit {

@@ -1,0 +1,152 @@
+//! Captures of a simulated fabric: packets at chosen ports, written as a real capture would be.
+
+mod encoder;
+
+use crate::error::LabError;
+use crate::folder::refused;
+use crate::prepare::Prepared;
+use crate::simulator::Simulator;
+use clearlane_capture::write::{Container, Direction, Style, Writer};
+use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage};
+use clearlane_ib::PortNumber;
+use encoder::Encoder;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// What is to be captured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureRequest {
+    /// Ports: `H4`, all ports of a host or switch; `S2:3`, one; `hosts` and `all`.
+    pub ports: Vec<String>,
+    /// What is written of each packet, and in which file.
+    pub style: Style,
+    /// Where files are written, one for each variant's first seed.
+    pub folder: PathBuf,
+}
+
+/// What files of names are called, in the syntax of `capture --names`.
+pub(crate) const NAMES_FILE: &str = "names.txt";
+/// How the files of captures begin.
+pub(crate) const CAPTURE_PREFIX: &str = "capture-";
+
+impl CaptureRequest {
+    /// What the file of a variant is called.
+    pub(crate) fn file(&self, variant: &str) -> String {
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let variant: String = variant.chars().map(plain).collect();
+        let ending = match self.style.container {
+            Container::Pcapng => "pcapng",
+            Container::Erf => "pcap",
+        };
+        format!("{CAPTURE_PREFIX}{variant}.{ending}")
+    }
+
+    /// The ports, in the order of the fabric. Fails on one that is not there, in words.
+    pub(crate) fn resolve(&self, fabric: &Fabric) -> Result<Vec<Endpoint>, String> {
+        let mut ports: Vec<Endpoint> = Vec::new();
+        for text in &self.ports {
+            let found = resolved(fabric, text).map_err(|why| format!("--capture {text}: {why}"))?;
+            ports.extend(found);
+        }
+        ports.sort_unstable_by_key(|end| (end.node.0, end.port.value()));
+        ports.dedup();
+        Ok(ports)
+    }
+}
+
+fn resolved(fabric: &Fabric, text: &str) -> Result<Vec<Endpoint>, String> {
+    let cabled = |kind: Option<NodeKind>| -> Vec<Endpoint> {
+        let ends = fabric.links().iter().flat_map(|link| [link.a, link.b]);
+        ends.filter(|end| kind.is_none_or(|kind| fabric.node(end.node).kind == kind)).collect()
+    };
+    match text {
+        "all" => return Ok(cabled(None)),
+        "hosts" => return Ok(cabled(Some(NodeKind::ChannelAdapter))),
+        _ => {}
+    }
+    // A name may have colons itself.
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if damage::node(fabric, text).is_err() => (name, Some(port)),
+        _ => (text, None),
+    };
+    let node = damage::node(fabric, name).map_err(|error| error.to_string())?;
+    let ends: Vec<Endpoint> = match port {
+        None => cabled(None).into_iter().filter(|end| end.node == node).collect(),
+        Some(port) => {
+            let number = port.parse().ok().and_then(PortNumber::new);
+            let port = number.ok_or("is no port; write a host, or a switch and port as S2:3")?;
+            let end = Endpoint { node, port };
+            fabric.peer(end).map(|_| end).into_iter().collect()
+        }
+    };
+    match ends.is_empty() {
+        true => Err("has no cable; name a port that has".into()),
+        false => Ok(ends),
+    }
+}
+
+/// A capture under way.
+pub(crate) struct Capturing {
+    writer: Writer<File>,
+    encoder: Encoder,
+    path: PathBuf,
+    /// Ports, in order: their places are the numbers of interfaces.
+    ports: Vec<Endpoint>,
+    failed: Option<std::io::Error>,
+}
+
+impl Capturing {
+    /// Begins the file of a variant.
+    pub(crate) fn begin(
+        request: &CaptureRequest,
+        prepared: &Prepared,
+        (variant, seed): (&str, u64),
+    ) -> Result<Self, LabError> {
+        let fault = |problem: String| LabError::variant(variant, problem);
+        let ports = request.resolve(&prepared.fabric).map_err(fault)?;
+        let encoder = Encoder::of(prepared, seed).map_err(fault)?;
+        let path = request.folder.join(request.file(variant));
+        let names: Vec<String> = ports.iter().map(|end| prepared.fabric.describe(*end)).collect();
+        let begin = || {
+            let hosts = encoder.names(prepared);
+            std::fs::write(request.folder.join(NAMES_FILE), hosts)?;
+            Writer::new(File::create(&path)?, request.style, &names)
+        };
+        let writer = begin().map_err(|source| refused(&path, source))?;
+        Ok(Capturing { writer, encoder, path, ports, failed: None })
+    }
+
+    /// The ports.
+    pub(crate) fn ports(&self) -> &[Endpoint] {
+        &self.ports
+    }
+
+    /// Writes what was seen since the last call. A failure is told at the end.
+    pub(crate) fn take(&mut self, simulation: &mut Simulator) {
+        for tapped in simulation.take_tapped() {
+            if self.failed.is_some() {
+                return;
+            }
+            let end = (tapped.node, tapped.port);
+            let place = self.ports.binary_search_by_key(&end, |e| (e.node.0, e.port.value()));
+            let (Ok(place), Some(frame)) = (place, self.encoder.frame(&tapped)) else { continue };
+            let direction = match tapped.granted {
+                true => Direction::Outbound,
+                false => Direction::Inbound,
+            };
+            let at = (tapped.time.0 / 1000, place as u32, direction);
+            let comment = self.encoder.comment(&tapped);
+            self.failed = self.writer.frame(at, &frame, comment).err();
+        }
+    }
+
+    /// The end of the file. Fails if any of it could not be written.
+    pub(crate) fn finish(self) -> Result<(), LabError> {
+        let Capturing { writer, path, failed, .. } = self;
+        let end = match failed {
+            Some(error) => Err(error),
+            None => writer.finish().and_then(|file| file.sync_all()),
+        };
+        end.map_err(|source| refused(&path, source))
+    }
+}
