@@ -52,12 +52,20 @@ export interface Report {
   fabric: Fabric;
   /** One entry per variant, in the order of the experiment file; none for a sweep. */
   variants: Variant[];
+  /** What is shown was observed, in captures or other records; absent for experiments. */
+  observed?: Observed;
   /** Figures over parameters that were varied, or null. */
   sweep?: Sweep | null;
   /** The variants as points over the load they offer, or null if they do not differ in it. */
   curves?: Sweep | null;
   /** What the model leaves out, one sentence each. */
   not_modelled: string[];
+}
+
+/** What a page of records of flows says in other words than that of an experiment. */
+export interface Observed {
+  /** What a row of the table of results is. */
+  row: string;
 }
 
 /** The table of results: a row per variant, a column per quantity. */

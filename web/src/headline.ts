@@ -27,7 +27,7 @@ export function masthead(report: Report): HTMLElement {
   return html(
     "header",
     { class: "masthead" },
-    html("div", { class: "title" }, html("h1", {}, report.title), status),
+    html("div", { class: "title" }, html("h1", {}, report.title), report.observed ? null : status),
     report.verdict ? verdict(report.verdict) : html("p", { class: "summary" }, report.summary),
   );
 }
@@ -35,8 +35,9 @@ export function masthead(report: Report): HTMLElement {
 /** The verdict: a statement a line, what is wrong marked. */
 function verdict({ lines, facts }: Verdict): HTMLElement {
   const rows = lines.flatMap(({ label, text }) => {
-    const hurts = label === "victims" && !/^(0 of|nobody|none|no )/i.test(text);
-    const bad = label === "fault" ? "bad" : hurts ? "bad of-victims" : "";
+    const hurts = label === "victims" && !/^(0 of|nobody|none|not told|no )/i.test(text);
+    const congested = ["congestion", "losses"].includes(label) && !/^no /i.test(text);
+    const bad = label === "fault" || congested ? "bad" : hurts ? "bad of-victims" : "";
     return [html("dt", { class: bad }, label), html("dd", {}, text)];
   });
   return html("div", {}, html("dl", { class: "verdict" }, ...rows), factList(facts));
@@ -67,7 +68,7 @@ export function headlineTable(report: Report): HTMLElement {
   const head = html(
     "tr",
     {},
-    html("th", { scope: "col" }, "Variant"),
+    html("th", { scope: "col" }, report.observed?.row ?? "Variant"),
     ...columns.map((column) => columnHead(column)),
   );
   const body = rows.map((row, r) =>
@@ -94,7 +95,8 @@ export function headlineTable(report: Report): HTMLElement {
     html("tbody", {}, ...body),
   );
   const scroll = html("div", { class: "scroll", tabindex: 0, role: "region" }, table);
-  scroll.setAttribute("aria-label", "Results by variant");
+  const by = report.observed?.row.toLowerCase() ?? "variant";
+  scroll.setAttribute("aria-label", `Results by ${by}`);
   const marked = best.some((column) => column.includes(true));
   const note = html("p", { class: "note" }, headlineNote(report, intervals.includes(true), marked));
   return section("results", "Results", scroll, note, oddities(report.oddities));
@@ -201,6 +203,7 @@ export function bestCells(
 }
 
 function headlineNote(report: Report, intervals: boolean, marked: boolean): string {
+  if (report.observed) return "Point at a heading for its definition.";
   const seeds = report.seeds.length;
   const spread = intervals
     ? `Means over ${seeds} seeds ± half the 95 % confidence interval. `

@@ -1,4 +1,5 @@
 /** Reads the embedded results and builds the page from top to bottom. */
+import { Clock } from "./clock";
 import { completion } from "./completion";
 import { curves } from "./curves";
 import { parseReport, type Report, type Variant } from "./data";
@@ -48,6 +49,16 @@ function runParts(report: Report, first: Variant): (HTMLElement | null)[] {
   ];
 }
 
+/** Records of flows: a table, and charts over time. No fabric is known. */
+function observedParts(report: Report): (HTMLElement | null)[] {
+  const slice = Math.max(...report.variants.map(({ series }) => series.dt_us));
+  const lengths = report.variants.map(({ series }) =>
+    Math.max(0, ...series.flows.map(({ gbps }) => gbps.length * series.dt_us)),
+  );
+  const clock = new Clock(slice, Math.max(...lengths));
+  return [...results(report), throughput(report, clock), control(report, clock)];
+}
+
 const CURVES_NOTE =
   "A line joins the variants that differ only in the load they offer. Bars are 95 % confidence " +
   "intervals over the seeds.";
@@ -72,11 +83,16 @@ function results(report: Report): (HTMLElement | null)[] {
   ];
 }
 
-function build(report: Report): HTMLElement {
+function body(report: Report): (HTMLElement | null)[] {
   const [first] = report.variants;
+  if (first && report.observed) return observedParts(report);
+  return first ? runParts(report, first) : [...results(report), tables.remarks(report)];
+}
+
+function build(report: Report): HTMLElement {
   const parts = [
     masthead(report),
-    ...(first ? runParts(report, first) : [...results(report), tables.remarks(report)]),
+    ...body(report),
     tables.facts(report),
     tables.notModelled(report),
     tables.reproduce(report),

@@ -39,6 +39,8 @@ interface Charted {
   variants: Variant[];
   /** How many seeds were run, of which the charts show one. */
   seeds: number;
+  /** Whether the lines were observed: they have no class, and no time is simulated. */
+  observed: boolean;
   /** Above the chart of a variant. */
   caption: (variant: Variant) => string;
   all: Plotted[];
@@ -86,7 +88,8 @@ export function throughput(report: Report, clock: Clock): HTMLElement | null {
     id: "throughput",
     title: "Throughput over time",
     choice: "series-kind",
-    note:
+    observed: report.observed !== undefined,
+    note: report.observed ? `${LEGEND} Throughput is payload.` :
       `${LEGEND} Throughput of groups and flows is delivered payload; dotted lines are what ` +
       "could be reached. Links are those between switches that carry anything, headers included: " +
       "at each time the busiest, the one that a quarter are busier than, and so on to the idlest.",
@@ -122,12 +125,16 @@ export function control(report: Report, clock: Clock): HTMLElement | null {
     variant.control?.quantities.find((quantity) => quantity.name === name)?.lines ?? [];
   return charted(clock, {
     id: "control",
-    title: "Congestion control",
+    title: report.observed ? "Marks and notifications" : "Congestion control",
     choice: "control-kind",
-    note: `${LEGEND} Shown are the flows that were notified most, in the first seed.`,
+    observed: report.observed !== undefined,
+    note: report.observed
+      ? LEGEND
+      : `${LEGEND} Shown are the flows that were notified most, in the first seed.`,
     variants,
     seeds: report.seeds.length,
-    caption: (variant) => `${variant.name}: ${variant.control?.mechanisms.join(", ")}`,
+    caption: (variant) =>
+      report.observed ? variant.name : `${variant.name}: ${variant.control?.mechanisms.join(", ")}`,
     all: names.map((name, i) => {
       const decimals = quantities.find((quantity) => quantity.name === name)?.decimals ?? 0;
       return { key: String(i), label: name, axis: name, decimals, lines: linesOf(name) };
@@ -234,6 +241,7 @@ class Charts {
     const inMs = start_us + samples * dt_us >= 2000;
     const scale = inMs ? 1e-3 : 1;
     const time = Array.from({ length: samples }, (_, i) => (start_us + (i + 0.5) * dt_us) * scale);
+    const since = this.charts.observed ? "since the start" : "of simulated time";
     const axis = axisStyle();
     const ideals = this.plotted.ideals?.(variant) ?? [];
     const ticks = { values: (_: uPlot, splits: number[]) => splits.map(tickText) };
@@ -247,7 +255,7 @@ class Charts {
         {
           ...axis,
           ...ticks,
-          label: inMs ? "ms of simulated time" : "µs of simulated time",
+          label: `${inMs ? "ms" : "µs"} ${since}`,
           labelSize: 18,
           size: 26,
         },
@@ -279,7 +287,7 @@ class Charts {
       "tr",
       {},
       html("th", { scope: "col" }, "Line"),
-      html("th", { scope: "col" }, "Class"),
+      this.charts.observed ? null : html("th", { scope: "col" }, "Class"),
       ...heads,
     );
     const rows = this.entries.map((entry) => {
@@ -290,7 +298,8 @@ class Charts {
       });
       const name = html("th", { scope: "row" }, this.toggle(entry));
       const kind = { class: entry.class === "victim" ? "of-victim" : "quiet" };
-      return html("tr", {}, name, html("td", kind, entry.class), ...values);
+      const of = this.charts.observed ? null : html("td", kind, entry.class);
+      return html("tr", {}, name, of, ...values);
     });
     const body = html("tbody", {}, ...rows);
     this.table.replaceChildren(
@@ -326,7 +335,7 @@ class Charts {
     head.textContent =
       time === undefined ? "mean" : `at ${fixed(time, unit === "ms" ? 2 : 0)} ${unit}`;
     this.entries.forEach((entry, row) => {
-      const cell = body.rows[row]?.cells[index + 2];
+      const cell = body.rows[row]?.cells[index + (this.charts.observed ? 1 : 2)];
       if (!cell) return;
       const value =
         at == null || time === undefined

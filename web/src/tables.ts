@@ -117,9 +117,11 @@ export function reproduce(report: Report): HTMLElement {
   });
   const seeds = report.seeds.join(", ");
   const noun = report.seeds.length === 1 ? "seed" : "seeds";
-  const about = `Clearlane ${report.version}; ${noun} ${seeds}. `;
+  const seeded = report.seeds.length > 0 ? `; ${noun} ${seeds}` : "";
+  const about = `Clearlane ${report.version}${seeded}. `;
   const line = html("div", { class: "command" }, html("pre", {}, command), copy, said);
-  const note = html("p", {}, about, "The same version, command and seeds give the same bytes.");
+  const same = report.observed ? "files and command" : "command and seeds";
+  const note = html("p", {}, about, `The same version, ${same} give the same bytes.`);
   return section("reproduce", "Reproduce", line, note);
 }
 

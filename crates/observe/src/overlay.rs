@@ -7,6 +7,8 @@ use clearlane_lab::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Records that are laid over each other at most.
+const RECORDS_MAX: usize = 4;
 /// Flows that are drawn.
 const DRAWN_MAX: usize = 8;
 /// Slices that series are drawn in, of all records together.
@@ -70,6 +72,13 @@ impl Overlay {
     pub fn of(records: Vec<Record>) -> Result<Self, String> {
         if records.len() < 2 {
             return Err("give two records of flows or more: folders of `run` or `capture`".into());
+        }
+        if records.len() > RECORDS_MAX {
+            return Err(format!(
+                "{} records are more than the {RECORDS_MAX} that can be seen beside each other; \
+                 choose variants of a run with --variants",
+                records.len()
+            ));
         }
         let records: Vec<(String, BTreeMap<Ends, Flow>)> = records
             .into_iter()
@@ -195,7 +204,7 @@ impl Overlay {
         })
     }
 
-    /// The page: all records in one chart, and a chart each.
+    /// The page: a chart for each of the largest flows.
     pub fn page(&self, command: &str) -> ObservedPage {
         let column = |number: usize| ObservedColumn {
             key: format!("gbps_{number}"),
@@ -210,8 +219,6 @@ impl Overlay {
             values: self.records.iter().map(|(_, flows)| flows.get(ends)?.gbps()).collect(),
         };
         let names: Vec<&str> = self.records.iter().map(|(name, _)| name.as_str()).collect();
-        let mut records = vec![self.overlaid()];
-        records.extend(self.records.iter().enumerate().map(|(number, _)| self.drawn(number)));
         ObservedPage {
             title: format!("Laid over each other: {}", names.join(", ")),
             summary: self.finding(),
@@ -229,31 +236,22 @@ impl Overlay {
                 })
                 .collect(),
             oddities: Vec::new(),
-            records,
+            records: self.flows.iter().take(DRAWN_MAX).map(|ends| self.drawn(ends)).collect(),
         }
     }
 
-    /// All records in one chart: lines of the first are drawn through, others are dotted.
-    fn overlaid(&self) -> ObservedRecord {
-        let mut flows = Vec::new();
-        for ends in self.flows.iter().take(DRAWN_MAX) {
-            for (number, (name, _)) in self.records.iter().enumerate() {
-                let class = ["hot", "background", "victim"][number.min(2)];
-                let title = format!("{} → {}, {name}", ends.0, ends.1);
-                flows.extend(self.line(number, ends, title, class));
-            }
+    /// A flow in all records, one line over the other.
+    fn drawn(&self, ends: &Ends) -> ObservedRecord {
+        const CLASSES: [&str; 3] = ["hot", "background", "victim"];
+        let line = |(number, (name, _)): (usize, &(String, _))| {
+            self.line(number, ends, name.clone(), CLASSES[number % CLASSES.len()])
+        };
+        ObservedRecord {
+            name: format!("{} → {}", ends.0, ends.1),
+            slice_us: self.slice_us,
+            flows: self.records.iter().enumerate().filter_map(line).collect(),
+            quantities: Vec::new(),
         }
-        let name = "all records".into();
-        ObservedRecord { name, slice_us: self.slice_us, flows, quantities: Vec::new() }
-    }
-
-    fn drawn(&self, number: usize) -> ObservedRecord {
-        let name = self.records[number].0.clone();
-        let class = ["hot", "background", "victim"][number.min(2)];
-        let title = |ends: &Ends| format!("{} → {}, {name}", ends.0, ends.1);
-        let flows = self.flows.iter().take(DRAWN_MAX);
-        let flows = flows.filter_map(|ends| self.line(number, ends, title(ends), class)).collect();
-        ObservedRecord { name, slice_us: self.slice_us, flows, quantities: Vec::new() }
     }
 
     /// A flow's throughput on the common slices, Gb/s.
@@ -343,6 +341,7 @@ mod tests {
         );
         let page = overlay.page("clearlane compare a b");
         let lines = &page.records[0].flows;
+        assert_eq!((page.records[0].name.as_str(), lines.len()), ("h1 → h4", 2));
         assert_eq!(lines[0].values, [1.6, 1.6]);
         assert_eq!(lines[1].values, [1.6, 1.6]);
     }

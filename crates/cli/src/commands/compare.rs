@@ -1,21 +1,30 @@
-//! `clearlane compare`: one workload, several variants, one table.
+//! `clearlane compare`: one workload, several variants, one table; or records of flows laid over
+//! each other.
 
 use super::experiment::{self, Captured, Picture, Shared, Task};
 use super::narrow;
+use super::overlay;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use clap::Args;
 use clearlane_lab::{Processes, RunResult};
+use std::path::{Path, PathBuf};
 
 /// What to compare.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     clearlane compare experiments/demo-hot-spot.toml --variants as-is,fat-tree --out runs/both\n  \
-    clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5")]
+    clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5\n  \
+    clearlane compare runs/measured runs/simulated --out runs/overlay")]
 pub struct Arguments {
     #[command(flatten)]
     pub shared: Shared,
+    /// Further records: with them, and with a folder in place of the experiment, the flows of
+    /// captures and runs are laid over each other. Folders of `run --out` or `capture --out`, or
+    /// their flow-series.parquet
+    #[arg(value_name = "RECORD")]
+    records: Vec<PathBuf>,
     /// These variants, in this order; without it, all of the experiment
     #[arg(long, value_name = "NAMES")]
     variants: Vec<String>,
@@ -32,7 +41,15 @@ pub fn run(
     interrupts: &Interrupts,
     processes: &Processes,
 ) -> Result<Answer, Failure> {
-    let Arguments { shared, variants, picture, captured } = arguments;
+    let Arguments { shared, records, variants, picture, captured } = arguments;
+    if overlay::is_asked(&shared.experiment, records) {
+        processes.is_first().then_some(()).ok_or_else(|| {
+            Failure::Input("compare of records runs in one process; call it without mpirun".into())
+        })?;
+        let all: Vec<&Path> =
+            [&shared.experiment].into_iter().chain(records).map(PathBuf::as_path).collect();
+        return overlay::run(&all, variants, (shared.out.as_deref(), shared.force), json);
+    }
     let task = Task { command: "compare", variants, picture, captured, processes };
     experiment::answer(&task, shared, json, interrupts, text)
 }

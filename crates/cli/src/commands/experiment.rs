@@ -113,9 +113,17 @@ enum CaptureFormat {
 
 impl Captured {
     /// What is captured into a folder; nothing if nothing is asked for.
-    fn request(&self, folder: &mut RunFolder) -> Result<Option<CaptureRequest>, Failure> {
+    fn request(
+        &self,
+        folder: &mut RunFolder,
+        processes: &Processes,
+    ) -> Result<Option<CaptureRequest>, Failure> {
         if self.capture.is_empty() {
             return Ok(None);
+        }
+        if processes.count() > 1 {
+            let why = "each process sees its own packets alone";
+            return Err(Failure::Input(format!("--capture: {why}; call it without mpirun")));
         }
         let (container, wrapping) = match self.capture_format {
             CaptureFormat::Pcapng => (Container::Pcapng, Wrapping::Native),
@@ -220,7 +228,7 @@ pub fn answer(
     let force = shared.force || shared.call.resumes;
     let mut folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
-    let capture = captured.request(&mut folder)?;
+    let capture = captured.request(&mut folder, processes)?;
     let halt = interrupts.stop_in_good_order(&out, made);
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;

@@ -14,6 +14,7 @@ mod explain;
 mod fabric;
 mod list;
 mod narrow;
+mod overlay;
 mod resume;
 mod route;
 mod run;
