@@ -7,6 +7,7 @@ use crate::flow::{Flow, FlowKey};
 use crate::slices::Grid;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 
 /// Flows that are counted one by one; memory is bounded by it.
 pub const FLOWS_MAX: usize = 1 << 14;
@@ -65,7 +66,7 @@ pub struct PointCounts {
 }
 
 /// A flow's key and place as one number of words, for look-ups.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy)]
 struct Known([u64; 6]);
 
 impl PartialEq for Known {
@@ -77,6 +78,13 @@ impl PartialEq for Known {
 }
 
 impl Eq for Known {}
+
+impl Hash for Known {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.iter().for_each(|word| state.write_u64(*word));
+    }
+}
 
 /// Counts packets under their flows.
 pub struct Analysis {

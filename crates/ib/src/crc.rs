@@ -217,11 +217,12 @@ mod tests {
     #[test]
     fn only_what_may_vary_is_left_out() {
         type Of = fn(&[u8]) -> Option<u32>;
+        type Varies = Vec<(usize, u8)>;
         let mut ipv4 = vec![0x11; 20 + 8 + 12 + 5];
         ipv4[0] = 0x45;
         let mut ipv6 = vec![0x11; 40 + 8 + 12 + 5];
         ipv6[0] = 0x61;
-        let kinds: [(Of, Vec<u8>, Vec<(usize, u8)>); 4] = [
+        let kinds: [(Of, Vec<u8>, Varies); 4] = [
             (invariant_local, vec![0x11; 8 + 12 + 5], vec![(0, 0xf0), (12, 0xff)]),
             (
                 invariant_global,

@@ -404,15 +404,8 @@ fn simulate(
         let control = prepared.control.mechanisms(job.seed);
         setup.control = control.map_err(|error| LabError::variant(name, error))?;
     }
-    let mut capturing = None;
-    if whole
-        && job.seed == plan.seed
-        && let Some(request) = &shared.options.capture
-    {
-        let begun = Capturing::begin(request, prepared, (name, job.seed))?;
-        setup.taps = begun.ports().to_vec();
-        capturing = Some(begun);
-    }
+    let mut capturing = capturing(prepared, job, name, shared)?;
+    setup.taps = capturing.as_ref().map_or(Vec::new(), |begun| begun.ports().to_vec());
     // What was captured before is not known to a run that goes on.
     let checkpoints = shared.options.checkpoints.as_ref().filter(|_| capturing.is_none());
     let keeper = checkpoints.map(|kept| {
@@ -457,6 +450,18 @@ fn simulate(
     }
     let outcome = simulation.finish();
     Ok(finished(prepared, job, outcome, interrupted, shared))
+}
+
+/// The capture of a job, if one is asked for: of each variant's first run.
+fn capturing(
+    prepared: &Prepared,
+    job: Job,
+    name: &str,
+    shared: &Shared<'_>,
+) -> Result<Option<Capturing>, LabError> {
+    let is_first = job.of == Part::Whole && job.seed == shared.plan.seed;
+    let request = shared.options.capture.as_ref().filter(|_| is_first);
+    request.map(|request| Capturing::begin(request, prepared, (name, job.seed))).transpose()
 }
 
 /// What a job hands back of a simulation that has ended or was stopped.
@@ -633,7 +638,7 @@ mod tests {
         let mut simulation = Simulator::new(setup, plan.mode, None).unwrap();
         let processes = &Processes::default();
         let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None, processes };
-        assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, |_| {}));
+        assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, None, |_| {}));
         let job = Job { variant: 0, seed: 1, of: Part::Whole };
         let done = finished(&prepared, job, simulation.finish(), false, &shared);
         let Some(Finished::Run(run)) = done else { panic!("no run") };

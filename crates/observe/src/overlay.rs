@@ -126,7 +126,8 @@ impl Overlay {
             ratios.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
         let last = names.last().copied().unwrap_or_default();
         format!(
-            "{common} of {all} flows in common; rates in {last} are {:.0} to {:.0} % of those in {}",
+            "{common} of {all} flows in common; rates in {last} are {:.0} to {:.0} % of those in \
+             {}",
             100.0 * least,
             100.0 * most,
             names[0]

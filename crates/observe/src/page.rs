@@ -7,56 +7,68 @@ use crate::words::{count, ends, queue_pairs, time};
 use clearlane_capture::judge::Standing;
 use clearlane_capture::{Analysed, FoundFlow, Slice};
 use clearlane_lab::{
-    Better, Fact, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow,
+    Fact, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow,
 };
 
 /// Flows in the table, and flows that are drawn.
 const ROWS_MAX: usize = 200;
 const DRAWN_MAX: usize = 20;
 
-type Value = fn(&FoundFlow) -> Option<f64>;
+/// A column of the table, and its value.
+struct Shown {
+    column: ObservedColumn,
+    value: fn(&FoundFlow) -> Option<f64>,
+}
 
-/// Columns of the table: key, label, unit, which is better, what it is, and its value.
-const COLUMNS: &[(&str, &str, &str, Option<Better>, &str, Value)] = &[
-    ("rate", "Rate", "Gb/s", None, "payload from the first packet to the last", |flow| {
-        flow.rate_bps().map(|bps| bps * 1e-9)
-    }),
-    ("packets", "Packets", "", None, "packets with data", |flow| {
-        Some(flow.counts.data_packets as f64)
-    }),
-    ("marked", "Marked", "%", None, "packets with data and FECN or CE", |flow| {
-        flow.marked_share().map(|share| 100.0 * share)
-    }),
-    ("notified", "Notified", "", None, "CNPs and other packets with BECN that came back", |flow| {
-        flow.feedback.as_ref().map(|back| (back.counts.cnp + back.counts.becn) as f64)
-    }),
-    ("naks", "NAKs", "", None, "negative acknowledgements that came back", |flow| {
-        flow.feedback.as_ref().map(|back| back.counts.naks() as f64)
-    }),
-    ("resent", "Resent", "", None, "packets sent again", |flow| {
-        Some(flow.sequence.retransmitted as f64)
-    }),
-    ("missing", "Missing", "", None, "packets whose number was left out and never came", |flow| {
-        Some(flow.sequence.missing as f64)
-    }),
-];
+/// The columns: key, label, unit, what each is, and its value.
+fn columns() -> Vec<Shown> {
+    let column = |key: &str, label, unit, explained, value| Shown {
+        column: ObservedColumn { key: key.into(), label, unit, better: None, explained },
+        value,
+    };
+    vec![
+        column("rate", "Rate", "Gb/s", "payload from the first packet to the last", |flow| {
+            flow.rate_bps().map(|bps| bps * 1e-9)
+        }),
+        column("packets", "Packets", "", "packets with data", |flow| {
+            Some(flow.counts.data_packets as f64)
+        }),
+        column("marked", "Marked", "%", "packets with data and FECN or CE", |flow| {
+            flow.marked_share().map(|share| 100.0 * share)
+        }),
+        column(
+            "notified",
+            "Notified",
+            "",
+            "CNPs and other packets with BECN that came back",
+            |flow| flow.feedback.as_ref().map(|back| (back.counts.cnp + back.counts.becn) as f64),
+        ),
+        column("naks", "NAKs", "", "negative acknowledgements that came back", |flow| {
+            flow.feedback.as_ref().map(|back| back.counts.naks() as f64)
+        }),
+        column("resent", "Resent", "", "packets sent again", |flow| {
+            Some(flow.sequence.retransmitted as f64)
+        }),
+        column(
+            "missing",
+            "Missing",
+            "",
+            "packets whose number was left out and never came",
+            |flow| Some(flow.sequence.missing as f64),
+        ),
+    ]
+}
 
 /// The page.
 pub fn page(analysed: &Analysed, names: &Names, command: &str) -> ObservedPage {
     let flows = ordered(analysed, false);
     let verdict = verdict(analysed, names);
     let files: Vec<&str> = analysed.captures.iter().map(|one| one.name.as_str()).collect();
-    let columns = COLUMNS.iter().map(|(key, label, unit, better, explained, _)| ObservedColumn {
-        key: (*key).into(),
-        label,
-        unit,
-        better: *better,
-        explained,
-    });
+    let columns = columns();
     let row = |flow: &&FoundFlow| ObservedRow {
         name: name(flow, names),
         summary: standing(flow),
-        values: COLUMNS.iter().map(|(.., value)| value(flow)).collect(),
+        values: columns.iter().map(|shown| (shown.value)(flow)).collect(),
     };
     ObservedPage {
         title: format!("Captures: {}", files.join(", ")),
@@ -64,8 +76,8 @@ pub fn page(analysed: &Analysed, names: &Names, command: &str) -> ObservedPage {
         verdict: Some(verdict),
         command: command.into(),
         row: "Flow",
-        columns: columns.collect(),
         rows: flows.iter().take(ROWS_MAX).map(row).collect(),
+        columns: columns.into_iter().map(|shown| shown.column).collect(),
         facts: facts(analysed),
         oddities: remarks(analysed),
         records: vec![record(analysed, &flows, names)],

@@ -207,7 +207,7 @@ impl Format for Pcapng {
                 self.begin_section(at, [head[8], head[9], head[10], head[11]])?;
             }
             let length = self.word(&head, 4) as usize;
-            if length < FRAME || length > RECORD_BYTES_MAX || !length.is_multiple_of(4) {
+            if !(FRAME..=RECORD_BYTES_MAX).contains(&length) || !length.is_multiple_of(4) {
                 let what = format!("a block of {length} bytes; copy the file again");
                 return Err(Fault::damaged(at, what));
             }

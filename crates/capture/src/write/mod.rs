@@ -211,7 +211,7 @@ impl<W: Write> Writer<W> {
     fn erf_header(&mut self, time_ns: u64, interface: u8) {
         let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
         // Rounded up: whoever rounds down to nanoseconds again has the same.
-        let fraction = ((fraction << 32) + 999_999_999) / 1_000_000_000;
+        let fraction = (fraction << 32).div_ceil(1_000_000_000);
         self.buffer.extend((seconds << 32 | fraction).to_le_bytes());
         let kept = self.assembly.bytes.len();
         let cut = if (kept as u32) < self.assembly.wire_bytes { ERF_CUT } else { 0 };

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     clearlane compare experiments/demo-hot-spot.toml --variants as-is,fat-tree --out runs/both\n  \
-    clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5\n  \
-    clearlane compare runs/measured runs/simulated --out runs/overlay")]
+    clearlane compare experiments/demo-hot-spot.toml --fabric site.topo --lft site.lft --seeds 5\n\
+    \x20 clearlane compare runs/measured runs/simulated --out runs/overlay")]
 pub struct Arguments {
     #[command(flatten)]
     pub shared: Shared,

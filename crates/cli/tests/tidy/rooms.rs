@@ -74,6 +74,7 @@ const LAB_ORDER: &[&str] = &[
     "figures",
     "waiting",
     "simulator",
+    "capturing",
     "checkpoint",
     "advance",
     "result",

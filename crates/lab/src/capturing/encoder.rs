@@ -1,9 +1,9 @@
 //! Simulated packets with the headers that real ones have.
 //!
 //! The simulator knows hosts, flow groups and paths where real packets have queue pairs; numbers
-//! are made of them, alike at every port. A connection's packets are numbered from a PSN of its own,
-//! as adapters do. What a message's place in it is, First to Only, is told by the packets before it
-//! at the same port, so a capture is right from the beginning of a run on.
+//! are made of them, alike at every port. A connection's packets are numbered from a PSN of its
+//! own, as adapters do. What a message's place in it is, First to Only, is told by the packets
+//! before it at the same port, so a capture is right from the beginning of a run on.
 
 use crate::prepare::Prepared;
 use clearlane_capture::write::{Extended, Frame};
