@@ -10,8 +10,6 @@ use std::hash::{Hash, Hasher};
 
 /// Packets that are remembered of a capture.
 const SAMPLES_MAX: usize = 1 << 16;
-/// Parts of the common time over which a drift is looked for.
-const PARTS: usize = 8;
 
 /// Packets of one capture that another may have, with their times. Which are remembered depends on
 /// the packets alone, so that two captures remember the same.
@@ -156,18 +154,21 @@ fn compared(from: &Samples, clock: &Clock, to: &Samples) -> Option<Clock> {
     if common == 0 {
         return None;
     }
-    let (ahead, within) = bounded(&by_direction, (from_ns, to_ns))?;
-    let length = ((to_ns - from_ns) / PARTS as u64).max(1);
-    let parts: Vec<(f64, f64)> = (0..PARTS as u64)
-        .filter_map(|part| {
-            let begin = from_ns + part * length;
-            let (ahead, within) = bounded(&by_direction, (begin, begin + length - 1))?;
-            within.map(|_| ((part as f64 + 0.5) * length as f64 * 1e-9, ahead as f64))
-        })
-        .collect();
-    let drift_ns = slope(&parts).unwrap_or(0.0);
-    // With a drift, the middle is what the whole is about.
     let middle = from_ns + (to_ns - from_ns) / 2;
+    let fit = by_direction
+        .iter()
+        .map(|((source, destination), out)| {
+            let back = by_direction.get(&(*destination, *source));
+            let size = out.len().min(back.map_or(0, Vec::len));
+            (size, Fit::of(out, back.map_or(&[], Vec::as_slice), middle))
+        })
+        // Of a pair of hosts that exchanges most; both ways if any does.
+        .max_by(|(a, a_fit), (b, b_fit)| {
+            let key = |size: &usize, fit: &Fit| (fit.within.is_some(), *size);
+            key(a, a_fit).cmp(&key(b, b_fit))
+        });
+    let (_, Fit { ahead, within, drift: drift_ns }) = fit?;
+    let (ahead, within) = (ahead.round() as i64, within.map(|within| within.ceil() as u64));
     let within_ns = match (within, clock.within_ns, clock.known) {
         (Some(own), _, ClockKnown::Reference) => Some(own),
         (Some(own), Some(its), _) => Some(own + its),
@@ -177,53 +178,67 @@ fn compared(from: &Samples, clock: &Clock, to: &Samples) -> Option<Clock> {
     Some(Clock { ahead_ns: ahead, at_ns: middle, drift_ns, within_ns, common, known })
 }
 
-type ByDirection = BTreeMap<(Endpoint, Endpoint), Vec<(u64, i64)>>;
+/// The largest drift of clocks that is believed: 500 ppm, in nanoseconds a second.
+const DRIFT_MAX: f64 = 500_000.0;
+/// Steps of a search, each of which leaves two thirds.
+const SEARCHED: usize = 60;
 
-/// How far the clock is ahead within a span, and to within how much, where there are packets both
-/// ways.
-fn bounded(by_direction: &ByDirection, (from, to): (u64, u64)) -> Option<(i64, Option<u64>)> {
-    let mut best: Option<(i64, Option<u64>)> = None;
-    let within = |direction: &[(u64, i64)]| {
-        let there = direction.iter().filter(|(time, _)| (from..=to).contains(time));
-        let later: Vec<i64> = there.map(|(_, later)| *later).collect();
-        Some((*later.iter().min()?, *later.iter().max()?))
-    };
-    for ((source, destination), direction) in by_direction {
-        let Some((least, most)) = within(direction) else { continue };
-        let back = by_direction.get(&(*destination, *source)).and_then(|back| within(back));
-        let found = match back {
-            // Packets this way are later by clock and delay, packets back by clock less delay.
-            Some((_, back_most)) if back_most <= least => {
-                Some((least.midpoint(back_most), Some(least.abs_diff(back_most).div_ceil(2))))
-            }
-            Some((back_least, _)) if most <= back_least => {
-                Some((most.midpoint(back_least), Some(back_least.abs_diff(most).div_ceil(2))))
-            }
-            _ => None,
-        };
-        let found = found.unwrap_or((least, None));
-        let better = match (best, found.1) {
-            (None, _) | (Some((_, None)), Some(_)) => true,
-            (Some((_, Some(known))), Some(new)) => new < known,
-            (Some((ahead, None)), None) => found.0 < ahead,
-            (Some((_, Some(_))), None) => false,
-        };
-        if better {
-            best = Some(found);
-        }
-    }
-    best
+/// A line through differences of clocks: how far ahead in the middle, to within how much, and how
+/// much more after a second.
+struct Fit {
+    ahead: f64,
+    within: Option<f64>,
+    drift: f64,
 }
 
-/// The slope of the line nearest to points; nothing of fewer than three.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    if points.len() < 3 {
-        return None;
+impl Fit {
+    /// Of differences of packets one way and back: the differences of one are greater than the
+    /// clocks' by a delay, those of the other less. Each line between them is possible, and the one
+    /// with most room is taken; what may be wrong in the middle is told by all lines that are.
+    fn of(out: &[(u64, i64)], back: &[(u64, i64)], middle: u64) -> Fit {
+        let points = |all: &[(u64, i64)]| -> Vec<(f64, f64)> {
+            let since = |time: u64| (time as i64 - middle as i64) as f64 * 1e-9;
+            all.iter().map(|(time, later)| (since(*time), *later as f64)).collect()
+        };
+        let (out, back) = (points(out), points(back));
+        let least = |points: &[(f64, f64)], drift: f64| {
+            points.iter().map(|(time, later)| later - drift * time).fold(f64::MAX, f64::min)
+        };
+        let most = |points: &[(f64, f64)], drift: f64| {
+            points.iter().map(|(time, later)| later - drift * time).fold(f64::MIN, f64::max)
+        };
+        let one_way = || {
+            let drift = highest(|drift| least(&out, drift));
+            Fit { ahead: least(&out, drift), within: None, drift }
+        };
+        if back.is_empty() {
+            return one_way();
+        }
+        // Which way is the one from the known clock to the other is not known beforehand.
+        let ways = [(&out, &back), (&back, &out)].map(|(later, sooner)| {
+            let drift = highest(|drift| least(later, drift) - most(sooner, drift));
+            (least(later, drift) - most(sooner, drift), drift, later, sooner)
+        });
+        let [first, second] = ways;
+        let (room, drift, later, sooner) = if first.0 >= second.0 { first } else { second };
+        if room < 0.0 {
+            return one_way();
+        }
+        let above = least(later, highest(|drift| least(later, drift)));
+        let below = most(sooner, highest(|drift| -most(sooner, drift)));
+        Fit { ahead: above.midpoint(below), within: Some((above - below) / 2.0), drift }
     }
-    let n = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
-    let (x, y) = (x / n, y / n);
-    let covariance: f64 = points.iter().map(|(a, b)| (a - x) * (b - y)).sum();
-    let variance: f64 = points.iter().map(|(a, _)| (a - x) * (a - x)).sum();
-    (variance > 0.0).then(|| covariance / variance)
+}
+
+/// The drift at which a concave function is highest.
+fn highest(value: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (-DRIFT_MAX, DRIFT_MAX);
+    for _ in 0..SEARCHED {
+        let third = (high - low) / 3.0;
+        match value(low + third) < value(high - third) {
+            true => low += third,
+            false => high -= third,
+        }
+    }
+    low.midpoint(high)
 }

@@ -3,6 +3,7 @@
 mod commands {
     pub mod binary;
     mod calibrate;
+    mod captures;
     mod control;
     mod errors;
     mod experiments;

@@ -15,9 +15,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "summary.json",
     "experiment.toml",
+    "flow-series.parquet",
     "flows.parquet",
     "links.parquet",
     "series.parquet",

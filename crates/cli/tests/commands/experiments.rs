@@ -38,8 +38,9 @@ name = "fat-tree"
 subnet = { engine = "fat-tree" }
 "#;
 
-const FOLDER: [&str; 6] = [
+const FOLDER: [&str; 7] = [
     "experiment.toml",
+    "flow-series.parquet",
     "flows.parquet",
     "links.parquet",
     "report.html",
