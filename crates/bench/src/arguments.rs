@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+use crate::captures::{self, CaptureRow};
 use crate::rows::{ROWS, Row};
 use crate::tables::{self, TableRow};
 
@@ -10,6 +11,8 @@ pub(crate) enum Command {
     Once(&'static Row, u64),
     /// The lengths of the runs that scripts/bench-pair compares.
     Spans,
+    /// A capture of so many packets, as a row has it, in a file.
+    Capture(&'static CaptureRow, u32, String),
     /// Time and memory.
     Measure(Options),
     /// What a hop costs by callgrind.
@@ -23,6 +26,7 @@ pub(crate) enum Command {
 pub(crate) struct Options {
     pub(crate) rows: Vec<&'static Row>,
     pub(crate) tables: Vec<&'static TableRow>,
+    pub(crate) captures: Vec<&'static CaptureRow>,
     pub(crate) runs: u32,
     pub(crate) instructions: bool,
     pub(crate) out: Option<String>,
@@ -41,14 +45,29 @@ impl Command {
             }
             ["--once", ..] => Err("write --once ROW MICROSECONDS".into()),
             ["--spans"] => Ok(Command::Spans),
+            ["--capture", name, packets, path] => {
+                let packets = match packets.parse() {
+                    Ok(packets) if (1..=100_000_000).contains(&packets) => packets,
+                    _ => return Err(format!("{packets} is no number of packets, 1 to 10^8")),
+                };
+                let row = captures::ROWS.iter().find(|row| row.name == name);
+                Ok(Command::Capture(row.ok_or_else(|| unknown(name))?, packets, path.into()))
+            }
+            ["--capture", ..] => Err("write --capture ROW PACKETS FILE".into()),
             _ => measure(words),
         }
     }
 }
 
 fn measure(words: &[String]) -> Result<Command, String> {
-    let mut options =
-        Options { rows: vec![], tables: vec![], runs: 3, instructions: false, out: None };
+    let mut options = Options {
+        rows: vec![],
+        tables: vec![],
+        captures: vec![],
+        runs: 3,
+        instructions: false,
+        out: None,
+    };
     let (mut cache, mut threads) = (false, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -71,15 +90,22 @@ fn measure(words: &[String]) -> Result<Command, String> {
                     _ => return Err(format!("--runs {text} is outside 1 to 100")),
                 };
             }
-            name => match tables::ROWS.iter().find(|row| row.name == name) {
-                Some(row) => options.tables.push(row),
-                None => options.rows.push(find(name)?),
-            },
+            name => {
+                let capture = captures::ROWS.iter().find(|row| row.name == name);
+                match (tables::ROWS.iter().find(|row| row.name == name), capture) {
+                    (Some(row), _) => options.tables.push(row),
+                    (None, Some(row)) => options.captures.push(row),
+                    (None, None) => options.rows.push(find(name)?),
+                }
+            }
         }
     }
-    let all = options.rows.is_empty() && options.tables.is_empty();
-    if let (true, Some(row)) = (cache || threads.is_some(), options.tables.first()) {
-        return Err(format!("`{}` has no packet-hops to count by", row.name));
+    let others = options.tables.is_empty() && options.captures.is_empty();
+    let all = options.rows.is_empty() && others;
+    let names = options.tables.iter().map(|row| row.name);
+    let unhopped = names.chain(options.captures.iter().map(|row| row.name)).next();
+    if let (true, Some(name)) = (cache || threads.is_some(), unhopped) {
+        return Err(format!("`{name}` has no packet-hops to count by"));
     }
     if cache && threads.is_some() {
         return Err("--cache and --threads are two questions; ask one at a time".into());
@@ -98,6 +124,7 @@ fn measure(words: &[String]) -> Result<Command, String> {
     if all {
         options.rows = ROWS.iter().collect();
         options.tables = tables::ROWS.iter().collect();
+        options.captures = captures::ROWS.iter().collect();
     }
     Ok(Command::Measure(options))
 }
@@ -108,6 +135,7 @@ fn find(name: &str) -> Result<&'static Row, String> {
 
 fn unknown(name: &str) -> String {
     let names = ROWS.iter().map(|row| row.name).chain(tables::ROWS.iter().map(|row| row.name));
+    let names = names.chain(captures::ROWS.iter().map(|row| row.name));
     format!("there is no row `{name}`; rows are {}", names.collect::<Vec<_>>().join(", "))
 }
 

@@ -10,7 +10,8 @@
 //! among so many threads, in turns, and prints the ratios of wall and CPU time and the balance.
 //! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind and
 //! scripts/bench-pair run it. `clearlane-bench --spans` prints every row with the lengths in
-//! microseconds of the two runs that script compares.
+//! microseconds of the two runs that script compares. `clearlane-bench --capture ROW PACKETS FILE`
+//! writes a capture as that row has it, for other programs to be compared with.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
@@ -18,6 +19,7 @@ mod all_pairs;
 mod arguments;
 mod bench;
 mod callgrind;
+mod captures;
 mod divided;
 mod parameters;
 mod rows;
@@ -54,6 +56,7 @@ fn run(command: Command) -> Result<(), String> {
                 println!("{} {short} {long}", row.name);
             }
         }
+        Command::Capture(row, packets, path) => row.write(&path, packets)?,
         Command::Measure(options) => measure(&options)?,
         Command::Cache(rows, out) => count(&rows, out.as_deref())?,
         Command::Threads(threads, options) => {
@@ -79,6 +82,18 @@ fn measure(options: &Options) -> Result<(), String> {
             best = best.min(begin.elapsed().as_secs_f64());
         }
         let figure = Figure { value: best, unit: "CPU s", goal: row.goal, lower_is_better: true };
+        print_row(&mut results, row.name, figure, row.note);
+    }
+    for row in &options.captures {
+        let bench = row.prepare()?;
+        let mut best = f64::INFINITY;
+        for _ in 0..options.runs {
+            let begin = ProcessTime::now();
+            bench.run()?;
+            best = best.min(begin.elapsed().as_secs_f64());
+        }
+        let (value, unit) = (best * 1e9 / f64::from(bench.packets()), "CPU ns per packet");
+        let figure = Figure { value, unit, goal: row.goal, lower_is_better: true };
         print_row(&mut results, row.name, figure, row.note);
     }
     write(options.out.as_deref(), results)

@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
-    ("bench", &["congestion", "fabric", "ib", "sim", "subnet", "workload"]),
+    ("bench", &["capture", "congestion", "fabric", "ib", "sim", "subnet", "workload"]),
 ];
 
 /// Crates without I/O, clock or globals: everything below `lab`.

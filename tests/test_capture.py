@@ -1,0 +1,864 @@
+"""Captures: what a run writes is what tshark and scapy read, and what the analysis counts.
+
+A reader of the test's own, made of `struct` alone, stands between the two. It knows pcapng, pcap,
+ERF, LRH, BTH and what follows it, and both CRCs.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import re
+import shlex
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.contrib.roce import BTH
+from scapy.layers.l2 import Ether
+
+from conftest import ROOT, Clearlane
+from peers import run_bounded
+
+CONGESTED = """schema = 1
+name = "congested"
+run = {{ duration = "1 ms", seeds = 1 }}
+fabric = {{ file = "{topology}" }}
+subnet = {{ engine = "min-hop" }}
+sim = {{ preset = "sdr-2011", buffer = "64 KiB" }}
+control = {{ when = "iba-cc", iba-cc = {{ preset = "gran-2010" }} }}
+[[traffic]]
+name = "all to H4"
+class = "hot"
+pattern = {{ kind = "incast", to = "H4" }}
+senders = {{ except = ["H4"] }}
+load = 1.0
+size = "10001 B"
+[[variant]]
+name = "rc"
+[[variant]]
+name = "ud"
+traffic = [{{ name = "all to H4", transport = "ud", size = "1999 B" }}]
+[[variant]]
+name = "acks"
+control = {{ when = "iba-cc", iba-cc = {{ preset = "gran-2010", becn = "ack" }} }}
+[[variant]]
+name = "lanes"
+subnet = {{ engine = "min-hop", lanes = 2, lmc = 1 }}
+traffic = [{{ name = "all to H4", sl = 1 }}]
+"""
+READS = """schema = 1
+name = "reads"
+run = {{ duration = "20 ms", ends = "programs", seeds = 1 }}
+fabric = {{ file = "{topology}" }}
+subnet = {{ engine = "min-hop" }}
+sim = {{ preset = "qdr", eager_max = "8 KiB" }}
+[[traffic]]
+name = "solver"
+class = "victim"
+program = {{ kind = "pairwise-alltoall", size = "30001 B" }}
+[[variant]]
+name = "reads"
+"""
+VARIANTS = ["rc", "ud", "acks", "lanes", "reads"]
+FORMATS = {
+    "pcapng": [],
+    "ibdump": ["--capture-format", "ibdump"],
+    "roce": ["--capture-format", "roce"],
+    "headers": ["--capture-headers"],
+}
+OCCURRING = {
+    "rc": {0x00, 0x01, 0x02, 0x11, 0x80},
+    "ud": {0x64, 0x80},
+    "acks": {0x00, 0x01, 0x02, 0x11},
+    "lanes": {0x00, 0x01, 0x02, 0x11, 0x80},
+    "reads": {0x04, 0x0C, 0x0D, 0x0E, 0x0F, 0x11},
+}
+"""Opcodes that each variant is there for."""
+AFTER_BTH = {
+    **dict.fromkeys([0x00, 0x01, 0x02, 0x04, 0x0E, 0x80, 0x81], ""),
+    **dict.fromkeys([0x0D, 0x0F, 0x11], "aeth"),
+    0x0C: "reth",
+    0x64: "deth",
+}
+"""What follows the BTH of an opcode (IBA vol. 1, table 38 and 9.4)."""
+LENGTHS = {"": 0, "aeth": 4, "deth": 8, "reth": 16}
+LRH, BASE, ERF, ETHERNET_TO_UDP = 8, 12, 16, 42
+FECN, BECN = 0x80, 0x40
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A packet of a file, without the header of its ERF record."""
+
+    time_ns: int
+    erf_ns: int | None
+    interface: int
+    name: str
+    direction: int
+    comment: str
+    data: bytes
+    wire_bytes: int
+
+    @property
+    def is_ethernet(self) -> bool:
+        """It is a frame of RoCE."""
+        return self.erf_ns is None
+
+    @property
+    def transport(self) -> bytes:
+        """From the BTH on."""
+        return self.data[ETHERNET_TO_UDP if self.is_ethernet else LRH :]
+
+    @property
+    def opcode(self) -> int:
+        """The BTH's first byte."""
+        return self.transport[0]
+
+    @property
+    def marks(self) -> int:
+        """The BTH's byte of FECN and BECN."""
+        return self.transport[4]
+
+    @property
+    def after(self) -> int:
+        """Bytes up to the payload."""
+        head = len(self.data) - len(self.transport)
+        return head + BASE + LENGTHS[AFTER_BTH[self.opcode]]
+
+    @property
+    def is_cnp(self) -> bool:
+        """It is a congestion notification packet."""
+        return self.opcode in (0x80, 0x81)
+
+
+def options(data: bytes) -> dict[int, bytes]:
+    """The options that end a block of pcapng."""
+    found, at = {}, 0
+    while at < len(data):
+        code, length = struct.unpack_from("<HH", data, at)
+        if code == 0:
+            break
+        found[code] = data[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+    return found
+
+
+def unwrapped(data: bytes, wire_bytes: int) -> tuple[int, int, bytes]:
+    """Time, interface and packet of an ERF record; its header must agree with the file's."""
+    units, kind, flags, record, lost, wire = struct.unpack_from("<QBB", data) + struct.unpack_from(
+        ">HHH", data, 10
+    )
+    assert (kind, lost) == (21, 0)
+    assert record == len(data) and wire == wire_bytes - ERF
+    assert flags & 0x0C == (4 if record == wire + ERF else 12)
+    fraction = ((units & 0xFFFFFFFF) * 10**9 + 2**31) >> 32
+    return (units >> 32) * 10**9 + fraction, flags & 3, data[ERF:]
+
+
+def pcapng(raw: bytes) -> Iterator[Frame]:
+    """The packets of a pcapng file of one section."""
+    at, interfaces = 0, []
+    while at < len(raw):
+        kind, length = struct.unpack_from("<II", raw, at)
+        assert length % 4 == 0 and raw[at + length - 4 : at + length] == struct.pack("<I", length)
+        body = raw[at + 8 : at + length - 4]
+        if kind == 0x0A0D0D0A:
+            assert at == 0 and body[:8] == struct.pack("<IHH", 0x1A2B3C4D, 1, 0)
+        elif kind == 1:
+            [link] = struct.unpack_from("<H", body)
+            known = options(body[8:])
+            assert known[9] == b"\x09" and link in (1, 197)
+            interfaces.append((link, known[2].decode()))
+        else:
+            assert kind == 6
+            number, high, low, kept, wire = struct.unpack_from("<5I", body)
+            data, known = body[20 : 20 + kept], options(body[20 + (kept + 3) // 4 * 4 :])
+            link, name = interfaces[number]
+            erf_ns = None
+            if link == 197:
+                erf_ns, _, data = unwrapped(data, wire)
+                wire -= ERF
+            [direction] = struct.unpack("<I", known[2])
+            comment = known.get(1, b"").decode()
+            time_ns = high << 32 | low
+            yield Frame(time_ns, erf_ns, number, name, direction, comment, data, wire)
+        at += length
+
+
+def pcap_records(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Seconds, microseconds, bytes on the wire and bytes of the records of a pcap file of ERF."""
+    magic, major, minor, _, _, _, link = struct.unpack_from("<IHHIIII", raw)
+    assert (magic, major, minor, link) == (0xA1B2C3D4, 2, 4, 197)
+    at = 24
+    while at < len(raw):
+        seconds, micros, kept, wire = struct.unpack_from("<4I", raw, at)
+        yield seconds, micros, wire, raw[at + 16 : at + 16 + kept]
+        at += 16 + kept
+    assert at == len(raw)
+
+
+def pcap(raw: bytes) -> Iterator[Frame]:
+    """The packets of a pcap file of ERF records."""
+    for seconds, micros, wire, record in pcap_records(raw):
+        erf_ns, interface, data = unwrapped(record, wire)
+        time_ns = seconds * 10**9 + micros * 1000
+        yield Frame(time_ns, erf_ns, interface, "", 0, "", data, wire - ERF)
+
+
+@functools.cache
+def frames(file: Path) -> list[Frame]:
+    """The packets of a file that a run wrote."""
+    read = pcapng if file.suffix == ".pcapng" else pcap
+    return list(read(file.read_bytes()))
+
+
+def headers(frame: Frame) -> dict[str, int]:
+    """The fields of a packet's headers, by the names that Wireshark has for them."""
+    found: dict[str, int] = {}
+    if not frame.is_ethernet:
+        lane, level, dlid, words, slid = struct.unpack_from(">BBHHH", frame.data)
+        lrh = {"vl": lane >> 4, "lver": lane & 15, "sl": level >> 4, "lnh": level & 3}
+        lrh |= {"dlid": dlid, "pktlen": words & 0x7FF, "slid": slid}
+        found |= {f"lrh.{name}": value for name, value in lrh.items()}
+    opcode, flags, key, pair, number = struct.unpack_from(">BBHII", frame.transport)
+    bth = {"opcode": opcode, "se": flags >> 7, "m": flags >> 6 & 1, "padcnt": flags >> 4 & 3}
+    bth |= {"tver": flags & 15, "p_key": key, "destqp": pair & 0xFFFFFF}
+    bth |= {"a": number >> 31, "psn": number & 0xFFFFFF}
+    found |= {f"bth.{name}": value for name, value in bth.items()}
+    rest = frame.transport[BASE:]
+    match AFTER_BTH[opcode]:
+        case "aeth":
+            syndrome, msn = rest[0], int.from_bytes(rest[1:4])
+            found["aeth.syndrome"] = syndrome
+            found |= {"aeth.syndrome.opcode": syndrome >> 5 & 3, "aeth.msn": msn}
+        case "deth":
+            q_key, source = struct.unpack_from(">II", rest)
+            found |= {"deth.q_key": q_key, "deth.srcqp": source & 0xFFFFFF}
+        case "reth":
+            address, r_key, length = struct.unpack_from(">QII", rest)
+            found |= {"reth.va": address, "reth.r_key": r_key, "reth.dmalen": length}
+    return {f"infiniband.{name}": value for name, value in found.items()}
+
+
+FIELDS = """lrh.vl lrh.lver lrh.sl lrh.lnh lrh.dlid lrh.pktlen lrh.slid
+    bth.opcode bth.se bth.m bth.padcnt bth.tver bth.p_key bth.destqp bth.a bth.psn
+    aeth.syndrome aeth.syndrome.opcode aeth.msn deth.q_key deth.srcqp
+    reth.va reth.r_key reth.dmalen"""
+FIELDS = [f"infiniband.{name}" for name in FIELDS.split()]
+
+
+def tshark(file: Path, *arguments: str) -> list[str]:
+    """What tshark prints of a file, line by line, with a configuration of nobody's."""
+    command = ["tshark", "-n", "--disable-heuristic", "rpcrdma_infiniband", "-r", str(file)]
+    env = dict(os.environ) | {"HOME": str(file.parent)}
+    cwd = file.parent if os.access(file.parent, os.W_OK) else Path("/")
+    done = run_bounded([*command, *arguments], limit_s=60, env=env, cwd=cwd)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.split("\n")[:-1]
+
+
+def shown(file: Path, fields: list[str], *arguments: str) -> list[dict[str, str]]:
+    """What tshark says of fields of each packet; those that a packet has not are left out."""
+    chosen = itertools.chain.from_iterable(("-e", field) for field in fields)
+    lines = tshark(file, *arguments, "-T", "fields", *chosen)
+    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    return [{field: text for field, text in row.items() if text} for row in rows]
+
+
+def shown_count(file: Path, condition: str, *arguments: str) -> int:
+    """How many packets tshark's display filter lets through."""
+    return len(tshark(file, *arguments, "-Y", condition, "-T", "fields", "-e", "frame.number"))
+
+
+def nanoseconds(text: str) -> int:
+    """A time as tshark prints it, `seconds.nanoseconds`."""
+    seconds, fraction = text.split(".")
+    assert len(fraction) == 9
+    return int(seconds) * 10**9 + int(fraction)
+
+
+Written = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def written(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """`written(variant, format, ports)`: the capture of that variant; each run is done once."""
+    folder = tmp_path_factory.mktemp("captures")
+    for name, text in [("congested", CONGESTED), ("reads", READS)]:
+        topology = ROOT / "fixtures/parking-lot.topo"
+        (folder / f"{name}.toml").write_text(text.format(topology=topology))
+
+    @functools.cache
+    def run(experiment: str, form: str, ports: str) -> Path:
+        out = folder / f"{experiment}-{form}-{ports}"
+        command = [str(binary), "run", f"{experiment}.toml", "--out", str(out)]
+        command += ["--capture", ports, *FORMATS[form]]
+        done = run_bounded(command, limit_s=60, env=os.environ, cwd=folder)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return out
+
+    def file(variant: str, form: str = "pcapng", ports: str = "all") -> Path:
+        out = run("reads" if variant == "reads" else "congested", form, ports)
+        return out / f"capture-{variant}.{'pcap' if form == 'ibdump' else 'pcapng'}"
+
+    return file
+
+
+def analysed(clearlane: Clearlane, *arguments: object) -> dict[str, Any]:
+    """What the analysis found, as JSON."""
+    return json.loads(clearlane("capture", *arguments, "--json").stdout)
+
+
+def added(found: dict[str, Any], field: str) -> int:
+    """The sum of a count over flows; `back.cnp` is one within `back`."""
+    outer, _, inner = field.partition(".")
+    values = (flow[outer] for flow in found["flows"])
+    return sum((value or {}).get(inner, 0) if inner else value for value in values)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("form", ["pcapng", "ibdump", "roce"])
+def test_tshark_finds_no_fault_in_any_frame(form: str, variant: str, written: Written) -> None:
+    """Every frame is one of InfiniBand and nothing about it is malformed, a warning or a note. A
+    comment is the only thing that Wireshark may remark. Checksums of IP are right."""
+    file = written(variant, form)
+    fields = ["frame.protocols", "_ws.malformed", "_ws.expert.severity", "ip.checksum.status"]
+    rows = shown(file, fields, "-o", "ip.check_checksum:TRUE")
+    assert len(rows) == len(frames(file)) > 500
+    comment = str(0x100000)
+    for number, row in enumerate(rows, 1):
+        protocols = row.pop("frame.protocols").split(":")
+        assert "infiniband" in protocols and protocols[-1] in ("infiniband", "data"), number
+        assert row.pop("_ws.expert.severity", comment) == comment, number
+        assert row.pop("ip.checksum.status", "1") == "1", number
+        assert not row, number
+    assert {frame.opcode for frame in frames(file)} == {
+        0x81 if form == "roce" and opcode == 0x80 else opcode for opcode in OCCURRING[variant]
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("form", FORMATS)
+def test_tshark_reads_the_fields_that_are_there(
+    form: str, variant: str, written: Written
+) -> None:
+    """Every field of LRH, BTH, DETH, AETH and RETH has the value that its bits have. Those of a
+    capture without payload are there too, although Wireshark misses the CRCs."""
+    file = written(variant, form)
+    read = frames(file)
+    for number, (frame, row) in enumerate(zip(read, shown(file, FIELDS), strict=True), 1):
+        got = {field: int(text, 0) for field, text in row.items()}
+        assert got == headers(frame), f"frame {number}"
+    if form == "headers":
+        assert all(len(frame.data) == frame.after for frame in read)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_times_lengths_places_and_comments_are_what_tshark_says(
+    form: str, written: Written
+) -> None:
+    """To the nanosecond. The time of an ERF record is that of the packet around it."""
+    file = written("rc", form)
+    fields = ["frame.time_epoch", "frame.len", "frame.cap_len", "frame.interface_name"]
+    fields += ["frame.packet_flags_direction", "frame.comment", "erf.flags.cap"]
+    for frame, row in zip(frames(file), shown(file, fields), strict=True):
+        time_ns = frame.time_ns if frame.erf_ns is None else frame.erf_ns
+        assert nanoseconds(row["frame.time_epoch"]) == time_ns
+        assert int(row["frame.len"]) == frame.wire_bytes
+        assert int(row["frame.cap_len"]) == len(frame.data)
+        assert row.get("frame.comment", "") == frame.comment
+        if form == "ibdump":
+            assert frame.time_ns == time_ns // 1000 * 1000
+            assert int(row["erf.flags.cap"], 0) == frame.interface
+        else:
+            assert frame.time_ns == time_ns
+            assert row["frame.interface_name"] == frame.name
+            assert int(row["frame.packet_flags_direction"], 0) == frame.direction
+    times = [frame.time_ns for frame in frames(file)]
+    assert times == sorted(times) and times[-1] > times[0]
+
+
+def test_all_formats_hold_the_same_packets(written: Written) -> None:
+    """ibdump's file has the frames of the pcapng file, and headers are how those begin. The place
+    of a fifth interface and later ones is the fourth."""
+    for variant in VARIANTS:
+        whole = frames(written(variant))
+        for frame, erf in zip(whole, frames(written(variant, "ibdump")), strict=True):
+            assert (erf.data, erf.erf_ns) == (frame.data, frame.time_ns)
+            assert erf.interface == min(frame.interface, 3)
+        for frame, short in zip(whole, frames(written(variant, "headers")), strict=True):
+            assert frame.data.startswith(short.data) and len(short.data) == frame.after
+            assert short.wire_bytes == frame.wire_bytes == len(frame.data)
+            assert (short.time_ns, short.comment) == (frame.time_ns, frame.comment)
+
+
+def test_roce_has_the_same_packets_with_marks_in_the_header_of_ip(written: Written) -> None:
+    """Addresses are made of LIDs, the upper four bits of DSCP of the SL. ECN is CE where InfiniBand
+    has FECN, which the BTH of RoCE has not. The rest of the BTH and the payload are the same."""
+    marked = 0
+    for variant in VARIANTS:
+        pairs = zip(frames(written(variant)), frames(written(variant, "roce")), strict=True)
+        for native, roce in pairs:
+            lrh, ip = headers(native), roce.data[14:34]
+            assert (roce.time_ns, roce.name) == (native.time_ns, native.name)
+            assert ip[12:16] == struct.pack(">BBH", 10, 0, lrh["infiniband.lrh.slid"])
+            assert ip[16:20] == struct.pack(">BBH", 10, 0, lrh["infiniband.lrh.dlid"])
+            assert ip[1] >> 4 == lrh["infiniband.lrh.sl"]
+            length, to = len(roce.data) - 34, struct.unpack_from(">H", roce.data, 36)[0]
+            assert (to, struct.unpack_from(">H", roce.data, 38)[0]) == (4791, length)
+            fecn = native.marks & FECN != 0
+            marked += fecn
+            assert ip[1] & 3 == (0 if native.is_cnp else 3 if fecn else 2)
+            bth = bytearray(native.transport[:-6])
+            bth[4] &= ~FECN
+            if native.is_cnp:
+                bth[0], bth[BASE:] = 0x81, bytes(16)
+            assert roce.transport[:-4] == bytes(bth)
+    assert marked > 100
+
+
+def test_cnps_have_the_bytes_of_the_annex(written: Written) -> None:
+    """Opcode 0x80, BECN alone, and zeros but for the partition and the queue pair that is to slow
+    down. That is the one which ACKs on the same way go to."""
+    read = frames(written("rc"))
+    ways: dict[tuple[int, int], set[int]] = {}
+    for frame in read:
+        if frame.opcode == 0x11:
+            _, _, dlid, _, slid = struct.unpack_from(">BBHHH", frame.data)
+            [pair] = struct.unpack_from(">I", frame.transport, 4)
+            ways.setdefault((slid, dlid), set()).add(pair & 0xFFFFFF)
+    cnps = [frame for frame in read if frame.is_cnp]
+    assert len(cnps) > 100
+    for frame in cnps:
+        _, _, dlid, words, slid = struct.unpack_from(">BBHHH", frame.data)
+        [pair] = ways[slid, dlid]
+        bth = bytes.fromhex("8000ffff40") + pair.to_bytes(3) + bytes(4)
+        assert frame.transport[:BASE] == bth
+        assert (len(frame.data), words) == (26, 6)
+    file = written("rc")
+    raw = shown(file, ["infiniband.bth"], "-Y", "infiniband.bth.opcode == 0x80")
+    assert [row["infiniband.bth"] for row in raw] == [f.transport[:BASE].hex() for f in cnps]
+
+
+def test_fecn_and_becn_occur_where_they_may(written: Written) -> None:
+    """FECN is in packets with data alone. BECN is in CNPs, or in ACKs where it is to ride on
+    them."""
+    for variant, carrier in [("rc", {0x80}), ("ud", {0x80}), ("acks", {0x11})]:
+        read = frames(written(variant))
+        assert {f.opcode for f in read if f.marks & BECN} == carrier
+        assert {f.opcode for f in read if f.marks & FECN} <= {0x00, 0x01, 0x02, 0x64}
+        assert sum(f.marks & FECN != 0 for f in read) > 50
+        assert all(f.marks & 0x3F == 0 for f in read)
+
+
+def test_directions_lanes_and_comments_tell_the_simulated_port(written: Written) -> None:
+    """A host's port sends what has its LID. Packets of service level 1 are on lane 1. Comments
+    have the queue, the CCTI and the path."""
+    for frame in frames(written("rc")):
+        assert frame.direction in (1, 2)
+        if frame.name.startswith("H"):
+            is_own = frame.name == f"H{headers(frame)['infiniband.lrh.slid']}[1]"
+            assert is_own == (frame.direction == 2)
+    read = frames(written("lanes"))
+    routes = [headers(frame) for frame in read]
+    assert {(at["infiniband.lrh.vl"], at["infiniband.lrh.sl"]) for at in routes} == {(1, 1)}
+    parts = itertools.chain.from_iterable(frame.comment.split(", ") for frame in read)
+    assert {part.split()[0] for part in parts if part} == {"queue", "CCTI", "path"}
+
+
+@pytest.mark.parametrize("variant", ["rc", "ud", "acks", "lanes"])
+@pytest.mark.parametrize("form", ["pcapng", "roce"])
+def test_the_names_of_a_run_are_those_of_its_captures(
+    form: str, variant: str, written: Written, clearlane: Clearlane
+) -> None:
+    """names.txt gives every address of every variant's capture the name of its host."""
+    file = written(variant, form)
+    flows = analysed(clearlane, file, "--names", file.parent / "names.txt")["flows"]
+    assert {flow["source_name"] for flow in flows} == {"H1", "H2", "H3", "H5"}
+    assert {flow["destination_name"] for flow in flows} == {"H4"}
+
+
+REQUESTS, RESPONSES = {0x00, 0x01, 0x02, 0x04, 0x0C}, {0x0D, 0x0E, 0x0F}
+BEGINNING, ENDING = {0x00, 0x04, 0x0C, 0x0D}, {0x02, 0x04, 0x0C, 0x0F}
+
+
+@pytest.mark.parametrize(
+    ("variant", "bytes_all"), [("rc", 10001), ("acks", 10001), ("lanes", 10001), ("reads", 30001)]
+)
+def test_connections_are_numbered_and_messages_are_whole(
+    variant: str, bytes_all: int, written: Written
+) -> None:
+    """At each port the PSNs of a connection follow each other. A message is First, Middle and Last,
+    or Only. All of its packets but the last are full, and the last has what is left and its pads:
+    an RDMA READ brings as many bytes as were asked for."""
+    flows: dict[tuple[object, ...], list[Frame]] = {}
+    for frame in frames(written(variant)):
+        if frame.opcode in REQUESTS | RESPONSES:
+            at = headers(frame)
+            ends = (at["infiniband.lrh.slid"], at["infiniband.lrh.dlid"])
+            pair = (at["infiniband.bth.destqp"], frame.opcode in REQUESTS)
+            flows.setdefault((frame.interface, *ends, *pair), []).append(frame)
+            assert at.get("infiniband.reth.dmalen", bytes_all) == bytes_all
+    assert len(flows) >= 12
+    for key, flow in flows.items():
+        psns = [headers(frame)["infiniband.bth.psn"] for frame in flow]
+        assert psns == [(psns[0] + place) % 2**24 for place in range(len(psns))], key
+        is_open = False
+        for frame in flow:
+            assert is_open != (frame.opcode in BEGINNING), key
+            is_open = frame.opcode not in ENDING
+            pads = headers(frame)["infiniband.bth.padcnt"]
+            payload = len(frame.data) - frame.after - 6 - pads
+            if frame.opcode not in (0x04, 0x0C):
+                assert payload == (2048 if is_open else bytes_all % 2048), (key, frame.opcode)
+
+
+def variant_table() -> list[int]:
+    """What a byte does to the variant CRC: generator 0x100B, bits reflected (IBA vol. 1, 7.8.2)."""
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0xD008 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+VARIANT = variant_table()
+
+
+def variant_crc(data: bytes) -> bytes:
+    """The CRC that ends a packet, of its bytes from the LRH to the invariant CRC."""
+    register = 0xFFFF
+    for byte in data:
+        register = register >> 8 ^ VARIANT[(register ^ byte) & 0xFF]
+    return struct.pack("<H", register ^ 0xFFFF)
+
+
+def invariant_crc(data: bytes) -> bytes:
+    """The CRC before that, of the bytes from the LRH to the end of the payload. What switches and
+    routers may change counts as ones (IBA vol. 1, 7.8.1)."""
+    masked = bytearray(data)
+    if data[1] & 3 == 2:
+        masked[0] |= 0xF0
+        bth = LRH
+    else:
+        assert data[1] & 3 == 3
+        masked[:LRH] = b"\xff" * LRH
+        masked[LRH] |= 0x0F
+        masked[LRH + 1 : LRH + 4] = b"\xff" * 3
+        masked[LRH + 7] = 0xFF
+        bth = LRH + 40
+    masked[bth + 4] = 0xFF
+    return struct.pack("<I", zlib.crc32(masked))
+
+
+def check_crcs(packet: bytes) -> None:
+    """Fails unless both CRCs of a packet of InfiniBand are right."""
+    assert invariant_crc(packet[:-6]) == packet[-6:-2]
+    assert variant_crc(packet[:-2]) == packet[-2:]
+
+
+def test_needs_shared_the_second_implementation_of_both_crcs_is_right(shared: Path) -> None:
+    """It agrees with hardware on every packet of a real capture, with a GRH and without."""
+    records = pcap_records((shared / "data/captures/softroce-demo_infiniband.pcap").read_bytes())
+    nexts: Counter[int] = Counter()
+    for _, _, _, record in records:
+        [wire] = struct.unpack_from(">H", record, 14)
+        packet = record[ERF : ERF + wire]
+        nexts[packet[1] & 3] += 1
+        check_crcs(packet)
+    assert nexts == {2: 37, 3: 6}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_crcs_are_those_of_a_second_implementation(variant: str, written: Written) -> None:
+    packets = {frame.data for frame in frames(written(variant))}
+    assert len(packets) > 100
+    for packet in packets:
+        check_crcs(packet)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_crcs_of_roce_are_those_of_scapy(variant: str, written: Written) -> None:
+    packets = {frame.data for frame in frames(written(variant, "roce"))}
+    assert len(packets) > 100
+    for packet in packets:
+        base = Ether(packet)[BTH]
+        assert base.compute_icrc(b"") == packet[-4:] == struct.pack(">I", base.icrc)
+
+
+def all_of(document: object, field: str) -> int:
+    """The sum of the numbers of that name, wherever in a JSON document they are."""
+    match document:
+        case dict():
+            own = document.get(field, 0)
+            return own + sum(all_of(value, field) for value in document.values())
+        case list():
+            return sum(all_of(value, field) for value in document)
+    return 0
+
+
+@pytest.mark.parametrize("opcode", [0x00, 0x11, 0x80])
+@pytest.mark.parametrize("form", ["pcapng", "ibdump", "roce"])
+def test_a_changed_bit_is_a_wrong_crc(
+    form: str, opcode: int, written: Written, clearlane: Clearlane
+) -> None:
+    """`--crc` checks every packet: it finds all of a written file right, and one that was changed
+    in its last bytes wrong, be it one with data, an ACK or a CNP."""
+    file = written("rc", form, "H4")
+    raw = bytearray(file.read_bytes())
+    opcode = 0x81 if form == "roce" and opcode == 0x80 else opcode
+    data = [frame.data for frame in frames(file) if frame.opcode == opcode][9]
+    for change, wrong in [(0, 0), (0x10, 1)]:
+        raw[raw.index(data) + len(data) - 3] ^= change
+        (clearlane.folder / "changed").write_bytes(raw)
+        found = analysed(clearlane, "changed", "--crc")
+        assert added(found, "checked_crcs") >= added(found, "data_packets") > 200
+        assert all_of(found, "wrong_crcs") == wrong
+
+
+@pytest.mark.parametrize("variant", ["rc", "acks"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_post_dissector_shows_marks_and_notifications(
+    form: str, variant: str, written: Written, clearlane: Clearlane
+) -> None:
+    """Its fields in tshark are the bits of the packet, of all packets."""
+    script = clearlane.folder / "clearlane.lua"
+    script.write_text(clearlane("capture", "--post-dissector").stdout)
+    names = [f"clearlane.{name}" for name in ["fecn", "becn", "cnp", "ce", "marked"]]
+    file = written(variant, form)
+    rows = shown(file, [*names, "ip.dsfield.ecn"], "-X", f"lua_script:{script}")
+    for frame, row in zip(frames(file), rows, strict=True):
+        ce = row.pop("ip.dsfield.ecn", "0") == "3"
+        assert not ce or form == "roce"
+        fecn = frame.marks & FECN != 0
+        bits = [fecn, frame.marks & BECN != 0, frame.is_cnp, ce, fecn or ce]
+        assert [row.get(name, "0") for name in names] == [str(int(bit)) for bit in bits]
+    assert sum(row.get("clearlane.marked") == "1" for row in rows) > 50
+
+
+@pytest.mark.parametrize("source", ["docs/capture.md", "the script"])
+def test_examples_of_the_post_dissector_show_what_is_marked(
+    source: str, written: Written, clearlane: Clearlane
+) -> None:
+    """The command that the documentation gives, and the script itself, filters marked packets."""
+    script = clearlane.folder / "clearlane.lua"
+    script.write_text(clearlane("capture", "--post-dissector").stdout)
+    text = script.read_text() if source == "the script" else (ROOT / source).read_text()
+    [command] = re.findall(r"tshark (-X lua_script:clearlane.lua .*)", text)
+    words = shlex.split(command)
+    condition = words[words.index("-Y") + 1]
+    file = written("rc")
+    marked = sum(frame.marks & FECN != 0 for frame in frames(file))
+    assert shown_count(file, condition, "-X", f"lua_script:{script}") == marked
+
+
+@pytest.mark.parametrize(
+    ("name", "packets", "others"),
+    [
+        ("oferby_roce", 105, 18),
+        ("softroce-demo_infiniband", 43, 0),
+        ("softroce-demo_demo_capture", 0, 20),
+    ],
+)
+def test_needs_shared_real_captures_are_counted(
+    name: str, packets: int, others: int, shared: Path, clearlane: Clearlane
+) -> None:
+    """As many packets as tshark finds, and no CRC is wrong."""
+    file = shared / f"data/captures/{name}.pcap"
+    # One side's UDP port is that of TFTP.
+    assert shown_count(file, "infiniband", "--disable-protocol", "tftp") == packets
+    found = analysed(clearlane, file, "--crc", "--management")
+    assert sum(point["packets"] for point in found["points"]) == packets
+    assert sum(point["not_rdma"] for point in found["points"]) == others
+    assert [capture["records"] for capture in found["captures"]] == [packets + others]
+    assert added(found, "checked_crcs") == added(found, "packets") >= packets // 2
+    assert all_of(found, "wrong_crcs") == 0
+    assert not found["remarks"]
+    said = "no packet of InfiniBand or RoCE" in clearlane("capture", file).stdout
+    assert said == (packets == 0)
+
+
+COUNTS = {
+    "fecn": "clearlane.fecn == 1",
+    "ce": "clearlane.ce == 1",
+    "marked": "clearlane.marked == 1",
+    "back.cnp": "clearlane.cnp == 1",
+    "back.becn": "clearlane.becn == 1 && !(clearlane.cnp == 1)",
+    "back.acks": "infiniband.bth.opcode == 17",
+    "data_packets": "infiniband.bth.opcode <= 2 || infiniband.bth.opcode == 100",
+}
+"""Counts of flows, and what they are in tshark."""
+
+
+@pytest.mark.parametrize("variant", ["rc", "ud", "acks"])
+@pytest.mark.parametrize("form", ["pcapng", "ibdump", "roce"])
+def test_totals_are_those_of_tshark(
+    form: str, variant: str, written: Written, clearlane: Clearlane
+) -> None:
+    """At the port of the congested host, which every flow passes."""
+    file = written(variant, form, "H4")
+    script = clearlane.folder / "clearlane.lua"
+    script.write_text(clearlane("capture", "--post-dissector").stdout)
+    found = analysed(clearlane, file)
+    ours = {field: added(found, field) for field in COUNTS}
+    lua = ["-X", f"lua_script:{script}"]
+    theirs = {field: shown_count(file, what, *lua) for field, what in COUNTS.items()}
+    assert ours == theirs
+    assert ours["marked"] == ours["ce" if form == "roce" else "fecn"] > 40
+    totals = json.loads((file.parent / "summary.json").read_text())["variants"]
+    [run] = next(one for one in totals if one["name"] == variant)["runs"]
+    assert ours["back.cnp"] == run["totals"]["cnps_injected"]
+    assert ours["back.cnp" if variant != "acks" else "back.becn"] > 40
+
+
+def test_places_have_the_packets_that_tshark_counts_there(
+    written: Written, clearlane: Clearlane
+) -> None:
+    """By interface, of all ports of a fabric; no packet is lost or out of order on the way."""
+    file = written("rc")
+    found = analysed(clearlane, file)
+    names = Counter(row["frame.interface_name"] for row in shown(file, ["frame.interface_name"]))
+    assert {point["name"]: point["packets"] for point in found["points"]} == names
+    assert len(names) == 12
+    for field in ["missing", "psn_gaps", "reordered", "retransmitted"]:
+        assert added(found, field) == 0
+
+
+def without(document: object, name: str) -> object:
+    """A JSON document with a name of a file taken out."""
+    return json.loads(json.dumps(document).replace(name, "…"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_pipe_is_analysed_as_the_file_is(
+    form: str, written: Written, clearlane: Clearlane
+) -> None:
+    file = written("rc", form, "H4")
+    command = ["sh", "-c", 'cat "$1" | "$2" capture - --json', "sh", str(file)]
+    command.append(str(clearlane.binary))
+    done = run_bounded(command, limit_s=60, env=os.environ, cwd=clearlane.folder)
+    assert done.returncode == 0, done.stderr
+    piped = without(json.loads(done.stdout), "stdin")
+    assert piped == without(analysed(clearlane, file), file.name)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_that_was_cut_is_analysed_up_to_there(
+    form: str, written: Written, clearlane: Clearlane
+) -> None:
+    """What is left over is told in bytes, and is what follows the last whole packet."""
+    file = written("rc", form, "H4")
+    raw = file.read_bytes()
+    whole = raw.index(frames(file)[300].data) - (32 if form == "ibdump" else 44)
+    whole += ERF if form == "roce" else 0
+    (clearlane.folder / "cut").write_bytes(raw[: whole + 41])
+    found = analysed(clearlane, "cut")
+    [capture] = found["captures"]
+    assert (capture["records"], capture["bytes_left_over"]) == (300, 41)
+    assert sum(point["packets"] for point in found["points"]) == 300
+    assert "cut ends within a packet: 41 bytes behind the last whole one" in found["remarks"]
+    said = " ".join(clearlane("capture", "cut").stdout.split())
+    assert "cut ends within a packet: 41 bytes behind the last whole one" in said
+
+
+@pytest.mark.parametrize("text", ["", "a text\n", "no capture of anything, " * 99])
+def test_what_is_no_capture_is_refused_in_a_line(text: str, clearlane: Clearlane) -> None:
+    (clearlane.folder / "text").write_text(text)
+    for arguments in [["text"], ["text", "--json"]]:
+        done = clearlane("capture", *arguments, code=2)
+        assert not done.stdout
+        [line] = done.stderr.splitlines()
+        assert line.startswith("clearlane: text is no capture; give a pcap, pcapng or ERF file")
+
+
+BASE_S, STEP_US = 1_700_000_000, 2551
+
+
+def retimed(raw: bytes, time: Callable[[int], tuple[int, int, int]]) -> bytes:
+    """A pcap file of ERF records with other times: seconds, microseconds and units of 2^-32 s."""
+    out = bytearray(raw[:24])
+    for place, (_, _, wire, record) in enumerate(pcap_records(raw)):
+        seconds, micros, units = time(place)
+        out += struct.pack("<4I", seconds, micros, len(record), wire)
+        out += struct.pack("<II", units, seconds) + record[8:]
+    return bytes(out)
+
+
+def test_the_fast_clock_of_ibdump_is_corrected(written: Written, clearlane: Clearlane) -> None:
+    """ibdump takes 4295 units of 2^-32 s for a microsecond, so its times run ahead by up to 7.6 us
+    in each second. tshark shows them so; the times of the analysis are the microseconds."""
+
+    def time(place: int) -> tuple[int, int, int]:
+        seconds, micros = divmod(place * STEP_US + 123, 1_000_000)
+        return BASE_S + seconds, micros, micros * 4295
+
+    source = written("rc", "ibdump", "H4")
+    file = clearlane.folder / "fast.pcap"
+    file.write_bytes(retimed(source.read_bytes(), time))
+    micros = [place * STEP_US + 123 for place in range(len(frames(source)))]
+    shown_ns = [nanoseconds(row["frame.time_epoch"]) for row in shown(file, ["frame.time_epoch"])]
+    ahead = [at - BASE_S * 10**9 - us * 1000 for at, us in zip(shown_ns, micros, strict=True)]
+    assert max(ahead) > 7500 and min(ahead) < 10
+    found = analysed(clearlane, file)
+    assert found["start_ns"] == BASE_S * 10**9 + micros[0] * 1000
+    [point] = found["points"]
+    assert point["first_ns"] == 0
+    assert point["last_ns"] == (micros[-1] - micros[0]) * 1000
+    for flow in found["flows"]:
+        source_lid = int(flow["source"].split()[1])
+        places = [
+            place
+            for place, frame in enumerate(frames(source))
+            if headers(frame)["infiniband.lrh.slid"] == source_lid
+        ]
+        since = [(micros[place] - micros[0]) * 1000 for place in places]
+        assert (flow["first_ns"], flow["last_ns"]) == (since[0], since[-1])
+    assert len(found["flows"]) == 4
+    assert found["captures"][0]["corrected_times"] == len(micros)
+    [remark] = found["remarks"]
+    assert f"{len(micros)} times of ibdump corrected" in remark
+
+
+def test_times_of_erf_that_are_right_stay_and_nothing_is_remarked(
+    written: Written, clearlane: Clearlane
+) -> None:
+    """The analysis of a file that a run wrote as ibdump's has the times of the pcapng file. No
+    time was ibdump's."""
+    native = analysed(clearlane, written("rc", "pcapng", "H4"))
+    found = analysed(clearlane, written("rc", "ibdump", "H4"))
+    for document in [native, found]:
+        [point] = document["points"]
+        del point["name"], point["capture"]
+        for flow in document["flows"]:
+            del flow["seen_at"], flow["back"]["seen_at"]
+    assert found["points"] == native["points"] and found["flows"] == native["flows"]
+    assert found["captures"][0]["corrected_times"] == 0
+    assert found["remarks"] == []
+
+
+def test_whole_microseconds_that_are_right_are_not_taken_for_ibdumps(
+    written: Written, clearlane: Clearlane
+) -> None:
+    """Up to 30 us the units that ibdump makes of a time are those that it has: nothing is
+    corrected, so nothing is to be told."""
+
+    def time(place: int) -> tuple[int, int, int]:
+        return BASE_S + place // 30, place % 30 + 1, -(-(place % 30 + 1) * 2**32 // 10**6)
+
+    file = clearlane.folder / "right.pcap"
+    file.write_bytes(retimed(written("rc", "ibdump", "H4").read_bytes(), time))
+    for place, row in enumerate(shown(file, ["frame.time_epoch"])):
+        seconds, micros, _ = time(place)
+        assert nanoseconds(row["frame.time_epoch"]) == seconds * 10**9 + micros * 1000
+    found = analysed(clearlane, file)
+    assert found["captures"][0]["corrected_times"] == 0
+    assert found["remarks"] == []
