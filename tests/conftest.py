@@ -15,7 +15,7 @@ from peers import Ibsim, OpenSm, missing_tools, run_bounded
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ["ibsim", "opensm", "ibnetdiscover", "dump_fts", "ibdmchk", "chromium", "dot", "stdbuf"]
-NEEDED += ["mpirun"]
+NEEDED += ["mpirun", "tshark"]
 
 
 def pytest_sessionstart() -> None:

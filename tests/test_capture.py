@@ -27,53 +27,40 @@ from scapy.layers.l2 import Ether
 from conftest import ROOT, Clearlane
 from peers import run_bounded
 
-CONGESTED = """schema = 1
-name = "congested"
-run = {{ duration = "1 ms", seeds = 1 }}
+COMMON = """schema = 1
 fabric = {{ file = "{topology}" }}
 subnet = {{ engine = "min-hop" }}
+"""
+CONGESTED = """name = "congested"
+run = {{ duration = "1 ms", seeds = 1 }}
 sim = {{ preset = "sdr-2011", buffer = "64 KiB" }}
 control = {{ when = "iba-cc", iba-cc = {{ preset = "gran-2010" }} }}
+variant = [
+    {{ name = "rc" }},
+    {{ name = "ud", traffic = [{{ name = "hot", transport = "ud", size = "1999 B" }}] }},
+    {{ name = "acks", control = {{ iba-cc = {{ becn = "ack" }} }} }},
+    {{ name = "lanes", subnet = {{ lanes = 2, lmc = 1 }}, traffic = [{{ name = "hot", sl = 1 }}] }},
+]
 [[traffic]]
-name = "all to H4"
+name = "hot"
 class = "hot"
 pattern = {{ kind = "incast", to = "H4" }}
 senders = {{ except = ["H4"] }}
 load = 1.0
 size = "10001 B"
-[[variant]]
-name = "rc"
-[[variant]]
-name = "ud"
-traffic = [{{ name = "all to H4", transport = "ud", size = "1999 B" }}]
-[[variant]]
-name = "acks"
-control = {{ when = "iba-cc", iba-cc = {{ preset = "gran-2010", becn = "ack" }} }}
-[[variant]]
-name = "lanes"
-subnet = {{ engine = "min-hop", lanes = 2, lmc = 1 }}
-traffic = [{{ name = "all to H4", sl = 1 }}]
 """
-READS = """schema = 1
-name = "reads"
+READS = """name = "reads"
 run = {{ duration = "20 ms", ends = "programs", seeds = 1 }}
-fabric = {{ file = "{topology}" }}
-subnet = {{ engine = "min-hop" }}
 sim = {{ preset = "qdr", eager_max = "8 KiB" }}
+variant = [{{ name = "reads" }}]
 [[traffic]]
 name = "solver"
 class = "victim"
 program = {{ kind = "pairwise-alltoall", size = "30001 B" }}
-[[variant]]
-name = "reads"
 """
 VARIANTS = ["rc", "ud", "acks", "lanes", "reads"]
-FORMATS = {
-    "pcapng": [],
-    "ibdump": ["--capture-format", "ibdump"],
-    "roce": ["--capture-format", "roce"],
-    "headers": ["--capture-headers"],
-}
+FORMATS = {"pcapng": [], "headers": ["--capture-headers"]}
+FORMATS |= {form: [f"--capture-format={form}"] for form in ["ibdump", "roce"]}
 OCCURRING = {
     "rc": {0x00, 0x01, 0x02, 0x11, 0x80},
     "ud": {0x64, 0x80},
@@ -82,16 +69,11 @@ OCCURRING = {
     "reads": {0x04, 0x0C, 0x0D, 0x0E, 0x0F, 0x11},
 }
 """Opcodes that each variant is there for."""
-AFTER_BTH = {
-    **dict.fromkeys([0x00, 0x01, 0x02, 0x04, 0x0E, 0x80, 0x81], ""),
-    **dict.fromkeys([0x0D, 0x0F, 0x11], "aeth"),
-    0x0C: "reth",
-    0x64: "deth",
-}
+AFTER_BTH = dict.fromkeys([0x00, 0x01, 0x02, 0x04, 0x0E, 0x80, 0x81], "")
+AFTER_BTH |= {0x0C: "reth", 0x0D: "aeth", 0x0F: "aeth", 0x11: "aeth", 0x64: "deth"}
 """What follows the BTH of an opcode (IBA vol. 1, table 38 and 9.4)."""
 LENGTHS = {"": 0, "aeth": 4, "deth": 8, "reth": 16}
 LRH, BASE, ERF, ETHERNET_TO_UDP = 8, 12, 16, 42
-FECN, BECN = 0x80, 0x40
 
 
 @dataclass(frozen=True)
@@ -108,14 +90,9 @@ class Frame:
     wire_bytes: int
 
     @property
-    def is_ethernet(self) -> bool:
-        """It is a frame of RoCE."""
-        return self.erf_ns is None
-
-    @property
     def transport(self) -> bytes:
         """From the BTH on."""
-        return self.data[ETHERNET_TO_UDP if self.is_ethernet else LRH :]
+        return self.data[ETHERNET_TO_UDP if self.erf_ns is None else LRH :]
 
     @property
     def opcode(self) -> int:
@@ -123,9 +100,14 @@ class Frame:
         return self.transport[0]
 
     @property
-    def marks(self) -> int:
-        """The BTH's byte of FECN and BECN."""
-        return self.transport[4]
+    def fecn(self) -> bool:
+        """Whether it has FECN."""
+        return self.transport[4] & 0x80 != 0
+
+    @property
+    def becn(self) -> bool:
+        """Whether it has BECN."""
+        return self.transport[4] & 0x40 != 0
 
     @property
     def after(self) -> int:
@@ -153,9 +135,8 @@ def options(data: bytes) -> dict[int, bytes]:
 
 def unwrapped(data: bytes, wire_bytes: int) -> tuple[int, int, bytes]:
     """Time, interface and packet of an ERF record; its header must agree with the file's."""
-    units, kind, flags, record, lost, wire = struct.unpack_from("<QBB", data) + struct.unpack_from(
-        ">HHH", data, 10
-    )
+    units, kind, flags = struct.unpack_from("<QBB", data)
+    record, lost, wire = struct.unpack_from(">HHH", data, 10)
     assert (kind, lost) == (21, 0)
     assert record == len(data) and wire == wire_bytes - ERF
     assert flags & 0x0C == (4 if record == wire + ERF else 12)
@@ -216,14 +197,13 @@ def pcap(raw: bytes) -> Iterator[Frame]:
 @functools.cache
 def frames(file: Path) -> list[Frame]:
     """The packets of a file that a run wrote."""
-    read = pcapng if file.suffix == ".pcapng" else pcap
-    return list(read(file.read_bytes()))
+    return list((pcapng if file.suffix == ".pcapng" else pcap)(file.read_bytes()))
 
 
 def headers(frame: Frame) -> dict[str, int]:
     """The fields of a packet's headers, by the names that Wireshark has for them."""
     found: dict[str, int] = {}
-    if not frame.is_ethernet:
+    if frame.erf_ns is not None:
         lane, level, dlid, words, slid = struct.unpack_from(">BBHHH", frame.data)
         lrh = {"vl": lane >> 4, "lver": lane & 15, "sl": level >> 4, "lnh": level & 3}
         lrh |= {"dlid": dlid, "pktlen": words & 0x7FF, "slid": slid}
@@ -236,9 +216,8 @@ def headers(frame: Frame) -> dict[str, int]:
     rest = frame.transport[BASE:]
     match AFTER_BTH[opcode]:
         case "aeth":
-            syndrome, msn = rest[0], int.from_bytes(rest[1:4])
-            found["aeth.syndrome"] = syndrome
-            found |= {"aeth.syndrome.opcode": syndrome >> 5 & 3, "aeth.msn": msn}
+            found |= {"aeth.syndrome": rest[0], "aeth.syndrome.opcode": rest[0] >> 5 & 3}
+            found["aeth.msn"] = int.from_bytes(rest[1:4])
         case "deth":
             q_key, source = struct.unpack_from(">II", rest)
             found |= {"deth.q_key": q_key, "deth.srcqp": source & 0xFFFFFF}
@@ -248,19 +227,17 @@ def headers(frame: Frame) -> dict[str, int]:
     return {f"infiniband.{name}": value for name, value in found.items()}
 
 
-FIELDS = """lrh.vl lrh.lver lrh.sl lrh.lnh lrh.dlid lrh.pktlen lrh.slid
-    bth.opcode bth.se bth.m bth.padcnt bth.tver bth.p_key bth.destqp bth.a bth.psn
-    aeth.syndrome aeth.syndrome.opcode aeth.msn deth.q_key deth.srcqp
-    reth.va reth.r_key reth.dmalen"""
-FIELDS = [f"infiniband.{name}" for name in FIELDS.split()]
+NAMES = """lrh.vl lrh.lver lrh.sl lrh.lnh lrh.dlid lrh.pktlen lrh.slid bth.opcode bth.se bth.m
+    bth.padcnt bth.tver bth.p_key bth.destqp bth.a bth.psn aeth.syndrome aeth.syndrome.opcode
+    aeth.msn deth.q_key deth.srcqp reth.va reth.r_key reth.dmalen"""
+FIELDS = [f"infiniband.{name}" for name in NAMES.split()]
 
 
 def tshark(file: Path, *arguments: str) -> list[str]:
     """What tshark prints of a file, line by line, with a configuration of nobody's."""
     command = ["tshark", "-n", "--disable-heuristic", "rpcrdma_infiniband", "-r", str(file)]
-    env = dict(os.environ) | {"HOME": str(file.parent)}
-    cwd = file.parent if os.access(file.parent, os.W_OK) else Path("/")
-    done = run_bounded([*command, *arguments], limit_s=60, env=env, cwd=cwd)
+    env = dict(os.environ) | {"HOME": "/nonexistent"}
+    done = run_bounded([*command, *arguments], limit_s=60, env=env, cwd=Path("/"))
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.split("\n")[:-1]
 
@@ -294,7 +271,7 @@ def written(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("captures")
     for name, text in [("congested", CONGESTED), ("reads", READS)]:
         topology = ROOT / "fixtures/parking-lot.topo"
-        (folder / f"{name}.toml").write_text(text.format(topology=topology))
+        (folder / f"{name}.toml").write_text((COMMON + text).format(topology=topology))
 
     @functools.cache
     def run(experiment: str, form: str, ports: str) -> Path:
@@ -317,11 +294,12 @@ def analysed(clearlane: Clearlane, *arguments: object) -> dict[str, Any]:
     return json.loads(clearlane("capture", *arguments, "--json").stdout)
 
 
-def added(found: dict[str, Any], field: str) -> int:
-    """The sum of a count over flows; `back.cnp` is one within `back`."""
-    outer, _, inner = field.partition(".")
-    values = (flow[outer] for flow in found["flows"])
-    return sum((value or {}).get(inner, 0) if inner else value for value in values)
+def all_of(document: object, field: str) -> int:
+    """The sum of the numbers of that name, wherever in a JSON document they are."""
+    if isinstance(document, dict):
+        own = document.get(field, 0)
+        return own + sum(all_of(value, field) for value in document.values())
+    return sum(all_of(value, field) for value in document) if isinstance(document, list) else 0
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -347,18 +325,14 @@ def test_tshark_finds_no_fault_in_any_frame(form: str, variant: str, written: Wr
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("form", FORMATS)
-def test_tshark_reads_the_fields_that_are_there(
-    form: str, variant: str, written: Written
-) -> None:
+def test_tshark_reads_the_fields_that_are_there(form: str, variant: str, written: Written) -> None:
     """Every field of LRH, BTH, DETH, AETH and RETH has the value that its bits have. Those of a
     capture without payload are there too, although Wireshark misses the CRCs."""
     file = written(variant, form)
-    read = frames(file)
-    for number, (frame, row) in enumerate(zip(read, shown(file, FIELDS), strict=True), 1):
+    pairs = zip(frames(file), shown(file, FIELDS), strict=True)
+    for number, (frame, row) in enumerate(pairs, 1):
         got = {field: int(text, 0) for field, text in row.items()}
         assert got == headers(frame), f"frame {number}"
-    if form == "headers":
-        assert all(len(frame.data) == frame.after for frame in read)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -409,16 +383,14 @@ def test_roce_has_the_same_packets_with_marks_in_the_header_of_ip(written: Writt
         for native, roce in pairs:
             lrh, ip = headers(native), roce.data[14:34]
             assert (roce.time_ns, roce.name) == (native.time_ns, native.name)
-            assert ip[12:16] == struct.pack(">BBH", 10, 0, lrh["infiniband.lrh.slid"])
-            assert ip[16:20] == struct.pack(">BBH", 10, 0, lrh["infiniband.lrh.dlid"])
+            ends = (10, lrh["infiniband.lrh.slid"], 10, lrh["infiniband.lrh.dlid"])
+            assert struct.unpack_from(">BxHBxH", ip, 12) == ends
             assert ip[1] >> 4 == lrh["infiniband.lrh.sl"]
-            length, to = len(roce.data) - 34, struct.unpack_from(">H", roce.data, 36)[0]
-            assert (to, struct.unpack_from(">H", roce.data, 38)[0]) == (4791, length)
-            fecn = native.marks & FECN != 0
-            marked += fecn
-            assert ip[1] & 3 == (0 if native.is_cnp else 3 if fecn else 2)
+            assert struct.unpack_from(">HHH", roce.data, 36) == (4791, len(roce.data) - 34, 0)
+            marked += native.fecn
+            assert ip[1] & 3 == (0 if native.is_cnp else 3 if native.fecn else 2)
             bth = bytearray(native.transport[:-6])
-            bth[4] &= ~FECN
+            bth[4] &= 0x7F
             if native.is_cnp:
                 bth[0], bth[BASE:] = 0x81, bytes(16)
             assert roce.transport[:-4] == bytes(bth)
@@ -428,22 +400,20 @@ def test_roce_has_the_same_packets_with_marks_in_the_header_of_ip(written: Writt
 def test_cnps_have_the_bytes_of_the_annex(written: Written) -> None:
     """Opcode 0x80, BECN alone, and zeros but for the partition and the queue pair that is to slow
     down. That is the one which ACKs on the same way go to."""
-    read = frames(written("rc"))
+    file = written("rc")
     ways: dict[tuple[int, int], set[int]] = {}
-    for frame in read:
+    for frame in frames(file):
+        at = headers(frame)
         if frame.opcode == 0x11:
-            _, _, dlid, _, slid = struct.unpack_from(">BBHHH", frame.data)
-            [pair] = struct.unpack_from(">I", frame.transport, 4)
-            ways.setdefault((slid, dlid), set()).add(pair & 0xFFFFFF)
-    cnps = [frame for frame in read if frame.is_cnp]
+            ends = (at["infiniband.lrh.slid"], at["infiniband.lrh.dlid"])
+            ways.setdefault(ends, set()).add(at["infiniband.bth.destqp"])
+    cnps = [frame for frame in frames(file) if frame.is_cnp]
     assert len(cnps) > 100
     for frame in cnps:
-        _, _, dlid, words, slid = struct.unpack_from(">BBHHH", frame.data)
-        [pair] = ways[slid, dlid]
+        at = headers(frame)
+        [pair] = ways[at["infiniband.lrh.slid"], at["infiniband.lrh.dlid"]]
         bth = bytes.fromhex("8000ffff40") + pair.to_bytes(3) + bytes(4)
-        assert frame.transport[:BASE] == bth
-        assert (len(frame.data), words) == (26, 6)
-    file = written("rc")
+        assert (len(frame.data), frame.transport[:BASE]) == (26, bth)
     raw = shown(file, ["infiniband.bth"], "-Y", "infiniband.bth.opcode == 0x80")
     assert [row["infiniband.bth"] for row in raw] == [f.transport[:BASE].hex() for f in cnps]
 
@@ -453,10 +423,10 @@ def test_fecn_and_becn_occur_where_they_may(written: Written) -> None:
     them."""
     for variant, carrier in [("rc", {0x80}), ("ud", {0x80}), ("acks", {0x11})]:
         read = frames(written(variant))
-        assert {f.opcode for f in read if f.marks & BECN} == carrier
-        assert {f.opcode for f in read if f.marks & FECN} <= {0x00, 0x01, 0x02, 0x64}
-        assert sum(f.marks & FECN != 0 for f in read) > 50
-        assert all(f.marks & 0x3F == 0 for f in read)
+        assert {frame.opcode for frame in read if frame.becn} == carrier
+        assert {frame.opcode for frame in read if frame.fecn} <= {0x00, 0x01, 0x02, 0x64}
+        assert sum(frame.fecn for frame in read) > 50
+        assert not any(frame.transport[4] & 0x3F for frame in read)
 
 
 def test_directions_lanes_and_comments_tell_the_simulated_port(written: Written) -> None:
@@ -474,31 +444,28 @@ def test_directions_lanes_and_comments_tell_the_simulated_port(written: Written)
     assert {part.split()[0] for part in parts if part} == {"queue", "CCTI", "path"}
 
 
-@pytest.mark.parametrize("variant", ["rc", "ud", "acks", "lanes"])
 @pytest.mark.parametrize("form", ["pcapng", "roce"])
 def test_the_names_of_a_run_are_those_of_its_captures(
-    form: str, variant: str, written: Written, clearlane: Clearlane
+    form: str, written: Written, clearlane: Clearlane
 ) -> None:
-    """names.txt gives every address of every variant's capture the name of its host."""
-    file = written(variant, form)
-    flows = analysed(clearlane, file, "--names", file.parent / "names.txt")["flows"]
-    assert {flow["source_name"] for flow in flows} == {"H1", "H2", "H3", "H5"}
-    assert {flow["destination_name"] for flow in flows} == {"H4"}
+    """The file of hosts gives every address of every variant's capture the name of its host."""
+    for variant in ["rc", "ud", "acks", "lanes"]:
+        file = written(variant, form)
+        flows = analysed(clearlane, file, "--names", file.with_suffix(".hosts"))["flows"]
+        assert {flow["source_name"] for flow in flows} == {"H1", "H2", "H3", "H5"}, variant
+        assert {flow["destination_name"] for flow in flows} == {"H4"}, variant
 
 
 REQUESTS, RESPONSES = {0x00, 0x01, 0x02, 0x04, 0x0C}, {0x0D, 0x0E, 0x0F}
 BEGINNING, ENDING = {0x00, 0x04, 0x0C, 0x0D}, {0x02, 0x04, 0x0C, 0x0F}
 
 
-@pytest.mark.parametrize(
-    ("variant", "bytes_all"), [("rc", 10001), ("acks", 10001), ("lanes", 10001), ("reads", 30001)]
-)
-def test_connections_are_numbered_and_messages_are_whole(
-    variant: str, bytes_all: int, written: Written
-) -> None:
+@pytest.mark.parametrize("variant", ["rc", "acks", "lanes", "reads"])
+def test_connections_are_numbered_and_messages_are_whole(variant: str, written: Written) -> None:
     """At each port the PSNs of a connection follow each other. A message is First, Middle and Last,
     or Only. All of its packets but the last are full, and the last has what is left and its pads:
     an RDMA READ brings as many bytes as were asked for."""
+    bytes_all = 30001 if variant == "reads" else 10001
     flows: dict[tuple[object, ...], list[Frame]] = {}
     for frame in frames(written(variant)):
         if frame.opcode in REQUESTS | RESPONSES:
@@ -521,24 +488,21 @@ def test_connections_are_numbered_and_messages_are_whole(
                 assert payload == (2048 if is_open else bytes_all % 2048), (key, frame.opcode)
 
 
-def variant_table() -> list[int]:
+def shifted(value: int) -> int:
     """What a byte does to the variant CRC: generator 0x100B, bits reflected (IBA vol. 1, 7.8.2)."""
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0xD008 if value & 1 else 0)
-        table.append(value)
-    return table
+    for _ in range(8):
+        value = value >> 1 ^ (0xD008 if value & 1 else 0)
+    return value
 
 
-VARIANT = variant_table()
+VARIANT_TABLE = [shifted(value) for value in range(256)]
 
 
 def variant_crc(data: bytes) -> bytes:
     """The CRC that ends a packet, of its bytes from the LRH to the invariant CRC."""
     register = 0xFFFF
     for byte in data:
-        register = register >> 8 ^ VARIANT[(register ^ byte) & 0xFF]
+        register = register >> 8 ^ VARIANT_TABLE[(register ^ byte) & 0xFF]
     return struct.pack("<H", register ^ 0xFFFF)
 
 
@@ -580,30 +544,16 @@ def test_needs_shared_the_second_implementation_of_both_crcs_is_right(shared: Pa
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_crcs_are_those_of_a_second_implementation(variant: str, written: Written) -> None:
-    packets = {frame.data for frame in frames(written(variant))}
-    assert len(packets) > 100
-    for packet in packets:
-        check_crcs(packet)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_crcs_of_roce_are_those_of_scapy(variant: str, written: Written) -> None:
-    packets = {frame.data for frame in frames(written(variant, "roce"))}
-    assert len(packets) > 100
-    for packet in packets:
-        base = Ether(packet)[BTH]
-        assert base.compute_icrc(b"") == packet[-4:] == struct.pack(">I", base.icrc)
-
-
-def all_of(document: object, field: str) -> int:
-    """The sum of the numbers of that name, wherever in a JSON document they are."""
-    match document:
-        case dict():
-            own = document.get(field, 0)
-            return own + sum(all_of(value, field) for value in document.values())
-        case list():
-            return sum(all_of(value, field) for value in document)
-    return 0
+    """Ours for InfiniBand, scapy's for RoCE."""
+    for form in ["pcapng", "roce"]:
+        packets = {frame.data for frame in frames(written(variant, form))}
+        assert len(packets) > 100
+        for packet in packets:
+            if form == "pcapng":
+                check_crcs(packet)
+            else:
+                base = Ether(packet)[BTH]
+                assert base.compute_icrc(b"") == packet[-4:] == struct.pack(">I", base.icrc)
 
 
 @pytest.mark.parametrize("opcode", [0x00, 0x11, 0x80])
@@ -611,76 +561,81 @@ def all_of(document: object, field: str) -> int:
 def test_a_changed_bit_is_a_wrong_crc(
     form: str, opcode: int, written: Written, clearlane: Clearlane
 ) -> None:
-    """`--crc` checks every packet: it finds all of a written file right, and one that was changed
-    in its last bytes wrong, be it one with data, an ACK or a CNP."""
+    """`--crc` checks every packet: it finds all of a written file right, and one of which either
+    CRC was changed wrong, be it one with data, an ACK or a CNP."""
     file = written("rc", form, "H4")
-    raw = bytearray(file.read_bytes())
+    raw = file.read_bytes()
     opcode = 0x81 if form == "roce" and opcode == 0x80 else opcode
-    data = [frame.data for frame in frames(file) if frame.opcode == opcode][9]
-    for change, wrong in [(0, 0), (0x10, 1)]:
-        raw[raw.index(data) + len(data) - 3] ^= change
-        (clearlane.folder / "changed").write_bytes(raw)
+    packet = [frame.data for frame in frames(file) if frame.opcode == opcode][9]
+    invariant, last = bytearray(packet), bytearray(packet)
+    invariant[-3] ^= 0x10
+    last[-1] ^= 0x10
+    if form != "roce":
+        invariant[-2:] = variant_crc(invariant[:-2])
+    for changed, wrong in [(packet, 0), (invariant, 1), (last, 1)]:
+        (clearlane.folder / "changed").write_bytes(raw.replace(packet, changed, 1))
         found = analysed(clearlane, "changed", "--crc")
-        assert added(found, "checked_crcs") >= added(found, "data_packets") > 200
+        assert all_of(found, "checked_crcs") >= all_of(found, "data_packets") > 200
         assert all_of(found, "wrong_crcs") == wrong
+
+
+@pytest.fixture
+def script(clearlane: Clearlane) -> Path:
+    """The post-dissector in a file."""
+    file = clearlane.folder / "clearlane.lua"
+    file.write_text(clearlane("capture", "--post-dissector").stdout)
+    return file
 
 
 @pytest.mark.parametrize("variant", ["rc", "acks"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_post_dissector_shows_marks_and_notifications(
-    form: str, variant: str, written: Written, clearlane: Clearlane
+    form: str, variant: str, written: Written, script: Path
 ) -> None:
     """Its fields in tshark are the bits of the packet, of all packets."""
-    script = clearlane.folder / "clearlane.lua"
-    script.write_text(clearlane("capture", "--post-dissector").stdout)
     names = [f"clearlane.{name}" for name in ["fecn", "becn", "cnp", "ce", "marked"]]
     file = written(variant, form)
     rows = shown(file, [*names, "ip.dsfield.ecn"], "-X", f"lua_script:{script}")
     for frame, row in zip(frames(file), rows, strict=True):
         ce = row.pop("ip.dsfield.ecn", "0") == "3"
         assert not ce or form == "roce"
-        fecn = frame.marks & FECN != 0
-        bits = [fecn, frame.marks & BECN != 0, frame.is_cnp, ce, fecn or ce]
+        bits = [frame.fecn, frame.becn, frame.is_cnp, ce, frame.fecn or ce]
         assert [row.get(name, "0") for name in names] == [str(int(bit)) for bit in bits]
     assert sum(row.get("clearlane.marked") == "1" for row in rows) > 50
 
 
 @pytest.mark.parametrize("source", ["docs/capture.md", "the script"])
 def test_examples_of_the_post_dissector_show_what_is_marked(
-    source: str, written: Written, clearlane: Clearlane
+    source: str, written: Written, script: Path
 ) -> None:
     """The command that the documentation gives, and the script itself, filters marked packets."""
-    script = clearlane.folder / "clearlane.lua"
-    script.write_text(clearlane("capture", "--post-dissector").stdout)
     text = script.read_text() if source == "the script" else (ROOT / source).read_text()
     [command] = re.findall(r"tshark (-X lua_script:clearlane.lua .*)", text)
-    words = shlex.split(command)
-    condition = words[words.index("-Y") + 1]
-    file = written("rc")
-    marked = sum(frame.marks & FECN != 0 for frame in frames(file))
-    assert shown_count(file, condition, "-X", f"lua_script:{script}") == marked
+    condition = shlex.split(command.partition("-Y")[2])[0]
+    marked = sum(frame.fecn for frame in frames(written("rc")))
+    assert shown_count(written("rc"), condition, "-X", f"lua_script:{script}") == marked
 
 
 @pytest.mark.parametrize(
     ("name", "packets", "others"),
     [
-        ("oferby_roce", 105, 18),
-        ("softroce-demo_infiniband", 43, 0),
-        ("softroce-demo_demo_capture", 0, 20),
+        ("oferby_roce.pcap", 105, 18),
+        ("softroce-demo_infiniband.pcap", 43, 0),
+        ("softroce-demo_demo_capture.pcap", 0, 20),
     ],
 )
 def test_needs_shared_real_captures_are_counted(
     name: str, packets: int, others: int, shared: Path, clearlane: Clearlane
 ) -> None:
     """As many packets as tshark finds, and no CRC is wrong."""
-    file = shared / f"data/captures/{name}.pcap"
+    file = shared / "data/captures" / name
     # One side's UDP port is that of TFTP.
     assert shown_count(file, "infiniband", "--disable-protocol", "tftp") == packets
     found = analysed(clearlane, file, "--crc", "--management")
     assert sum(point["packets"] for point in found["points"]) == packets
     assert sum(point["not_rdma"] for point in found["points"]) == others
     assert [capture["records"] for capture in found["captures"]] == [packets + others]
-    assert added(found, "checked_crcs") == added(found, "packets") >= packets // 2
+    assert all_of(found, "checked_crcs") >= all_of(found["flows"], "packets") >= packets // 2
     assert all_of(found, "wrong_crcs") == 0
     assert not found["remarks"]
     said = "no packet of InfiniBand or RoCE" in clearlane("capture", file).stdout
@@ -691,9 +646,9 @@ COUNTS = {
     "fecn": "clearlane.fecn == 1",
     "ce": "clearlane.ce == 1",
     "marked": "clearlane.marked == 1",
-    "back.cnp": "clearlane.cnp == 1",
-    "back.becn": "clearlane.becn == 1 && !(clearlane.cnp == 1)",
-    "back.acks": "infiniband.bth.opcode == 17",
+    "cnp": "clearlane.cnp == 1",
+    "becn": "clearlane.becn == 1 && !(clearlane.cnp == 1)",
+    "acks": "infiniband.bth.opcode == 17",
     "data_packets": "infiniband.bth.opcode <= 2 || infiniband.bth.opcode == 100",
 }
 """Counts of flows, and what they are in tshark."""
@@ -702,22 +657,20 @@ COUNTS = {
 @pytest.mark.parametrize("variant", ["rc", "ud", "acks"])
 @pytest.mark.parametrize("form", ["pcapng", "ibdump", "roce"])
 def test_totals_are_those_of_tshark(
-    form: str, variant: str, written: Written, clearlane: Clearlane
+    form: str, variant: str, written: Written, clearlane: Clearlane, script: Path
 ) -> None:
     """At the port of the congested host, which every flow passes."""
     file = written(variant, form, "H4")
-    script = clearlane.folder / "clearlane.lua"
-    script.write_text(clearlane("capture", "--post-dissector").stdout)
     found = analysed(clearlane, file)
-    ours = {field: added(found, field) for field in COUNTS}
-    lua = ["-X", f"lua_script:{script}"]
-    theirs = {field: shown_count(file, what, *lua) for field, what in COUNTS.items()}
+    ours = {field: all_of(found["flows"], field) for field in COUNTS}
+    lua = f"lua_script:{script}"
+    theirs = {field: shown_count(file, what, "-X", lua) for field, what in COUNTS.items()}
     assert ours == theirs
     assert ours["marked"] == ours["ce" if form == "roce" else "fecn"] > 40
     totals = json.loads((file.parent / "summary.json").read_text())["variants"]
     [run] = next(one for one in totals if one["name"] == variant)["runs"]
-    assert ours["back.cnp"] == run["totals"]["cnps_injected"]
-    assert ours["back.cnp" if variant != "acks" else "back.becn"] > 40
+    assert ours["cnp"] == run["totals"]["cnps_injected"]
+    assert ours["cnp" if variant != "acks" else "becn"] > 40
 
 
 def test_places_have_the_packets_that_tshark_counts_there(
@@ -730,12 +683,7 @@ def test_places_have_the_packets_that_tshark_counts_there(
     assert {point["name"]: point["packets"] for point in found["points"]} == names
     assert len(names) == 12
     for field in ["missing", "psn_gaps", "reordered", "retransmitted"]:
-        assert added(found, field) == 0
-
-
-def without(document: object, name: str) -> object:
-    """A JSON document with a name of a file taken out."""
-    return json.loads(json.dumps(document).replace(name, "…"))
+        assert all_of(found["flows"], field) == 0
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -743,12 +691,12 @@ def test_a_pipe_is_analysed_as_the_file_is(
     form: str, written: Written, clearlane: Clearlane
 ) -> None:
     file = written("rc", form, "H4")
-    command = ["sh", "-c", 'cat "$1" | "$2" capture - --json', "sh", str(file)]
-    command.append(str(clearlane.binary))
+    command = ["sh", "-c", 'cat "$1" | "$2" capture - --json', "sh"]
+    command += [str(file), str(clearlane.binary)]
     done = run_bounded(command, limit_s=60, env=os.environ, cwd=clearlane.folder)
     assert done.returncode == 0, done.stderr
-    piped = without(json.loads(done.stdout), "stdin")
-    assert piped == without(analysed(clearlane, file), file.name)
+    printed = clearlane("capture", file, "--json").stdout
+    assert done.stdout.replace("stdin", file.name) == printed
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -758,16 +706,15 @@ def test_a_file_that_was_cut_is_analysed_up_to_there(
     """What is left over is told in bytes, and is what follows the last whole packet."""
     file = written("rc", form, "H4")
     raw = file.read_bytes()
-    whole = raw.index(frames(file)[300].data) - (32 if form == "ibdump" else 44)
-    whole += ERF if form == "roce" else 0
+    whole = raw.index(frames(file)[300].data) - {"ibdump": 32, "roce": 28}.get(form, 44)
     (clearlane.folder / "cut").write_bytes(raw[: whole + 41])
     found = analysed(clearlane, "cut")
     [capture] = found["captures"]
     assert (capture["records"], capture["bytes_left_over"]) == (300, 41)
     assert sum(point["packets"] for point in found["points"]) == 300
-    assert "cut ends within a packet: 41 bytes behind the last whole one" in found["remarks"]
-    said = " ".join(clearlane("capture", "cut").stdout.split())
-    assert "cut ends within a packet: 41 bytes behind the last whole one" in said
+    remark = "cut ends within a packet: 41 bytes behind the last whole one"
+    assert remark in found["remarks"]
+    assert remark in " ".join(clearlane("capture", "cut").stdout.split())
 
 
 @pytest.mark.parametrize("text", ["", "a text\n", "no capture of anything, " * 99])
@@ -804,61 +751,49 @@ def test_the_fast_clock_of_ibdump_is_corrected(written: Written, clearlane: Clea
     source = written("rc", "ibdump", "H4")
     file = clearlane.folder / "fast.pcap"
     file.write_bytes(retimed(source.read_bytes(), time))
-    micros = [place * STEP_US + 123 for place in range(len(frames(source)))]
-    shown_ns = [nanoseconds(row["frame.time_epoch"]) for row in shown(file, ["frame.time_epoch"])]
-    ahead = [at - BASE_S * 10**9 - us * 1000 for at, us in zip(shown_ns, micros, strict=True)]
-    assert max(ahead) > 7500 and min(ahead) < 10
+    since = [place * STEP_US * 1000 for place in range(len(frames(source)))]
+    start_ns = BASE_S * 10**9 + 123_000
+    told = [nanoseconds(row["frame.time_epoch"]) for row in shown(file, ["frame.time_epoch"])]
+    ahead = [at - start_ns - ns for at, ns in zip(told, since, strict=True)]
+    assert max(ahead) > 7500 and 0 <= min(ahead) < 10
     found = analysed(clearlane, file)
-    assert found["start_ns"] == BASE_S * 10**9 + micros[0] * 1000
     [point] = found["points"]
-    assert point["first_ns"] == 0
-    assert point["last_ns"] == (micros[-1] - micros[0]) * 1000
-    for flow in found["flows"]:
-        source_lid = int(flow["source"].split()[1])
-        places = [
-            place
-            for place, frame in enumerate(frames(source))
-            if headers(frame)["infiniband.lrh.slid"] == source_lid
-        ]
-        since = [(micros[place] - micros[0]) * 1000 for place in places]
-        assert (flow["first_ns"], flow["last_ns"]) == (since[0], since[-1])
-    assert len(found["flows"]) == 4
-    assert found["captures"][0]["corrected_times"] == len(micros)
+    assert (found["start_ns"], point["first_ns"]) == (start_ns, 0)
+    assert point["last_ns"] == since[-1]
+    spans: dict[str, tuple[int, int]] = {}
+    for frame, ns in zip(frames(source), since, strict=True):
+        lid = f"LID {headers(frame)['infiniband.lrh.slid']}"
+        spans[lid] = (spans.get(lid, (ns, ns))[0], ns)
+    del spans["LID 4"]
+    flows = found["flows"]
+    assert {flow["source"]: (flow["first_ns"], flow["last_ns"]) for flow in flows} == spans
+    assert found["captures"][0]["corrected_times"] == len(since)
     [remark] = found["remarks"]
-    assert f"{len(micros)} times of ibdump corrected" in remark
+    assert f"{len(since)} times of ibdump corrected" in remark
 
 
-def test_times_of_erf_that_are_right_stay_and_nothing_is_remarked(
-    written: Written, clearlane: Clearlane
-) -> None:
+def test_times_of_erf_that_are_right_stay(written: Written, clearlane: Clearlane) -> None:
     """The analysis of a file that a run wrote as ibdump's has the times of the pcapng file. No
-    time was ibdump's."""
+    time in it was ibdump's."""
     native = analysed(clearlane, written("rc", "pcapng", "H4"))
     found = analysed(clearlane, written("rc", "ibdump", "H4"))
-    for document in [native, found]:
-        [point] = document["points"]
-        del point["name"], point["capture"]
-        for flow in document["flows"]:
-            del flow["seen_at"], flow["back"]["seen_at"]
-    assert found["points"] == native["points"] and found["flows"] == native["flows"]
+    for told in ["first_ns", "last_ns", "first_mark_ns", "gap_median_ns", "gap_max_ns", "rate_bps"]:
+        assert [f[told] for f in found["flows"]] == [f[told] for f in native["flows"]]
+    assert (found["start_ns"], found["slice_ns"]) == (native["start_ns"], native["slice_ns"])
     assert found["captures"][0]["corrected_times"] == 0
     assert found["remarks"] == []
 
 
-def test_whole_microseconds_that_are_right_are_not_taken_for_ibdumps(
-    written: Written, clearlane: Clearlane
-) -> None:
+def test_right_whole_microseconds_are_not_ibdumps(written: Written, clearlane: Clearlane) -> None:
     """Up to 30 us the units that ibdump makes of a time are those that it has: nothing is
     corrected, so nothing is to be told."""
 
     def time(place: int) -> tuple[int, int, int]:
-        return BASE_S + place // 30, place % 30 + 1, -(-(place % 30 + 1) * 2**32 // 10**6)
+        seconds, micros = divmod(place, 30)
+        return BASE_S + seconds, micros + 1, -(-(micros + 1) * 2**32 // 10**6)
 
     file = clearlane.folder / "right.pcap"
     file.write_bytes(retimed(written("rc", "ibdump", "H4").read_bytes(), time))
-    for place, row in enumerate(shown(file, ["frame.time_epoch"])):
-        seconds, micros, _ = time(place)
-        assert nanoseconds(row["frame.time_epoch"]) == seconds * 10**9 + micros * 1000
     found = analysed(clearlane, file)
     assert found["captures"][0]["corrected_times"] == 0
     assert found["remarks"] == []

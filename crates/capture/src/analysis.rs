@@ -1,7 +1,7 @@
 //! Packets of several places counted under their flows, and the two directions of a connection
 //! found.
 
-use crate::dissect::{Dissected, Other, Packet, Role};
+use crate::dissect::{Crcs, Dissected, Other, Packet, Role, Truth};
 use crate::endpoint::Endpoint;
 use crate::flow::{Flow, FlowKey};
 use crate::slices::Grid;
@@ -57,6 +57,10 @@ impl Others {
 pub struct PointCounts {
     /// Packets of InfiniBand's transport.
     pub packets: u64,
+    /// Packets of which a CRC was checked, if that was asked for.
+    pub checked_crcs: u64,
+    /// Those of them with a wrong one.
+    pub wrong_crcs: u64,
     /// Records that are none.
     pub others: Others,
     /// Packets of flows beyond [`FLOWS_MAX`].
@@ -134,6 +138,11 @@ impl Analysis {
         match dissected {
             Dissected::Packet(packet) => {
                 known.packets += 1;
+                if packet.crcs != Crcs::default() {
+                    known.checked_crcs += 1;
+                    let Crcs { invariant, variant } = packet.crcs;
+                    known.wrong_crcs += u64::from([invariant, variant].contains(&Truth::Wrong));
+                }
                 self.packet(point, packet);
             }
             Dissected::Other(other) => known.others.add(*other),

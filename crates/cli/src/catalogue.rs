@@ -1,6 +1,7 @@
 //! Everything that has a name, in one list: what `list` and `explain` read.
 
 use clap::ValueEnum;
+use clearlane_capture::files;
 use clearlane_congestion::{Decides, Parameter, mechanisms};
 use clearlane_diagnose::facts;
 use clearlane_fabric::{formats, topologies};
@@ -54,6 +55,9 @@ pub enum Kind {
     /// Facts of cables and tables that `diagnose` looks for
     #[value(alias = "fact")]
     Facts,
+    /// Files of captured packets that are read
+    #[value(alias = "capture")]
+    Captures,
     /// Keys of experiment files
     #[value(alias = "key")]
     Keys,
@@ -75,6 +79,7 @@ impl Kind {
             Kind::Measures => "measures",
             Kind::Results => "results",
             Kind::Facts => "facts",
+            Kind::Captures => "captures",
             Kind::Keys => "keys",
         }
     }
@@ -94,6 +99,7 @@ impl Kind {
             Kind::Measures => "measure",
             Kind::Results => "table of results",
             Kind::Facts => "kind of fact",
+            Kind::Captures => "capture format",
             Kind::Keys => "experiment key",
         }
     }
@@ -139,6 +145,7 @@ pub fn entries(kind: Kind) -> Vec<Entry> {
         Kind::Measures => kinds::ALL.iter().map(|entry| measure(entry)).collect(),
         Kind::Results => results(),
         Kind::Facts => facts::ALL.iter().map(fact).collect(),
+        Kind::Captures => files::ALL.iter().map(|entry| capture(entry)).collect(),
         Kind::Keys => reference::keys().iter().map(key).collect(),
     }
 }
@@ -182,6 +189,10 @@ fn format(of: &formats::Entry) -> Entry {
     });
     let facts = [("is", use_of), ("endings", &endings.join(", ")), ("example", &example)];
     entry(Kind::Formats, of.name, of.summary, &facts)
+}
+
+fn capture(of: &files::Entry) -> Entry {
+    entry(Kind::Captures, of.name, of.summary, &[("example", "clearlane capture h1.pcap h4.pcap")])
 }
 
 fn engine(of: &engines::Entry) -> Entry {

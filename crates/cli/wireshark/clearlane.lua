@@ -44,12 +44,26 @@ function clearlane.dissector(buffer, packet, tree)
     local is_ce = ecn ~= nil and ecn.value == CE
     local is_fecn, is_becn = has(marks, FECN), has(marks, BECN)
     local is_cnp = opcode == CNP_INFINIBAND or opcode == CNP_ROCE
+    if not (is_fecn or is_becn or is_cnp or is_ce) then
+        return
+    end
+    -- A field is there only where it is true, so that a filter of its name finds just those packets.
     local branch = tree:add(clearlane, range)
-    branch:add(fecn, range, is_fecn)
-    branch:add(becn, range, is_becn)
-    branch:add(cnp, bth.range(0, 1), is_cnp)
-    branch:add(ce, is_ce):set_generated()
-    branch:add(marked, is_fecn or is_ce):set_generated()
+    if is_fecn then
+        branch:add(fecn, range, true)
+    end
+    if is_becn then
+        branch:add(becn, range, true)
+    end
+    if is_cnp then
+        branch:add(cnp, bth.range(0, 1), true)
+    end
+    if is_ce then
+        branch:add(ce, true):set_generated()
+    end
+    if is_fecn or is_ce then
+        branch:add(marked, true):set_generated()
+    end
 end
 
 register_postdissector(clearlane)

@@ -64,6 +64,8 @@ fn points(analysed: &Analysed) -> Vec<Value> {
             "name": point.name,
             "capture": analysed.captures[point.capture].name,
             "packets": counts.packets,
+            "checked_crcs": counts.checked_crcs,
+            "wrong_crcs": counts.wrong_crcs,
             "not_rdma": counts.others.not_rdma,
             "raw": counts.others.raw,
             "cut": counts.others.cut,

@@ -4,7 +4,7 @@ use crate::names::Names;
 use crate::words::{count, ends, percent, queue_pairs, time};
 use clearlane_capture::judge::{Bottleneck, Standing};
 use clearlane_capture::{Analysed, Capture, ClockKnown, FLOWS_MAX, FoundFlow};
-use clearlane_lab::{Line, Verdict};
+use clearlane_lab::{Line, Verdict, grouped};
 
 /// Bottlenecks and victims that are named one by one.
 const NAMED: usize = 3;
@@ -32,7 +32,7 @@ pub fn verdict(analysed: &Analysed, names: &Names) -> Verdict {
         healthy = false;
         lines.push(Line { label: "losses", text });
     }
-    if let Some(text) = crcs(&found.flows, names) {
+    if let Some(text) = crcs(analysed) {
         healthy = false;
         lines.push(Line { label: "fault", text });
     }
@@ -154,13 +154,18 @@ fn losses(flows: &[FoundFlow], names: &Names) -> Option<String> {
     ))
 }
 
-/// Packets with a wrong CRC.
-fn crcs(flows: &[FoundFlow], names: &Names) -> Option<String> {
-    let worst = flows.iter().max_by_key(|flow| flow.counts.wrong_crcs)?;
-    let wrong: u64 = flows.iter().map(|flow| flow.counts.wrong_crcs).sum();
+/// Packets with a wrong CRC, of all that were captured, acknowledgements and CNPs as well.
+fn crcs(analysed: &Analysed) -> Option<String> {
+    let all = analysed.points.iter().zip(&analysed.found.points);
+    let (point, worst) = all.max_by_key(|(_, counts)| counts.wrong_crcs)?;
+    let points = &analysed.found.points;
+    let wrong: u64 = points.iter().map(|counts| counts.wrong_crcs).sum();
+    let checked: u64 = points.iter().map(|counts| counts.checked_crcs).sum();
     (wrong > 0).then(|| {
-        let many = count(wrong, "packet has", "packets have");
-        format!("{many} a wrong CRC; most in {}", ends(worst, names))
+        let many = count(wrong, "packet", "packets");
+        let has = if wrong == 1 { "has" } else { "have" };
+        let at = format!("most at {} ({})", point.name, grouped(worst.wrong_crcs));
+        format!("{many} of {} {has} a wrong CRC; {at}", grouped(checked))
     })
 }
 

@@ -79,25 +79,41 @@ impl Header {
     /// Whether it is what ibdump makes of a time in microseconds. It takes 4295 units for one where
     /// 4294.967 are, so that its times run ahead by up to 7.6 µs in each second.
     fn is_ibdumps(&self, (seconds, microseconds): (u32, u32)) -> bool {
-        microseconds > 0
-            && seconds == self.seconds
-            && microseconds.checked_mul(4295) == Some(self.fraction)
+        seconds == self.seconds && microseconds.checked_mul(4295) == Some(self.fraction)
     }
 }
 
-/// What is in an ERF record, and whether its time had to be corrected: `coarse` is what the pcap
+/// Whether the times of a file are ibdump's, as far as is known. All of its are; another clock's
+/// may be by chance, one time in 4295 in the first 131 ms of a second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Clock {
+    /// A time was seen that is not.
+    is_other: bool,
+    /// Times that were corrected.
+    pub(super) corrected: u64,
+}
+
+/// What is in an ERF record, its time corrected if the clock is ibdump's: `coarse` is what the pcap
 /// header around it says in seconds and microseconds.
 #[inline]
-pub(super) fn unwrapped<'a>(record: Record<'a>, coarse: Option<(u32, u32)>) -> (Record<'a>, bool) {
+pub(super) fn unwrapped<'a>(
+    record: Record<'a>,
+    coarse: Option<(u32, u32)>,
+    clock: &mut Clock,
+) -> Record<'a> {
     let Some(header) = Header::read(record.bytes) else {
-        return (Record { link: OTHER, ..record }, false);
+        return Record { link: OTHER, ..record };
     };
-    let corrected = coarse.is_some_and(|coarse| header.is_ibdumps(coarse));
-    let time_ns = if corrected { record.time_ns } else { header.time_ns() };
+    clock.is_other |= !coarse.is_some_and(|coarse| header.is_ibdumps(coarse));
+    let mut time_ns = header.time_ns();
+    if !clock.is_other && time_ns != record.time_ns {
+        clock.corrected += 1;
+        time_ns = record.time_ns;
+    }
     let (link, bytes) = content(&header, record.bytes);
     // What the header says of the record is less than what is there where Endace pads.
     let wire_bytes = header.wire_bytes;
-    (Record { time_ns, interface: header.interface, link, bytes, wire_bytes }, corrected)
+    Record { time_ns, interface: header.interface, link, bytes, wire_bytes }
 }
 
 /// The packet in a record, without padding behind it.

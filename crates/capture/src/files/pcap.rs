@@ -44,7 +44,7 @@ struct Pcap {
     magic: Magic,
     link: LinkType,
     interfaces: Vec<Interface>,
-    corrected: u64,
+    clock: erf::Clock,
 }
 
 impl Pcap {
@@ -57,7 +57,7 @@ impl Pcap {
         // The upper half says whether there is a frame check sequence.
         let link = LinkType(network & 0xffff);
         let interfaces = vec![Interface::default(); erf::interfaces_of(link)];
-        Ok(Pcap { magic, link, interfaces, corrected: 0 })
+        Ok(Pcap { magic, link, interfaces, clock: erf::Clock::default() })
     }
 }
 
@@ -87,9 +87,7 @@ impl Format for Pcap {
             return Ok(Some(record));
         }
         let coarse = (self.magic.unit_ns == 1000).then_some((seconds, fraction));
-        let (record, corrected) = erf::unwrapped(record, coarse);
-        self.corrected += u64::from(corrected);
-        Ok(Some(record))
+        Ok(Some(erf::unwrapped(record, coarse, &mut self.clock)))
     }
 
     fn interfaces(&self) -> &[Interface] {
@@ -97,6 +95,6 @@ impl Format for Pcap {
     }
 
     fn corrected(&self) -> u64 {
-        self.corrected
+        self.clock.corrected
     }
 }

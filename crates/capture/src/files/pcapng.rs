@@ -35,7 +35,7 @@ struct Pcapng {
     section: usize,
     interfaces: Vec<Interface>,
     described: Vec<Described>,
-    corrected: u64,
+    clock: erf::Clock,
 }
 
 /// What is needed of an interface for each packet.
@@ -235,7 +235,7 @@ impl Format for Pcapng {
     }
 
     fn corrected(&self) -> u64 {
-        self.corrected
+        self.clock.corrected
     }
 }
 
@@ -261,8 +261,7 @@ impl Pcapng {
             }
             _ => None,
         };
-        let (record, corrected) = erf::unwrapped(record, coarse);
-        self.corrected += u64::from(corrected);
+        let record = erf::unwrapped(record, coarse, &mut self.clock);
         // The block's interface has a name; the ERF header's number has none.
         Ok(Record { interface: interface as u32, ..record })
     }

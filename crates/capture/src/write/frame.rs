@@ -170,7 +170,7 @@ impl Assembly {
         };
         let ip_bytes = ((length - ETHERNET) as u16).to_be_bytes();
         let mut ip = [0; IPV4];
-        // The service level is the upper half of DSCP.
+        // The service level is the upper four of the six bits of DSCP.
         (ip[0], ip[1]) = (0x45, frame.service_level.value() << 4 | ecn);
         (ip[2], ip[3]) = (ip_bytes[0], ip_bytes[1]);
         // Not to be fragmented (annex A17.4.5.2); 64 hops; UDP.

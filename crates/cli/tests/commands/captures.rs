@@ -46,8 +46,9 @@ fn a_captured_run_is_found_in_its_capture() {
     let scratch = congested("capture-run");
     let run = scratch.call("run congested.toml --out sim --capture hosts");
     assert_eq!(run.code, 0, "{run:?}");
-    let names = ["capture-as-is.pcapng", "names.txt"];
-    let there = scratch.call("capture sim/capture-as-is.pcapng --names sim/names.txt --crc --json");
+    let names = ["capture-as-is.pcapng", "capture-as-is.hosts"];
+    let there = scratch
+        .call("capture sim/capture-as-is.pcapng --names sim/capture-as-is.hosts --crc --json");
     let found = there.json(0);
     for name in names {
         assert!(scratch.path("sim").join(name).is_file(), "{name}");
@@ -88,7 +89,7 @@ fn captures_have_the_same_bytes_on_one_thread_and_two() {
 fn a_capture_and_its_simulation_are_laid_over_each_other() {
     let scratch = congested("capture-overlay");
     scratch.call("run congested.toml --out sim --capture hosts --capture-headers").text();
-    let words = "capture sim/capture-as-is.pcapng --names sim/names.txt --out seen";
+    let words = "capture sim/capture-as-is.pcapng --names sim/capture-as-is.hosts --out seen";
     let captured = scratch.call(words).text();
     assert!(captured.ends_with("report: seen/report.html\n"), "{captured}");
     let found = scratch.call("compare seen sim --out both --json").json(0);

@@ -14,6 +14,7 @@ use clearlane_ib::{
 use clearlane_sim::{Forwarding, PacketKind, Read, Tapped};
 use clearlane_workload::{Rank, Transport};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::fmt::Write;
 
 /// The partition that every port is in (IBA vol. 1, 10.9.1.2).
@@ -38,14 +39,27 @@ struct Half {
 }
 
 /// What was seen of a connection at a port.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Seen {
     /// A message has begun and not ended.
     open: bool,
     /// The same of the responses to an RDMA READ.
     response_open: bool,
-    /// Messages whose last packet was seen, and the number of that.
-    messages: u32,
+    /// The last packets of messages that are not acknowledged yet; a READ is by its response.
+    last: VecDeque<u32>,
+    /// Messages acknowledged.
+    complete: u32,
+}
+
+impl Seen {
+    /// What the receiver has completed when it acknowledges this number.
+    fn acknowledged(&mut self, psn: u32) -> u32 {
+        while self.last.front().is_some_and(|last| psn.wrapping_sub(*last) < 1 << 31) {
+            self.last.pop_front();
+            self.complete = self.complete.wrapping_add(1);
+        }
+        self.complete
+    }
 }
 
 pub(super) struct Encoder {
@@ -162,7 +176,12 @@ impl Encoder {
             (false, false) => self.number(&other),
         };
         let (opcode, extended) = self.operation(tapped, &half);
-        let header = wire::LRH + wire::BTH + wire::CRCS + extended_bytes(&extended);
+        // The simulator's responses to a READ have no AETH: theirs comes on top.
+        let extended_bytes = match tapped.read {
+            Read::Response => 0,
+            _ => extended_bytes(&extended),
+        };
+        let header = wire::LRH + wire::BTH + wire::CRCS + extended_bytes;
         let psn = match tapped.kind {
             PacketKind::Cnp => Psn::default(),
             PacketKind::UdData => psn(tapped.psn),
@@ -225,31 +244,23 @@ impl Encoder {
             (PacketKind::Ack, _) => {
                 // Messages that were seen leave on the way there are those that come back here.
                 let there = (tapped.node, tapped.port, !tapped.granted, *half);
-                let messages = self.seen.get(&there).map_or(0, |seen| seen.messages);
-                (Opcode::RC_ACKNOWLEDGE, Extended::Aeth(aeth(messages)))
+                let seen = self.seen.get_mut(&there);
+                let complete = seen.map_or(0, |seen| seen.acknowledged(tapped.psn));
+                (Opcode::RC_ACKNOWLEDGE, Extended::Aeth(aeth(complete)))
             }
             (PacketKind::RcData, Read::Request(bytes)) => {
+                self.seen.entry(place).or_default().last.push_back(tapped.psn);
                 let dma_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
                 let reth = Reth { virtual_address: 0, r_key: R_KEY, dma_bytes };
                 (Opcode::RC_RDMA_READ_REQUEST, Extended::Reth(reth))
             }
-            (PacketKind::RcData, Read::Response) => {
-                let seen = self.seen.entry(place).or_default();
-                let first = !std::mem::replace(&mut seen.response_open, !tapped.last);
-                let opcode = match (first, tapped.last) {
-                    (true, true) => Opcode::RC_RDMA_READ_RESPONSE_ONLY,
-                    (true, false) => Opcode::RC_RDMA_READ_RESPONSE_FIRST,
-                    (false, false) => Opcode::RC_RDMA_READ_RESPONSE_MIDDLE,
-                    (false, true) => Opcode::RC_RDMA_READ_RESPONSE_LAST,
-                };
-                let has_aeth = opcode.extended().aeth.is_some();
-                let aeth = Extended::Aeth(aeth(seen.messages));
-                (opcode, if has_aeth { aeth } else { Extended::None })
-            }
+            (PacketKind::RcData, Read::Response) => self.response(tapped, half),
             (PacketKind::RcData, Read::Not) => {
                 let seen = self.seen.entry(place).or_default();
                 let first = !std::mem::replace(&mut seen.open, !tapped.last);
-                seen.messages += u32::from(tapped.last);
+                if tapped.last {
+                    seen.last.push_back(tapped.psn);
+                }
                 let opcode = match (first, tapped.last) {
                     (true, true) => Opcode::RC_SEND_ONLY,
                     (true, false) => Opcode::RC_SEND_FIRST,
@@ -259,6 +270,29 @@ impl Encoder {
                 (opcode, Extended::None)
             }
         }
+    }
+
+    /// A response to an RDMA READ: its place in it, and what was completed with it.
+    fn response(&mut self, tapped: &Tapped, half: &Half) -> (Opcode, Extended) {
+        let place = (tapped.node, tapped.port, tapped.granted, *half);
+        let open = &mut self.seen.entry(place).or_default().response_open;
+        let first = !std::mem::replace(open, !tapped.last);
+        let opcode = match (first, tapped.last) {
+            (true, true) => Opcode::RC_RDMA_READ_RESPONSE_ONLY,
+            (true, false) => Opcode::RC_RDMA_READ_RESPONSE_FIRST,
+            (false, false) => Opcode::RC_RDMA_READ_RESPONSE_MIDDLE,
+            (false, true) => Opcode::RC_RDMA_READ_RESPONSE_LAST,
+        };
+        if opcode.extended().aeth.is_none() {
+            return (opcode, Extended::None);
+        }
+        // The request went the other way.
+        let there = (tapped.node, tapped.port, !tapped.granted, *half);
+        let complete = self.seen.get_mut(&there).map_or(0, |seen| {
+            let request = seen.last.front().copied().filter(|_| tapped.last);
+            request.map_or(seen.complete, |request| seen.acknowledged(request))
+        });
+        (opcode, Extended::Aeth(aeth(complete)))
     }
 
     /// Rank and path that a LID stands for.

@@ -24,21 +24,24 @@ pub struct CaptureRequest {
     pub folder: PathBuf,
 }
 
-/// What files of names are called, in the syntax of `capture --names`.
-pub(crate) const NAMES_FILE: &str = "names.txt";
 /// How the files of captures begin.
 pub(crate) const CAPTURE_PREFIX: &str = "capture-";
+/// How they end; the last has the names of addresses, in the syntax of `capture --names`.
+pub(crate) const CAPTURE_ENDINGS: [&str; 3] = ["pcapng", "pcap", NAMES];
+const NAMES: &str = "hosts";
+/// Interfaces that ERF records tell apart.
+const ERF_INTERFACES: usize = 4;
 
 impl CaptureRequest {
-    /// What the file of a variant is called.
-    pub(crate) fn file(&self, variant: &str) -> String {
+    /// What the files of a variant are called: packets, and names of addresses.
+    fn files(&self, variant: &str) -> [String; 2] {
         let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let variant: String = variant.chars().map(plain).collect();
         let ending = match self.style.container {
             Container::Pcapng => "pcapng",
             Container::Erf => "pcap",
         };
-        format!("{CAPTURE_PREFIX}{variant}.{ending}")
+        [ending, NAMES].map(|ending| format!("{CAPTURE_PREFIX}{variant}.{ending}"))
     }
 
     /// The ports, in the order of the fabric. Fails on one that is not there, in words.
@@ -50,6 +53,13 @@ impl CaptureRequest {
         }
         ports.sort_unstable_by_key(|end| (end.node.0, end.port.value()));
         ports.dedup();
+        if self.style.container == Container::Erf && ports.len() > ERF_INTERFACES {
+            return Err(format!(
+                "--capture: ibdump's format tells {ERF_INTERFACES} ports apart and {} are asked \
+                 for; write pcapng, or capture fewer",
+                ports.len()
+            ));
+        }
         Ok(ports)
     }
 }
@@ -105,11 +115,10 @@ impl Capturing {
         let fault = |problem: String| LabError::variant(variant, problem);
         let ports = request.resolve(&prepared.fabric).map_err(fault)?;
         let encoder = Encoder::of(prepared, seed).map_err(fault)?;
-        let path = request.folder.join(request.file(variant));
+        let [path, hosts] = request.files(variant).map(|name| request.folder.join(name));
         let names: Vec<String> = ports.iter().map(|end| prepared.fabric.describe(*end)).collect();
         let begin = || {
-            let hosts = encoder.names(prepared);
-            std::fs::write(request.folder.join(NAMES_FILE), hosts)?;
+            std::fs::write(&hosts, encoder.names(prepared))?;
             Writer::new(File::create(&path)?, request.style, &names)
         };
         let writer = begin().map_err(|source| refused(&path, source))?;

@@ -1,6 +1,6 @@
 //! The folder of a run: written aside and renamed, so that nothing looks whole that is not.
 
-use crate::capturing::{CAPTURE_PREFIX, NAMES_FILE};
+use crate::capturing::{CAPTURE_ENDINGS, CAPTURE_PREFIX};
 use crate::columns::TABLES;
 use crate::folder::{Claim, exchange_folders, refused, write};
 use crate::result::RunResult;
@@ -130,7 +130,7 @@ fn check(out: &Path, force: bool, known: &[&str]) -> Result<(), LabError> {
 /// Whether a file of this name is of the captures of a run.
 fn is_capture(name: &str) -> bool {
     let ending = name.strip_prefix(CAPTURE_PREFIX).and_then(|rest| rest.rsplit_once('.'));
-    name == NAMES_FILE || ending.is_some_and(|(_, ending)| ["pcap", "pcapng"].contains(&ending))
+    ending.is_some_and(|(_, ending)| CAPTURE_ENDINGS.contains(&ending))
 }
 
 fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError> {
