@@ -90,7 +90,7 @@ fn a_capture_and_its_simulation_are_laid_over_each_other() {
     let scratch = congested("capture-overlay");
     scratch.call("run congested.toml --out sim --capture hosts --capture-headers").text();
     let words = "capture sim/capture-as-is.pcapng --names sim/capture-as-is.hosts --out seen";
-    let captured = scratch.call(words).text();
+    let captured = scratch.call(words).text().to_owned();
     assert!(captured.ends_with("report: seen/report.html\n"), "{captured}");
     let found = scratch.call("compare seen sim --out both --json").json(0);
     assert_eq!(found["flows_in_common"], 3);
@@ -139,6 +139,6 @@ fn what_cannot_be_captured_is_told_in_a_line() {
 #[test]
 fn a_post_dissector_is_printed() {
     let scratch = Scratch::new("capture-lua");
-    let lua = scratch.call("capture --post-dissector").text();
+    let lua = scratch.call("capture --post-dissector").text().to_owned();
     assert!(lua.contains("register_postdissector") && lua.contains("clearlane.fecn"));
 }
