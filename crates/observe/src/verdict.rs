@@ -82,16 +82,16 @@ fn bottlenecks(all: &[Bottleneck], flows: &[FoundFlow], names: &Names) -> String
             }
         };
         let notified: u64 = of().map(|f| f.cnps() + f.becns()).sum();
+        let whose = if bottleneck.flows.len() == 1 { "its" } else { "their" };
+        let marked = format!(
+            "{} of {whose} packets are marked",
+            percent(marked as f64 / data.max(1) as f64)
+        );
+        let notifications = count(notified, "notification", "notifications");
         let shares = match (data, notified) {
-            (0, _) => count(notified, "notification", "notifications"),
-            (_, 0) => {
-                format!("{} of their packets are marked", percent(marked as f64 / data as f64))
-            }
-            _ => format!(
-                "{} of their packets are marked, {}",
-                percent(marked as f64 / data as f64),
-                count(notified, "notification", "notifications")
-            ),
+            (0, _) => notifications,
+            (_, 0) => marked,
+            _ => format!("{marked}, {notifications}"),
         };
         format!("{contend} ({shares})")
     };

@@ -46,8 +46,8 @@ pub struct FlowSlice {
 columns! { |row: FlowSlice|
     text "record" "" "what saw the flow: simulation, capture or hosts" &row.record;
     text "variant" "" "name of the variant; empty where there are none" &row.variant;
-    text "source" "" "who sends" &row.source;
-    text "destination" "" "who receives" &row.destination;
+    text "source" "" "name or address of who sends" &row.source;
+    text "destination" "" "name or address of who receives" &row.destination;
     text "detail" "" "flow group, or queue pairs" &row.detail;
     text "class" "" "hot, victim, background; of a capture contributor, victim, unhurt or empty"
         &row.class;
