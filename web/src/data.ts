@@ -5,8 +5,12 @@
  * `<` written as `\u003c`. Units are part of a field's name or stated beside it. Shares are 0..1.
  */
 
+import type { Observed } from "./data-observed";
 import type { Program, WaitingRank } from "./data-programs";
+import type { Fact, PublishedRow } from "./data-tables";
 import type { Verdict } from "./data-verdict";
+
+export type { Fact, PublishedRow };
 
 /** How a run ended. Anything but `complete` is shown as a warning. */
 export type Status = Bad | "complete" | "partial";
@@ -52,7 +56,7 @@ export interface Report {
   fabric: Fabric;
   /** One entry per variant, in the order of the experiment file; none for a sweep. */
   variants: Variant[];
-  /** What is shown was observed, in captures or other records; absent for experiments. */
+  /** Set where what is shown was observed and not run. */
   observed?: Observed;
   /** Figures over parameters that were varied, or null. */
   sweep?: Sweep | null;
@@ -60,12 +64,6 @@ export interface Report {
   curves?: Sweep | null;
   /** What the model leaves out, one sentence each. */
   not_modelled: string[];
-}
-
-/** What a page of records of flows says in other words than that of an experiment. */
-export interface Observed {
-  /** What a row of the table of results is. */
-  row: string;
 }
 
 /** The table of results: a row per variant, a column per quantity. */
@@ -107,25 +105,6 @@ export interface Cell {
   converged?: boolean;
   /** False if it has no steady value: traffic that is not served waits longer and longer. */
   steady?: boolean;
-}
-
-/** One number of a paper beside what this run obtained. */
-export interface PublishedRow {
-  name: string;
-  /** As the source prints it; null if the source gives no number. */
-  published: string | null;
-  obtained: string;
-  unit: string;
-  /** Where it is published and why the two differ. */
-  note: string;
-}
-
-/** A labelled fact about the run. */
-export interface Fact {
-  label: string;
-  value: string;
-  /** The variants it is true of; empty or absent if it is true of all. */
-  variants?: string[];
 }
 
 /** The cables, laid out for drawing. */
