@@ -4,11 +4,12 @@ use clearlane_capture::files::{Input, Reader};
 use clearlane_capture::write::{
     Container, Direction, Extended, Frame, Kept, Style, Wrapping, Writer,
 };
-use clearlane_capture::{Dissected, Endpoint, Packet, Truth, dissect};
+use clearlane_capture::{Dissected, Endpoint, Options, Packet, Source, Truth, analyse, dissect};
 use clearlane_ib::{
     Aeth, Bth, Deth, Lid, Opcode, Psn, QueuePairNumber, Reth, ServiceLevel, VirtualLane,
 };
 use proptest::prelude::*;
+use std::io::{Cursor, Read};
 
 const STYLES: [Style; 5] = [
     Style { container: Container::Pcapng, wrapping: Wrapping::Native, kept: Kept::Full },
@@ -198,6 +199,19 @@ proptest! {
             while let Ok(Some(record)) = reader.next() {
                 dissect(&record, true);
             }
+        }
+        // Alone, and beside an undamaged one.
+        let whole = written(&frames, STYLES[0], 1 << 40);
+        for files in [vec![&file], vec![&whole, &file]] {
+            let sources: Vec<Source<'_>> = files
+                .into_iter()
+                .map(|file| Source {
+                    name: "file".into(),
+                    open: Box::new(|| Ok(Box::new(Cursor::new(file.clone())) as Box<dyn Read>)),
+                    bytes: None,
+                })
+                .collect();
+            let _ = analyse(&sources, &Options::default(), &mut |_, _| true);
         }
     }
 }

@@ -40,6 +40,10 @@ pub const SNIFFED: usize = 16;
 /// The longest record that is believed: jumbo frames and every snap length are less.
 pub(crate) const RECORD_BYTES_MAX: usize = 16 << 20;
 
+/// The last time there is, in 2116: what pcap and ERF can say is before, and differences of times
+/// have a sign.
+pub(crate) const TIME_NS_MAX: u64 = 1 << 62;
+
 /// What lies around the packets of an interface (`LINKTYPE_…`, as libpcap numbers them).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LinkType(pub u32);

@@ -1,7 +1,9 @@
 //! pcapng, as Wireshark, dumpcap and we write it: blocks, each with its type and length.
 
 use super::erf;
-use super::{Entry, Fault, Format, Input, Interface, LinkType, RECORD_BYTES_MAX, Record};
+use super::{
+    Entry, Fault, Format, Input, Interface, LinkType, RECORD_BYTES_MAX, Record, TIME_NS_MAX,
+};
 
 /// Its entry.
 pub(super) const ENTRY: Entry = Entry {
@@ -182,6 +184,7 @@ impl Pcapng {
         }
         let units = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
         let time_ns = known.units.nanoseconds(units).saturating_add_signed(known.offset_ns);
+        let time_ns = time_ns.min(TIME_NS_MAX);
         let (length, wire_bytes) = (self.word(body, 12) as usize, self.word(body, 16));
         Ok(Placed { interface, time_ns, header, length, wire_bytes })
     }
