@@ -24,7 +24,7 @@ from scapy.contrib.roce import BTH
 from scapy.layers.l2 import Ether
 
 from conftest import ROOT, Clearlane
-from frames import BASE, LRH, Frame, frames, headers, pcap_records
+from frames import BASE, ERF, LRH, Frame, frames, headers, pcap_records
 from peers import run_bounded
 
 COMMON = """schema = 1
