@@ -30,7 +30,7 @@ const TYPE_ROCE: u16 = 0x8915;
 const UDP: u8 = 17;
 /// RoCE v2 (annex A17.4.5.2): the destination port alone says so. The source port only spreads
 /// flows over paths, and may be that of any other protocol.
-const ROCE_PORT: u16 = 4791;
+pub(crate) const ROCE_PORT: u16 = 4791;
 /// Tags that are taken off.
 const TAGS_MAX: usize = 4;
 

@@ -3,7 +3,7 @@
 mod erf;
 mod input;
 mod pcap;
-mod pcapng;
+pub(crate) mod pcapng;
 
 pub use input::Input;
 

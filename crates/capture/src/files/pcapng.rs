@@ -21,8 +21,8 @@ const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
 
 /// Options of an interface: its name, the resolution of its times, the seconds added to them.
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
+pub(crate) const IF_NAME: u16 = 2;
+pub(crate) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 
 /// Type and length before a block, its length again behind it.

@@ -1,6 +1,7 @@
 //! The bytes of a packet: a frame of InfiniBand from LRH to VCRC, or one of RoCE v2 in Ethernet.
 
 use super::payload::Payloads;
+use crate::link::ROCE_PORT;
 use clearlane_ib::crc::{self, Variant};
 use clearlane_ib::{
     Aeth, Bth, Deth, Lid, Lrh, Opcode, PadCount, Reth, ServiceLevel, VirtualLane, wire,
@@ -61,7 +62,6 @@ pub enum Kept {
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
-const ROCE_PORT: u16 = 4791;
 /// The first of the source ports that are nobody's (RFC 6335), and how many of them there are.
 const PORTS: (u16, u16) = (0xc000, 0x4000);
 /// Bytes that a CNP of RoCE v2 has behind its BTH (annex A17.9.3).

@@ -5,6 +5,7 @@ mod payload;
 
 pub use frame::{Extended, Frame, Kept, Wrapping};
 
+use crate::files::pcapng::{IF_NAME, IF_TSRESOL};
 use frame::Assembly;
 use std::io::{self, Write};
 
@@ -62,8 +63,6 @@ const BUFFERED: usize = 256 << 10;
 const OPTION_END: u16 = 0;
 const OPTION_COMMENT: u16 = 1;
 const EPB_FLAGS: u16 = 2;
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
 /// 10^-9 s.
 const NANOSECONDS: u8 = 9;
 const SHB_USERAPPL: u16 = 4;
