@@ -168,10 +168,11 @@ pub(crate) fn advance(
         known += 1;
     }
     loop {
-        let status = simulation.advance(Picoseconds(stride.until), pauses.pause);
-        if let Some(capturing) = &mut capturing {
-            capturing.take(simulation);
-        }
+        let until = Picoseconds(stride.until);
+        let status = match &mut capturing {
+            Some(capturing) => capturing.advance(simulation, until, pauses.pause),
+            None => simulation.advance(until, pauses.pause),
+        };
         let (all_hops, now) = (simulation.totals().packet_hops, simulation.now().0);
         let (more_hops, more) = (all_hops - hops, now.saturating_sub(time));
         (hops, time) = (all_hops, now.max(time));

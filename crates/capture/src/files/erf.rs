@@ -20,13 +20,14 @@ pub(crate) const OTHER: LinkType = LinkType(u32::MAX);
 /// `LINKTYPE_ETHERNET`.
 pub(crate) const ETHERNET: LinkType = LinkType(1);
 
-const HEADER: usize = 16;
+/// Bytes of a record's header without extensions.
+pub(crate) const HEADER: usize = 16;
 const EXTENSION: usize = 8;
 /// Two bits of the flags number the interface.
-const INTERFACES: usize = 4;
+pub(crate) const INTERFACES: usize = 4;
 /// Types: Ethernet (2), InfiniBand (21), packets of InfiniBand links (25).
 const TYPE_ETHERNET: u8 = 2;
-const TYPE_INFINIBAND: u8 = 21;
+pub(crate) const TYPE_INFINIBAND: u8 = 21;
 const TYPES_MAX: u8 = 30;
 /// Extension headers follow.
 const MORE: u8 = 0x80;

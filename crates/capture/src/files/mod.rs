@@ -1,6 +1,6 @@
 //! Files of captured packets, one format a file. A new one is its file and its line in `formats!`.
 
-mod erf;
+pub(crate) mod erf;
 mod input;
 mod pcap;
 pub(crate) mod pcapng;

@@ -5,6 +5,7 @@ mod payload;
 
 pub use frame::{Extended, Frame, Kept, Wrapping};
 
+use crate::files::erf;
 use crate::files::pcapng::{IF_NAME, IF_TSRESOL};
 use frame::Assembly;
 use std::io::{self, Write};
@@ -47,14 +48,11 @@ pub struct Writer<W: Write> {
     buffer: Vec<u8>,
 }
 
-const LINK_ETHERNET: u16 = 1;
-const LINK_ERF: u16 = 197;
-const ERF_HEADER: usize = 16;
-const ERF_INFINIBAND: u8 = 21;
 /// Flags: the record may be of any length, and it was cut.
 const ERF_VARYING: u8 = 4;
 const ERF_CUT: u8 = 8;
-const ERF_INTERFACES: u32 = 4;
+/// Interfaces that [`Container::Erf`] tells apart.
+pub const ERF_INTERFACES: usize = erf::INTERFACES;
 /// Bytes kept of a packet at most, as ibdump says.
 const SNAP_BYTES: u32 = 0xffff;
 /// What is gathered before it is handed on.
@@ -127,12 +125,12 @@ impl<W: Write> Writer<W> {
             option(body, OPTION_END, &[]);
         });
         let link = match self.style.wrapping {
-            Wrapping::Native => LINK_ERF,
-            Wrapping::RoceV2 => LINK_ETHERNET,
+            Wrapping::Native => erf::LINK_TYPE,
+            Wrapping::RoceV2 => erf::ETHERNET,
         };
         for name in interfaces {
             self.whole_block(1, |body| {
-                body.extend(link.to_le_bytes());
+                body.extend((link.0 as u16).to_le_bytes());
                 body.extend([0; 2]);
                 body.extend(SNAP_BYTES.to_le_bytes());
                 option(body, IF_NAME, name.as_bytes());
@@ -147,7 +145,7 @@ impl<W: Write> Writer<W> {
         self.buffer.extend([2, 0, 4, 0]);
         self.buffer.extend([0; 8]);
         self.buffer.extend(SNAP_BYTES.to_le_bytes());
-        self.buffer.extend(u32::from(LINK_ERF).to_le_bytes());
+        self.buffer.extend(erf::LINK_TYPE.0.to_le_bytes());
     }
 
     /// A block of pcapng: type, length, body, length.
@@ -165,7 +163,7 @@ impl<W: Write> Writer<W> {
     fn block(&mut self, time_ns: u64, interface: u32, direction: Direction, comment: &str) {
         let start = self.buffer.len();
         let is_erf = self.style.wrapping == Wrapping::Native;
-        let header = if is_erf { ERF_HEADER } else { 0 };
+        let header = if is_erf { erf::HEADER } else { 0 };
         let kept = header + self.assembly.bytes.len();
         let wire = header as u32 + self.assembly.wire_bytes;
         self.buffer.extend(6_u32.to_le_bytes());
@@ -197,13 +195,13 @@ impl<W: Write> Writer<W> {
     /// The same as a record of pcap, with an ERF header.
     fn record(&mut self, time_ns: u64, interface: u32) {
         let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
-        let kept = (ERF_HEADER + self.assembly.bytes.len()) as u32;
-        let wire = ERF_HEADER as u32 + self.assembly.wire_bytes;
+        let kept = (erf::HEADER + self.assembly.bytes.len()) as u32;
+        let wire = erf::HEADER as u32 + self.assembly.wire_bytes;
         self.buffer.extend((seconds as u32).to_le_bytes());
         self.buffer.extend(((fraction / 1000) as u32).to_le_bytes());
         self.buffer.extend(kept.to_le_bytes());
         self.buffer.extend(wire.to_le_bytes());
-        self.erf_header(time_ns, interface.min(ERF_INTERFACES - 1) as u8);
+        self.erf_header(time_ns, (interface as usize).min(ERF_INTERFACES - 1) as u8);
         self.buffer.extend(&self.assembly.bytes);
     }
 
@@ -214,8 +212,8 @@ impl<W: Write> Writer<W> {
         self.buffer.extend((seconds << 32 | fraction).to_le_bytes());
         let kept = self.assembly.bytes.len();
         let cut = if (kept as u32) < self.assembly.wire_bytes { ERF_CUT } else { 0 };
-        self.buffer.extend([ERF_INFINIBAND, ERF_VARYING | cut | interface]);
-        self.buffer.extend(((ERF_HEADER + kept) as u16).to_be_bytes());
+        self.buffer.extend([erf::TYPE_INFINIBAND, ERF_VARYING | cut | interface]);
+        self.buffer.extend(((erf::HEADER + kept) as u16).to_be_bytes());
         // No packet is lost.
         self.buffer.extend([0; 2]);
         self.buffer.extend((self.assembly.wire_bytes as u16).to_be_bytes());

@@ -69,6 +69,12 @@ fn read(path: &Path, all: &[&Path], wanted: &[String]) -> Result<Vec<Record>, Fa
         true => path.join(FLOW_SERIES_FILE),
         false => path.to_owned(),
     };
+    if path.is_dir() && !file.exists() {
+        return Err(Failure::Input(format!(
+            "{} has no {FLOW_SERIES_FILE}; give a folder that `run --out` or `capture --out` filled",
+            named(path)
+        )));
+    }
     let size = fs::metadata(&file).map_err(|e| Failure::reading(&file, &e))?.len();
     if size > SERIES_BYTES_MAX {
         let many = size >> 20;

@@ -226,8 +226,11 @@ impl Encoder {
         for (what, value, unit) in known {
             let Some(value) = value else { continue };
             let gap = if self.comment.is_empty() { "" } else { ", " };
-            // Nothing can go wrong in writing to a text.
-            let _ = write!(self.comment, "{gap}{what} {value}{unit}");
+            // Not `write!`: each packet has a comment, and formatting showed in the profile.
+            let mut digits = itoa::Buffer::new();
+            for part in [gap, what, " ", digits.format(value), unit] {
+                self.comment.push_str(part);
+            }
         }
         &self.comment
     }

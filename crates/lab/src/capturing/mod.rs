@@ -6,12 +6,14 @@ use crate::error::LabError;
 use crate::folder::refused;
 use crate::prepare::Prepared;
 use crate::simulator::Simulator;
-use clearlane_capture::write::{Container, Direction, Style, Writer};
+use clearlane_capture::write::{Container, Direction, ERF_INTERFACES, Style, Writer};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage};
-use clearlane_ib::PortNumber;
+use clearlane_ib::{Picoseconds, PortNumber};
+use clearlane_sim::{END_GRID, Status};
 use encoder::Encoder;
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// What is to be captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,8 +31,6 @@ pub(crate) const CAPTURE_PREFIX: &str = "capture-";
 /// How they end; the last has the names of addresses, in the syntax of `capture --names`.
 pub(crate) const CAPTURE_ENDINGS: [&str; 3] = ["pcapng", "pcap", NAMES];
 const NAMES: &str = "hosts";
-/// Interfaces that ERF records tell apart.
-const ERF_INTERFACES: usize = 4;
 
 impl CaptureRequest {
     /// What the files of a variant are called: packets, and names of addresses.
@@ -95,6 +95,33 @@ fn resolved(fabric: &Fabric, text: &str) -> Result<Vec<Endpoint>, String> {
     }
 }
 
+/// Packets that gather between two looks, about: their records stay in a core's cache.
+const TAKEN_LEAST: usize = 2048;
+const TAKEN_MOST: usize = 8192;
+/// The shortest time between two looks, in picoseconds; others are doubles of it.
+const STRIDE_LEAST: u64 = END_GRID.0;
+
+/// The place of each captured port, by node and number: an array instead of a search, for it is
+/// asked for each packet.
+struct Places(Vec<Vec<Option<u32>>>);
+
+impl Places {
+    fn of(ports: &[Endpoint]) -> Self {
+        let nodes = ports.iter().map(|end| end.node.0 as usize + 1).max().unwrap_or(0);
+        let mut places = vec![Vec::new(); nodes];
+        for (place, end) in (0..).zip(ports) {
+            let of = &mut places[end.node.0 as usize];
+            of.resize(of.len().max(usize::from(end.port.value()) + 1), None);
+            of[usize::from(end.port.value())] = Some(place);
+        }
+        Places(places)
+    }
+
+    fn get(&self, node: u32, port: u8) -> Option<u32> {
+        *self.0.get(node as usize)?.get(usize::from(port))?
+    }
+}
+
 /// A capture under way.
 pub(crate) struct Capturing {
     writer: Writer<File>,
@@ -102,6 +129,9 @@ pub(crate) struct Capturing {
     path: PathBuf,
     /// Ports, in order: their places are the numbers of interfaces.
     ports: Vec<Endpoint>,
+    places: Places,
+    /// Simulated time between two looks at what was seen.
+    stride: u64,
     failed: Option<std::io::Error>,
 }
 
@@ -122,7 +152,8 @@ impl Capturing {
             Writer::new(File::create(&path)?, request.style, &names)
         };
         let writer = begin().map_err(|source| refused(&path, source))?;
-        Ok(Capturing { writer, encoder, path, ports, failed: None })
+        let places = Places::of(&ports);
+        Ok(Capturing { writer, encoder, path, ports, places, stride: STRIDE_LEAST, failed: None })
     }
 
     /// The ports.
@@ -130,23 +161,49 @@ impl Capturing {
         &self.ports
     }
 
-    /// Writes what was seen since the last call. A failure is told at the end.
-    pub(crate) fn take(&mut self, simulation: &mut Simulator) {
-        for tapped in simulation.take_tapped() {
-            if self.failed.is_some() {
-                return;
+    /// Advances a simulation and writes what is seen, in strides in which few packets gather: the
+    /// memory of a capture does not grow with the length of the run. A failure is told at the end.
+    pub(crate) fn advance(
+        &mut self,
+        simulation: &mut Simulator,
+        until: Picoseconds,
+        pause: &AtomicBool,
+    ) -> Status {
+        let mut reached = simulation.now().0;
+        loop {
+            reached = reached.saturating_add(self.stride).min(until.0);
+            let status = simulation.advance(Picoseconds(reached), pause);
+            let taken = self.take(simulation);
+            if taken > TAKEN_MOST {
+                self.stride = (self.stride / 2).max(STRIDE_LEAST);
+            } else if taken < TAKEN_LEAST {
+                self.stride = self.stride.saturating_mul(2);
             }
-            let end = (tapped.node, tapped.port);
-            let place = self.ports.binary_search_by_key(&end, |e| (e.node.0, e.port.value()));
-            let (Ok(place), Some(frame)) = (place, self.encoder.frame(&tapped)) else { continue };
+            if status != Status::Running || reached == until.0 {
+                return status;
+            }
+        }
+    }
+
+    /// Writes what was seen since the last call, and says how many packets that were.
+    fn take(&mut self, simulation: &mut Simulator) -> usize {
+        let all = simulation.take_tapped();
+        let taken = all.len();
+        for tapped in all {
+            if self.failed.is_some() {
+                break;
+            }
+            let place = self.places.get(tapped.node, tapped.port);
+            let (Some(place), Some(frame)) = (place, self.encoder.frame(&tapped)) else { continue };
             let direction = match tapped.granted {
                 true => Direction::Outbound,
                 false => Direction::Inbound,
             };
-            let at = (tapped.time.0 / 1000, place as u32, direction);
+            let at = (tapped.time.0 / 1000, place, direction);
             let comment = self.encoder.comment(&tapped);
             self.failed = self.writer.frame(at, &frame, comment).err();
         }
+        taken
     }
 
     /// The end of the file. Fails if any of it could not be written.
@@ -157,5 +214,30 @@ impl Capturing {
             None => writer.finish().and_then(|file| file.sync_all()),
         };
         end.map_err(|source| refused(&path, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_fabric::NodeId;
+
+    #[test]
+    fn a_port_has_the_place_it_has_in_the_list_and_others_have_none() {
+        let ends = [(2, 1), (2, 4), (5, 1), (6, 3)];
+        let ports: Vec<Endpoint> = ends
+            .iter()
+            .map(|(node, port)| Endpoint {
+                node: NodeId(*node),
+                port: PortNumber::new(*port).expect("small"),
+            })
+            .collect();
+        let places = Places::of(&ports);
+        for node in 0..9 {
+            for port in 0..9 {
+                let place = ends.iter().position(|end| *end == (node, port));
+                assert_eq!(places.get(node, port), place.map(|at| at as u32), "{node}:{port}");
+            }
+        }
     }
 }
