@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 pub const FLOWS_MAX: usize = 1 << 14;
 
 /// Directions that an acknowledgement may answer, of two hosts.
-const CANDIDATES_MAX: usize = 128;
+pub const CANDIDATES_MAX: usize = 128;
 /// A direction is known after so many acknowledgements in a row that fit no other, …
 const VOTES: u32 = 4;
 /// … and nobody looks any more after so many that fit several.
@@ -65,6 +65,9 @@ pub struct PointCounts {
     pub others: Others,
     /// Packets of flows beyond [`FLOWS_MAX`].
     pub beyond: u64,
+    /// Flows of which no acknowledgement is looked for, as too many others are between the same
+    /// two hosts.
+    pub unpaired: u64,
     /// The first and the last record, nanoseconds since 1970.
     pub span_ns: Option<(u64, u64)>,
 }
@@ -182,8 +185,9 @@ impl Analysis {
         self.flows.push(Flow::new(key, point, packet));
         self.places.insert(known, number as u32);
         let pair = self.pairs.entry((key.source, key.destination)).or_default();
-        if pair.len() < CANDIDATES_MAX {
-            pair.push(number as u32);
+        match pair.len() < CANDIDATES_MAX {
+            true => pair.push(number as u32),
+            false => self.points[point as usize].unpaired += 1,
         }
         Some(number)
     }

@@ -78,6 +78,15 @@ pub struct Analysed {
     pub points: Vec<Point>,
     /// The first packet of all, nanoseconds since 1970, on the clock of the first file.
     pub start_ns: u64,
+    /// The last record of all, on the same clock.
+    pub end_ns: u64,
+    /// Whether CRCs were checked.
+    pub crcs: bool,
+    /// Records outside the span asked for, which are not counted.
+    pub outside: u64,
+    /// Records of a single file that are a millisecond or more earlier than its first: series have
+    /// them in their first slice.
+    pub early: u64,
     /// Whether it was stopped: what was not read yet is not in it.
     pub partial: bool,
     /// What was found.
@@ -128,6 +137,9 @@ impl Open {
                     let name = self.capture.name.clone();
                     return Err(CaptureError { name, fault: Fault::Reading(e) });
                 }
+                Err(fault) if self.capture.records == 0 => {
+                    return Err(CaptureError { name: self.capture.name.clone(), fault });
+                }
                 // What is before the damage counts.
                 Err(fault) => {
                     self.capture.damaged = Some(fault.to_string());
@@ -136,6 +148,7 @@ impl Open {
             }
             self.capture.records += 1;
             if self.capture.records.is_multiple_of(TOLD) && !share(self.reader.position()) {
+                self.capture.corrected = self.reader.corrected();
                 return Ok(false);
             }
         }
@@ -187,7 +200,7 @@ pub fn analyse(
         let starts = clocks_known.iter().zip(&starts).filter(|(_, first)| **first < u64::MAX);
         start_ns = starts.map(|(clock, first)| clock.corrected(*first)).min();
     }
-    let mut counting = Counting { options, analysis: None, points: Vec::new(), start_ns };
+    let mut counting = Counting::of(options, start_ns);
     let mut captures = Vec::new();
     let mut partial = false;
     for (number, source) in sources.iter().enumerate() {
@@ -206,10 +219,7 @@ pub fn analyse(
             break;
         }
     }
-    let Counting { analysis, points, start_ns, .. } = counting;
-    let start_ns = start_ns.unwrap_or(0);
-    let analysis = analysis.unwrap_or_else(|| Analysis::new(start_ns, options.slice_ns));
-    Ok(Some(Analysed { captures, points, start_ns, partial, found: analysis.finish() }))
+    Ok(Some(counting.finish(captures, partial)))
 }
 
 /// The analysis, begun with the first record.
@@ -218,9 +228,30 @@ struct Counting<'a> {
     analysis: Option<Analysis>,
     points: Vec<Point>,
     start_ns: Option<u64>,
+    end_ns: u64,
+    outside: u64,
+    early: u64,
 }
 
-impl Counting<'_> {
+/// Records that are less early than this are as interfaces and queues hand them on.
+const EARLY_NS: u64 = 1_000_000;
+
+impl<'a> Counting<'a> {
+    fn of(options: &'a Options, start_ns: Option<u64>) -> Self {
+        let points = Vec::new();
+        Counting { options, analysis: None, points, start_ns, end_ns: 0, outside: 0, early: 0 }
+    }
+
+    fn finish(self, captures: Vec<Capture>, partial: bool) -> Analysed {
+        let start_ns = self.start_ns.unwrap_or(0);
+        let new = || Analysis::new(start_ns, self.options.slice_ns);
+        let found = self.analysis.unwrap_or_else(new).finish();
+        let Counting { points, end_ns, outside, early, .. } = self;
+        let end_ns = end_ns.max(start_ns);
+        let crcs = self.options.crcs;
+        Analysed { captures, points, start_ns, end_ns, crcs, outside, early, partial, found }
+    }
+
     /// Counts a record, if it is within the span asked for. `seen` has the number of the place of
     /// each interface of its file.
     #[inline]
@@ -230,8 +261,11 @@ impl Counting<'_> {
             _ => record.time_ns,
         };
         let start = *self.start_ns.get_or_insert(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
+        self.early += u64::from(start.saturating_sub(time_ns) >= EARLY_NS);
         let since = time_ns.saturating_sub(start);
         if since < self.options.from_ns || self.options.to_ns.is_some_and(|to| since > to) {
+            self.outside += 1;
             return;
         }
         let interface = record.interface as usize;

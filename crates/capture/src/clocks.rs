@@ -19,6 +19,8 @@ pub(crate) struct Samples {
     times: FxHashMap<u64, Option<Sample>>,
     /// Identities with this many upper bits clear are remembered.
     sparse_bits: u32,
+    /// When the capture begins and ends.
+    span_ns: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -31,6 +33,8 @@ struct Sample {
 impl Samples {
     /// Takes note of a packet, if it can be told apart from others.
     pub(crate) fn add(&mut self, packet: &Packet) {
+        let (first, last) = self.span_ns.unwrap_or((u64::MAX, 0));
+        self.span_ns = Some((first.min(packet.time_ns), last.max(packet.time_ns)));
         // CNPs have no number.
         if packet.role == Role::Cnp {
             return;
@@ -77,8 +81,8 @@ pub struct Clock {
     pub at_ns: u64,
     /// How much more it is ahead after a second of its own, ns.
     pub drift_ns: f64,
-    /// How wrong that may be, ns; nothing where packets of one direction only are common, so that
-    /// their least delay is taken for none.
+    /// How wrong a time of the capture may be at most, ns; nothing where packets of one direction
+    /// only are common, so that their least delay is taken for none.
     pub within_ns: Option<u64>,
     /// Packets that both captures have.
     pub common: u64,
@@ -168,7 +172,11 @@ fn compared(from: &Samples, clock: &Clock, to: &Samples) -> Option<Clock> {
             key(a, a_fit).cmp(&key(b, b_fit))
         });
     let (_, Fit { ahead, within, drift: drift_ns }) = fit?;
-    let (ahead, within) = (ahead.round() as i64, within.map(|within| within.ceil() as u64));
+    // Where the capture is furthest from the packets in common.
+    let (first_ns, last_ns) = to.span_ns.unwrap_or((middle, middle));
+    let away = last_ns.saturating_sub(middle).max(middle.saturating_sub(first_ns)) as f64 * 1e-9;
+    let within = within.map(|(middle, a_second)| (middle + a_second * away).ceil() as u64);
+    let ahead = ahead.round() as i64;
     let within_ns = match (within, clock.within_ns, clock.known) {
         (Some(own), _, ClockKnown::Reference) => Some(own),
         (Some(own), Some(its), _) => Some(own + its),
@@ -183,18 +191,19 @@ const DRIFT_MAX: f64 = 500_000.0;
 /// Steps of a search, each of which leaves two thirds.
 const SEARCHED: usize = 60;
 
-/// A line through differences of clocks: how far ahead in the middle, to within how much, and how
-/// much more after a second.
+/// A line through differences of clocks: how far ahead in the middle and how much more after a
+/// second; to within how much in the middle, and how much more a second away from it.
 struct Fit {
     ahead: f64,
-    within: Option<f64>,
+    within: Option<(f64, f64)>,
     drift: f64,
 }
 
 impl Fit {
     /// Of differences of packets one way and back: the differences of one are greater than the
-    /// clocks' by a delay, those of the other less. Each line between them is possible, and the one
-    /// with most room is taken; what may be wrong in the middle is told by all lines that are.
+    /// clocks' by a delay, those of the other less. Each line between them is possible: without
+    /// drift if that is, else with the drift that has most room. What may be wrong is told by all
+    /// lines that are possible.
     fn of(out: &[(u64, i64)], back: &[(u64, i64)], middle: u64) -> Fit {
         let points = |all: &[(u64, i64)]| -> Vec<(f64, f64)> {
             let since = |time: u64| (time as i64 - middle as i64) as f64 * 1e-9;
@@ -224,10 +233,31 @@ impl Fit {
         if room < 0.0 {
             return one_way();
         }
+        let room_of = |drift: f64| least(later, drift) - most(sooner, drift);
+        let [lowest, highest_drift] = [-DRIFT_MAX, DRIFT_MAX].map(|end| limit(room_of, drift, end));
+        let drift = if room_of(0.0) >= 0.0 { 0.0 } else { drift };
+        let a_second = (highest_drift - drift).max(drift - lowest);
         let above = least(later, highest(|drift| least(later, drift)));
         let below = most(sooner, highest(|drift| -most(sooner, drift)));
-        Fit { ahead: above.midpoint(below), within: Some((above - below) / 2.0), drift }
+        let within = Some(((above - below) / 2.0, a_second));
+        Fit { ahead: above.midpoint(below), within, drift }
     }
+}
+
+/// How far towards `end` a concave function that is not negative at `inside` stays so.
+fn limit(value: impl Fn(f64) -> f64, inside: f64, end: f64) -> f64 {
+    let (mut inside, mut outside) = (inside, end);
+    if value(end) >= 0.0 {
+        return end;
+    }
+    for _ in 0..SEARCHED {
+        let half = inside.midpoint(outside);
+        match value(half) >= 0.0 {
+            true => inside = half,
+            false => outside = half,
+        }
+    }
+    inside
 }
 
 /// The drift at which a concave function is highest.

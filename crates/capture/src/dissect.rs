@@ -243,7 +243,8 @@ pub(crate) fn roce_v1(whole: Whole<'_>, at: usize) -> Dissected {
         carrier: Carrier::RoceV1,
         ends: (Endpoint::Gid(grh.source), Endpoint::Gid(grh.destination)),
         end: bth_at + usize::from(grh.payload_bytes),
-        ce: grh.traffic_class & CE == CE,
+        // A GRH has no ECN (IBA vol. 1, 8.3.2; annex A16): RoCE v1 marks in the BTH, if at all.
+        ce: false,
     };
     finished(whole, bth_at, &around, |covered| crc::invariant_global(&covered[at..]))
 }

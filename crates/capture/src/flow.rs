@@ -80,7 +80,7 @@ pub struct Counts {
     pub payload_bytes: u64,
     /// Packets with FECN.
     pub fecn: u64,
-    /// Packets with CE in the IP header or GRH.
+    /// Packets with CE in the IP header.
     pub ce: u64,
     /// Packets with data and FECN or CE.
     pub marked: u64,
@@ -177,7 +177,8 @@ pub(crate) struct Flow {
     pub(crate) first_cnp_ns: Option<u64>,
     pub(crate) requests: Sequence,
     pub(crate) responses: Sequence,
-    /// The last packet with data.
+    /// The first and the last packet with data.
+    first_data_ns: Option<u64>,
     last_data_ns: u64,
     /// Times between packets with data, ns.
     pub(crate) gaps: Histogram<u32>,
@@ -209,6 +210,7 @@ impl Flow {
             first_cnp_ns: None,
             requests: Sequence::default(),
             responses: Sequence::default(),
+            first_data_ns: None,
             last_data_ns: 0,
             gaps: Histogram::new(1).expect("one digit is a precision that there is"),
             slices: Sliced::default(),
@@ -249,9 +251,18 @@ impl Flow {
             // One that grows takes whatever it is told.
             let _ = self.gaps.record(gap);
         }
+        self.first_data_ns.get_or_insert(packet.time_ns);
         self.last_data_ns = packet.time_ns;
         if packet.is_marked() {
             self.first_mark_ns.get_or_insert(packet.time_ns);
+        }
+    }
+
+    /// The first and the last packet with data, of any if none has: what a rate is over.
+    pub(crate) fn span_ns(&self) -> (u64, u64) {
+        match self.first_data_ns {
+            Some(first) => (first.min(self.last_data_ns), first.max(self.last_data_ns)),
+            None => (self.first_ns, self.last_ns),
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Found {
     pub points: Vec<PointCounts>,
     /// Flows, in the order they were first seen in.
     pub flows: Vec<FoundFlow>,
-    /// Groups of flows that wait for the same link.
+    /// Congested ports, and the flows to each.
     pub bottlenecks: Vec<judge::Bottleneck>,
 }
 
@@ -73,12 +73,14 @@ pub struct FoundFlow {
     pub sequence: SequenceCounts,
     /// Times between packets with data there.
     pub gaps: Gaps,
-    /// First and last packet there, nanoseconds since 1970.
+    /// First and last packet with data there, nanoseconds since 1970; of any, if none has data.
     pub span_ns: (u64, u64),
     /// The first packet with FECN or CE at any place.
     pub first_mark_ns: Option<u64>,
-    /// The flow slice by slice there; marks are those of the place that saw most marks.
+    /// The flow slice by slice there.
     pub slices: Vec<Slice>,
+    /// The same where most marks were seen, which may be another place.
+    pub marks: Vec<Slice>,
     /// What came back.
     pub feedback: Option<Feedback>,
     /// What it has to do with congestion.
@@ -96,8 +98,8 @@ impl FoundFlow {
         self.feedback.as_ref().map_or(0, |feedback| feedback.counts.becn)
     }
 
-    /// Payload over the time from the first packet to the last, bits a second; nothing of less than
-    /// two packets with data, or none of a time.
+    /// Payload over the time from the first packet with data to the last, bits a second; nothing
+    /// of less than two packets with data, or none of a time.
     pub fn rate_bps(&self) -> Option<f64> {
         let (first, last) = self.span_ns;
         let is_span = self.counts.data_packets > 1 && last > first;
@@ -177,6 +179,7 @@ fn found(flow: &Flow, grid: &Grid) -> FoundFlow {
         true => Gaps::default(),
         false => Gaps { median_ns: gap(0.5), p99_ns: gap(0.99), max_ns: flow.gaps.max() },
     };
+    let slices = flow.slices.all(grid);
     FoundFlow {
         carrier: flow.key.carrier,
         service: flow.service,
@@ -190,9 +193,10 @@ fn found(flow: &Flow, grid: &Grid) -> FoundFlow {
         counts: flow.counts,
         sequence: flow.sequence(),
         gaps,
-        span_ns: (flow.first_ns, flow.last_ns),
+        span_ns: flow.span_ns(),
         first_mark_ns: flow.first_mark_ns,
-        slices: flow.slices.all(grid),
+        marks: slices.clone(),
+        slices,
         feedback: None,
         standing: judge::Standing::Unknown,
     }
@@ -213,14 +217,7 @@ fn see(known: &mut FoundFlow, flow: &Flow, grid: &Grid) {
     if other.counts.marked > known.counts.marked {
         let Counts { fecn, ce, marked, .. } = other.counts;
         (known.counts.fecn, known.counts.ce, known.counts.marked) = (fecn, ce, marked);
-        for slice in &mut known.slices {
-            slice.marked = 0;
-        }
-        let length = known.slices.len().max(other.slices.len());
-        known.slices.resize(length, Slice::default());
-        for (slice, other) in known.slices.iter_mut().zip(&other.slices) {
-            slice.marked = other.marked;
-        }
+        known.marks = other.marks;
     }
     // The nearer to a loss, the more of it is seen.
     if other.sequence.retransmitted > known.sequence.retransmitted {
@@ -245,9 +242,10 @@ fn only_answered(flow: &Flow) -> FoundFlow {
         counts: Counts::default(),
         sequence: SequenceCounts::default(),
         gaps: Gaps::default(),
-        span_ns: (flow.first_ns, flow.last_ns),
+        span_ns: flow.span_ns(),
         first_mark_ns: None,
         slices: Vec::new(),
+        marks: Vec::new(),
         feedback: None,
         standing: judge::Standing::Unknown,
     }

@@ -1,13 +1,17 @@
 //! Who causes congestion and who suffers from it, as far as marks and rates tell.
 //!
 //! A switch marks what passes a congested output, so a flow with marks, or one that is notified,
-//! contributes. Flows to one port share at least its link. Flows to different ports share a link if
-//! their marks come and go together, as losses and delays do on a shared link (Rubenstein, Kurose
-//! and Towsley, "Detecting shared congestion of flows via end-to-end measurement", 2002). A flow
-//! without marks suffers if it is slower while others are marked than while nobody is.
+//! contributes. Flows to one port share at least its link. Flows to different ports may share a
+//! link if their marks come and go together, as losses and delays do on a shared link (Rubenstein,
+//! Kurose and Towsley, "Detecting shared congestion of flows via end-to-end measurement", 2002). A
+//! flow without marks suffers if it is slower while others are marked than while nobody is. Both
+//! are statistics of series in which one slice is like the next, so tests are used that allow for
+//! that, and for how many flows are asked.
 
+use crate::endpoint::Endpoint;
 use crate::flow::Slice;
 use crate::found::FoundFlow;
+use std::collections::BTreeMap;
 
 /// What a flow has to do with congestion.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -39,13 +43,14 @@ impl Standing {
     }
 }
 
-/// Flows that wait for the same link.
-#[derive(Clone, PartialEq, Debug)]
+/// A port, and the contributors to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bottleneck {
     /// Indices of the flows.
     pub flows: Vec<usize>,
-    /// Whether all of them go to one port.
-    pub one_port: bool,
+    /// Index of a bottleneck with more flows whose marks come and go together with these: they may
+    /// share a link before their ports.
+    pub with: Option<usize>,
 }
 
 /// A flow contributes if at least this share of its packets is marked, or this share notified.
@@ -53,27 +58,51 @@ const MARKED_LEAST: f64 = 0.01;
 const NOTIFIED_LEAST: f64 = 0.001;
 /// A flow suffers if it is this slow while others are marked.
 pub const SLOWED: f64 = 0.8;
-/// The rank-sum statistic that chance exceeds once in a hundred times.
-const RANKS_LEAST: f64 = 2.33;
 /// Slices of each kind that rates are compared over.
 const SLICES_LEAST: usize = 4;
-/// Marks come and go together at this correlation, over so many slices.
+/// Shifts of up to so many slices are the same coincidence.
+const SAME_SHIFT: usize = 2;
+/// Of the flows called victims, at most this share is by chance.
+const VICTIMS_BY_CHANCE: f64 = 0.05;
+/// Marks come and go together at this correlation, over so many slices, …
 const CORRELATION_LEAST: f64 = 0.5;
 const CORRELATED_LEAST: usize = 8;
-/// Contributors that are compared with each other.
+/// … unless chance does that for any pair of ports with more than this probability.
+const TOGETHER_BY_CHANCE: f64 = 0.01;
+/// Ports that are compared with each other: those with most flows.
 const COMPARED_MAX: usize = 256;
 
 /// Gives every flow its standing, and finds bottlenecks.
 pub(crate) fn judge(flows: &mut [FoundFlow]) -> Vec<Bottleneck> {
     let contributes: Vec<bool> = flows.iter().map(contributes).collect();
     let marked = marked_by_slice(flows, &contributes);
-    for (flow, contributes) in flows.iter_mut().zip(&contributes) {
-        flow.standing = match contributes {
-            true => Standing::Contributor,
-            false => suffers(&flow.slices, &marked),
-        };
+    // Of each flow without marks that can be compared: how likely chance is, and who it is.
+    let mut compared: Vec<(f64, usize)> = Vec::new();
+    for (number, (flow, contributes)) in flows.iter_mut().zip(&contributes).enumerate() {
+        if *contributes {
+            flow.standing = Standing::Contributor;
+        } else if let Some((standing, chance)) = suffers(&flow.slices, &marked) {
+            flow.standing = standing;
+            compared.push((chance, number));
+        }
+    }
+    for number in by_chance(compared) {
+        if matches!(flows[number].standing, Standing::Victim { .. }) {
+            flows[number].standing = Standing::Unknown;
+        }
     }
     bottlenecks(flows)
+}
+
+/// Those that chance may have put where they are, so that of the others no more than
+/// [`VICTIMS_BY_CHANCE`] are (Benjamini and Hochberg, "Controlling the false discovery rate",
+/// 1995).
+fn by_chance(mut compared: Vec<(f64, usize)>) -> impl Iterator<Item = usize> {
+    compared.sort_by(|(a, one), (b, other)| a.total_cmp(b).then(one.cmp(other)));
+    let each = VICTIMS_BY_CHANCE / compared.len().max(1) as f64;
+    let holds = |place: &usize| compared[*place].0 <= (place + 1) as f64 * each;
+    let believed = (0..compared.len()).rev().find(holds).map_or(0, |place| place + 1);
+    compared.into_iter().skip(believed).map(|(_, number)| number)
 }
 
 fn contributes(flow: &FoundFlow) -> bool {
@@ -94,7 +123,7 @@ fn marked_by_slice(flows: &[FoundFlow], contributes: &[bool]) -> Vec<bool> {
     let of = flows.iter().zip(contributes).filter(|(_, contributes)| **contributes);
     for (flow, _) in of {
         let back = flow.feedback.iter().flat_map(|feedback| feedback.slices.iter().enumerate());
-        for (number, slice) in flow.slices.iter().enumerate().chain(back) {
+        for (number, slice) in flow.marks.iter().enumerate().chain(back) {
             if marked.len() <= number {
                 marked.resize(number + 1, false);
             }
@@ -104,99 +133,110 @@ fn marked_by_slice(flows: &[FoundFlow], contributes: &[bool]) -> Vec<bool> {
     marked
 }
 
-/// Whether a flow is slower in marked slices than in others.
-fn suffers(slices: &[Slice], marked: &[bool]) -> Standing {
+/// Whether a flow is slower in marked slices than in others, and how likely chance makes it as
+/// slow: the share of shifts in time of the marked slices that do. Nothing if there is nothing to
+/// compare.
+fn suffers(slices: &[Slice], marked: &[bool]) -> Option<(Standing, f64)> {
     // The first and the last slice of a flow are not whole.
-    let first = slices.iter().position(|slice| slice.payload_bytes > 0).unwrap_or(0);
+    let first = slices.iter().position(|slice| slice.payload_bytes > 0)?;
     let whole = (first + 1)..slices.len().saturating_sub(1);
-    let (mut calm, mut busy) = (Vec::new(), Vec::new());
-    for number in whole {
-        let rate = slices[number].payload_bytes;
-        match marked.get(number).copied().unwrap_or(false) {
-            true => busy.push(rate),
-            false => calm.push(rate),
-        }
+    let both: Vec<(u64, bool)> = whole
+        .map(|at| (slices[at].payload_bytes, marked.get(at).copied().unwrap_or(false)))
+        .collect();
+    let busy = both.iter().filter(|(_, marked)| *marked).count();
+    let calm = both.len() - busy;
+    if calm < SLICES_LEAST || busy < SLICES_LEAST {
+        return None;
     }
-    if calm.len() < SLICES_LEAST || busy.len() < SLICES_LEAST {
-        return Standing::Unknown;
+    let all: u64 = both.iter().map(|(bytes, _)| bytes).sum();
+    let length = both.len();
+    // Of calm slices and of busy ones, if marks had been so many slices later.
+    let share_at = |shift: usize| {
+        let later = both.iter().enumerate().filter(|(_, (_, marked))| *marked);
+        let in_busy: u64 = later.map(|(at, _)| both[(at + shift) % length].0).sum();
+        let in_calm = all - in_busy;
+        (in_calm > 0).then(|| in_busy as f64 / busy as f64 / (in_calm as f64 / calm as f64))
+    };
+    let share = share_at(0)?;
+    if share > SLOWED {
+        return Some((Standing::Unhurt, 1.0));
     }
-    let mean = |rates: &[u64]| rates.iter().sum::<u64>() as f64 / rates.len() as f64;
-    let (in_calm, in_busy) = (mean(&calm), mean(&busy));
-    if in_calm == 0.0 {
-        return Standing::Unknown;
-    }
-    let share = in_busy / in_calm;
-    match share <= SLOWED && rank_sum(&busy, &calm) >= RANKS_LEAST {
-        true => Standing::Victim { share },
-        false => Standing::Unhurt,
-    }
+    let shifts = (SAME_SHIFT + 1)..length.saturating_sub(SAME_SHIFT);
+    let tried = shifts.len();
+    let as_slow = shifts.filter(|shift| share_at(*shift).is_some_and(|other| other <= share));
+    let chance = (1 + as_slow.count()) as f64 / (1 + tried) as f64;
+    Some((Standing::Victim { share }, chance))
 }
 
-/// How far the first values are below the second: the rank-sum statistic of Mann and Whitney in
-/// standard deviations.
-fn rank_sum(low: &[u64], high: &[u64]) -> f64 {
-    let (n, m) = (low.len() as f64, high.len() as f64);
-    let mut below = 0.0;
-    for a in low {
-        for b in high {
-            below += match a.cmp(b) {
-                std::cmp::Ordering::Less => 1.0,
-                std::cmp::Ordering::Equal => 0.5,
-                std::cmp::Ordering::Greater => 0.0,
-            };
-        }
-    }
-    (below - n * m / 2.0) / (n * m * (n + m + 1.0) / 12.0).sqrt()
-}
-
-/// Groups of contributors that share a link, largest first.
+/// Contributors by port, most first, and which of the ports may share a link with another.
 fn bottlenecks(flows: &[FoundFlow]) -> Vec<Bottleneck> {
-    let is_one = |flow: &&usize| flows[**flow].standing == Standing::Contributor;
-    let all: Vec<usize> = (0..flows.len()).collect();
-    let contributors: Vec<usize> = all.iter().filter(is_one).copied().collect();
-    // Each flow names one that shares a link with it, at last the first of its group.
-    let mut leads: Vec<usize> = all;
-    fn lead(leads: &[usize], mut flow: usize) -> usize {
-        while leads[flow] != flow {
-            flow = leads[flow];
-        }
-        flow
-    }
-    for (place, a) in contributors.iter().enumerate() {
-        for b in &contributors[..place] {
-            let (a_lead, b_lead) = (lead(&leads, *a), lead(&leads, *b));
-            if a_lead == b_lead {
-                continue;
-            }
-            let one_port = flows[*a].destination == flows[*b].destination;
-            if one_port || place < COMPARED_MAX && are_marked_together(&flows[*a], &flows[*b]) {
-                leads[a_lead.max(b_lead)] = a_lead.min(b_lead);
-            }
+    let mut ports: BTreeMap<Endpoint, Vec<usize>> = BTreeMap::new();
+    for (number, flow) in flows.iter().enumerate() {
+        if flow.standing == Standing::Contributor {
+            ports.entry(flow.destination).or_default().push(number);
         }
     }
-    let mut groups: Vec<Bottleneck> = Vec::new();
-    for flow in &contributors {
-        let first = lead(&leads, *flow);
-        match groups.iter_mut().find(|group| group.flows[0] == first) {
-            Some(group) => group.flows.push(*flow),
-            None => groups.push(Bottleneck { flows: vec![*flow], one_port: true }),
-        }
+    let mut all: Vec<Bottleneck> =
+        ports.into_values().map(|flows| Bottleneck { flows, with: None }).collect();
+    all.sort_by_key(|bottleneck| (std::cmp::Reverse(bottleneck.flows.len()), bottleneck.flows[0]));
+    let compared = all.len().min(COMPARED_MAX);
+    let series: Vec<Vec<(u64, u64)>> =
+        all[..compared].iter().map(|bottleneck| marks_of(bottleneck, flows)).collect();
+    let pairs = compared * compared.saturating_sub(1) / 2;
+    for place in 1..compared {
+        // One that goes with another is not what others go with: likeness is not handed on.
+        let leads = (0..place).filter(|lead| all[*lead].with.is_none());
+        let with = leads.into_iter().find(|lead| together(&series[*lead], &series[place], pairs));
+        all[place].with = with;
     }
-    for group in &mut groups {
-        let port = flows[group.flows[0]].destination;
-        group.one_port = group.flows.iter().all(|flow| flows[*flow].destination == port);
-    }
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.flows.len()), group.flows[0]));
-    groups
+    all
 }
 
-/// Whether the shares of marked packets of two flows rise and fall together.
-fn are_marked_together(a: &FoundFlow, b: &FoundFlow) -> bool {
-    let share = |slice: &Slice| f64::from(slice.marked) / f64::from(slice.data_packets);
-    let both = a.slices.iter().zip(&b.slices);
-    let both = both.filter(|(a, b)| a.data_packets > 0 && b.data_packets > 0);
+/// Packets marked and packets with data, slice by slice, of all flows to a port.
+fn marks_of(bottleneck: &Bottleneck, flows: &[FoundFlow]) -> Vec<(u64, u64)> {
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for flow in &bottleneck.flows {
+        let marks = &flows[*flow].marks;
+        sums.resize(sums.len().max(marks.len()), (0, 0));
+        for (sum, slice) in sums.iter_mut().zip(marks) {
+            sum.0 += u64::from(slice.marked);
+            sum.1 += u64::from(slice.data_packets);
+        }
+    }
+    sums
+}
+
+/// Whether shares of marked packets rise and fall together, and more than chance makes one of so
+/// many pairs do it.
+fn together(a: &[(u64, u64)], b: &[(u64, u64)], pairs: usize) -> bool {
+    let share = |(marked, all): &(u64, u64)| *marked as f64 / *all as f64;
+    let both = a.iter().zip(b).filter(|(a, b)| a.1 > 0 && b.1 > 0);
     let shares: Vec<(f64, f64)> = both.map(|(a, b)| (share(a), share(b))).collect();
-    shares.len() >= CORRELATED_LEAST && correlation(&shares) >= CORRELATION_LEAST
+    if shares.len() < CORRELATED_LEAST {
+        return false;
+    }
+    let coefficient = correlation(&shares);
+    if coefficient < CORRELATION_LEAST {
+        return false;
+    }
+    // Fisher's transformation, with as many values as slices are worth that are like their
+    // neighbours (Bartlett, "Some aspects of the time-correlation problem", 1935).
+    let worth = shares.len() as f64 / likeness(&shares);
+    let deviations = coefficient.min(1.0 - 1e-9).atanh() * (worth - 3.0).max(0.0).sqrt();
+    // A normal value exceeds z with a probability of at most exp(-z²/2) / 2.
+    let most = (2.0 * (pairs.max(1) as f64 / (2.0 * TOGETHER_BY_CHANCE)).ln()).sqrt();
+    deviations >= most
+}
+
+/// How many slices are worth one, because each is like the next in both series; 1 or more.
+fn likeness(shares: &[(f64, f64)]) -> f64 {
+    let own = |pick: fn(&(f64, f64)) -> f64, lag: usize| {
+        let pairs = shares.iter().zip(&shares[lag..]);
+        correlation(&pairs.map(|(one, later)| (pick(one), pick(later))).collect::<Vec<_>>())
+    };
+    let lags = 1..=shares.len() / 4;
+    let like = lags.map(|lag| own(|both| both.0, lag) * own(|both| both.1, lag));
+    (1.0 + 2.0 * like.sum::<f64>()).max(1.0)
 }
 
 /// Pearson's coefficient; 0 where either does not vary.
@@ -216,32 +256,96 @@ fn correlation(values: &[(f64, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clearlane_ib::random::Stream;
 
     fn slices(rates: &[u64]) -> Vec<Slice> {
         rates.iter().map(|rate| Slice { payload_bytes: *rate, ..Slice::default() }).collect()
     }
 
-    #[test]
-    fn a_flow_suffers_if_it_is_slow_just_while_others_are_marked() {
-        let marked: Vec<bool> = (0..20).map(|number| (5..15).contains(&number)).collect();
-        let slow = |number: usize| if (5..15).contains(&number) { 40 } else { 100 };
-        let rates: Vec<u64> = (0..20).map(|n| slow(n) + (n % 3) as u64).collect();
-        match suffers(&slices(&rates), &marked) {
-            Standing::Victim { share } => assert!((share - 0.4).abs() < 0.02, "{share}"),
-            other => panic!("{other:?}"),
+    /// Phases of on and off, of random length with this mean.
+    fn phases(stream: &mut Stream, mean: f64, length: usize) -> Vec<bool> {
+        let mut on = stream.unit() < 0.5;
+        let mut all = Vec::new();
+        for _ in 0..length {
+            on ^= stream.unit() < 1.0 / mean;
+            all.push(on);
         }
-        let steady: Vec<u64> = (0..20).map(|n| 100 + n % 3).collect();
-        assert_eq!(suffers(&slices(&steady), &marked), Standing::Unhurt);
-        // Nothing to compare with.
-        assert_eq!(suffers(&slices(&rates), &[true; 20]), Standing::Unknown);
-        assert_eq!(suffers(&[], &marked), Standing::Unknown);
+        all
     }
 
     #[test]
-    fn statistics_are_those_of_the_textbook() {
-        // Mann and Whitney: all of five below all of five is 12.5 above the mean, sd 4.787.
-        assert!((rank_sum(&[1, 2, 3, 4, 5], &[6, 7, 8, 9, 10]) - 2.611).abs() < 1e-3);
-        assert_eq!(rank_sum(&[1, 1], &[1, 1]), 0.0);
+    fn a_flow_suffers_if_it_is_slow_just_while_others_are_marked() {
+        let marked: Vec<bool> = (0..60).map(|number| (15..40).contains(&number)).collect();
+        let slow = |number: usize| if (15..40).contains(&number) { 40 } else { 100 };
+        let rates: Vec<u64> = (0..60).map(|n| slow(n) + (n % 3) as u64).collect();
+        match suffers(&slices(&rates), &marked) {
+            Some((Standing::Victim { share }, chance)) => {
+                assert!((share - 0.4).abs() < 0.02 && chance < 0.02, "{share} {chance}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let steady: Vec<u64> = (0..60).map(|n| 100 + n % 3).collect();
+        let unhurt = suffers(&slices(&steady), &marked).map(|(standing, _)| standing);
+        assert_eq!(unhurt, Some(Standing::Unhurt));
+        // Nothing to compare with.
+        assert_eq!(suffers(&slices(&rates), &[true; 60]), None);
+        assert_eq!(suffers(&[], &marked), None);
+    }
+
+    /// Many flows that come and go by themselves beside one that is marked for a while.
+    #[test]
+    fn flows_that_come_and_go_by_themselves_are_no_victims() {
+        let marked: Vec<bool> = (0..200).map(|number| (60..140).contains(&number)).collect();
+        let (mut slow, mut believed) = (0, 0);
+        for run in 0..50 {
+            let mut stream = Stream::new(1, "victims by chance", run);
+            let mut compared = Vec::new();
+            for number in 0..100 {
+                let on = phases(&mut stream, 30.0, 200);
+                let rates: Vec<u64> = on.iter().map(|on| if *on { 100 } else { 5 }).collect();
+                if let Some((standing, chance)) = suffers(&slices(&rates), &marked) {
+                    slow += usize::from(standing != Standing::Unhurt);
+                    compared.push((chance, number));
+                }
+            }
+            let all = compared.len();
+            believed += usize::from(by_chance(compared).count() < all);
+        }
+        // A third of them are slower then. In one run of twenty somebody may be called a victim.
+        assert!(slow > 1000 && believed <= 8, "{slow} {believed}");
+    }
+
+    fn shares(on: &[bool], stream: &mut Stream) -> Vec<(u64, u64)> {
+        let mut marked = |on: &bool| {
+            let share = if *on { 0.5 } else { 0.05 };
+            (0..20).filter(|_| stream.unit() < share).count() as u64
+        };
+        on.iter().map(|on| (marked(on), 20)).collect()
+    }
+
+    #[test]
+    fn marks_come_and_go_together_on_a_shared_link_alone() {
+        let (mut by_chance, mut found) = (0, 0);
+        for run in 0..200 {
+            let mut stream = Stream::new(1, "marks together", run);
+            let [one, other] = [(); 2].map(|()| phases(&mut stream, 12.0, 200));
+            let [a, b] = [(); 2].map(|()| shares(&one, &mut stream));
+            let c = shares(&other, &mut stream);
+            found += usize::from(together(&a, &b, 10));
+            by_chance += usize::from(together(&a, &c, 10));
+        }
+        assert!(found > 180 && by_chance <= 1, "{found} {by_chance}");
+        // Marks at random, all the time, have nothing in common.
+        let mut stream = Stream::new(1, "marks at random", 0);
+        let all = vec![true; 32];
+        let series: Vec<_> = (0..30).map(|_| shares(&all, &mut stream)).collect();
+        for (number, a) in series.iter().enumerate() {
+            assert!(series[..number].iter().all(|b| !together(a, b, 435)));
+        }
+    }
+
+    #[test]
+    fn correlation_is_that_of_the_textbook() {
         assert!((correlation(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]) - 1.0).abs() < 1e-12);
         assert_eq!(correlation(&[(1.0, 2.0), (1.0, 4.0)]), 0.0);
     }

@@ -20,7 +20,7 @@ mod sequence;
 mod slices;
 pub mod write;
 
-pub use analysis::{Analysis, FLOWS_MAX, Others, PointCounts};
+pub use analysis::{Analysis, CANDIDATES_MAX, FLOWS_MAX, Others, PointCounts};
 pub use captures::{Analysed, Capture, CaptureError, Options, Point, Source, Tell, analyse};
 pub use clocks::{Clock, ClockKnown};
 pub use dissect::{Carrier, Crcs, Dissected, Other, Packet, Role, Truth};
@@ -29,4 +29,4 @@ pub use flow::{Counts, FlowKey, Slice};
 pub use found::{Feedback, Found, FoundFlow, Gaps};
 pub use link::dissect;
 pub use sequence::SequenceCounts;
-pub use slices::Grid;
+pub use slices::{Grid, SLICES_MAX};

@@ -5,6 +5,9 @@ use clearlane_ib::Psn;
 
 /// Holes that are remembered; the oldest is given up.
 const HOLES: usize = 16;
+/// A number further away than this, either way, begins a new connection: no sender has so many
+/// packets under way.
+const JUMP_MAX: u32 = 1 << 16;
 /// Sequence numbers and their differences have so many bits.
 const BITS: u32 = 24;
 const HALF: u32 = 1 << (BITS - 1);
@@ -70,6 +73,13 @@ impl Sequence {
             return;
         };
         let ahead = distance(next, psn);
+        if ahead.unsigned_abs() > JUMP_MAX.saturating_add(self.slack) {
+            // A connection made anew begins with any number (IBA vol. 1, 9.7.1).
+            self.settle(false);
+            self.holes.clear();
+            (self.first, self.next, self.slack) = (psn, Some(after), slack);
+            return;
+        }
         if ahead < 0 {
             return self.behind(psn, after);
         }
@@ -180,6 +190,13 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_made_anew_is_no_loss() {
+        assert_eq!(counted(&[0x10_0000, 0x10_0001, 0x70_0000, 0x70_0001]), [0; 4]);
+        assert_eq!(counted(&[0x70_0000, 0x70_0001, 0x10_0000, 0x10_0001]), [0; 4]);
+        assert_eq!(counted(&[1, 2, 60_000, 60_001]), [1, 59_997, 0, 0]);
+    }
+
+    #[test]
     fn a_read_takes_as_many_numbers_as_its_response_has_packets() {
         let mut sequence = Sequence::default();
         for (number, slack) in [(1, 0), (2, 9), (7, 0), (8, 0)] {
@@ -189,8 +206,12 @@ mod tests {
         let psn = |number| Psn::new(number).unwrap();
         assert_eq!((sequence.ago(psn(8), 100), sequence.ago(psn(9), 100)), (Some(1), None));
         assert_eq!(sequence.ago(psn(1), 7), None);
-        assert!(sequence.spans(psn(1)) && sequence.spans(psn(8)));
-        assert!(!sequence.spans(psn(0)) && !sequence.spans(psn(9)));
+        // Behind the next READ, of at most ten packets, two are missing.
+        sequence.add(psn(9), 9);
+        sequence.add(psn(21), 0);
+        assert_eq!((sequence.counts().gaps, sequence.counts().missing), (1, 2));
+        assert!(sequence.spans(psn(1)) && sequence.spans(psn(21)));
+        assert!(!sequence.spans(psn(0)) && !sequence.spans(psn(22)));
     }
 
     proptest::proptest! {

@@ -1,7 +1,7 @@
 //! Time cut into slices that grow: how long a capture is, is known at its end.
 
 /// Slices there are at most; when a packet comes later, two become one everywhere.
-pub(crate) const SLICES_MAX: usize = 256;
+pub const SLICES_MAX: usize = 256;
 
 /// The slices of all flows of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@ use clearlane_capture::write::{
     Container, Direction, Extended, Frame, Kept, Style, Wrapping, Writer,
 };
 use clearlane_capture::{Analysed, ClockKnown, Endpoint, FoundFlow, Options, Source, analyse};
+use clearlane_ib::random::Stream;
 use clearlane_ib::{Aeth, Bth, Lid, Opcode, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
@@ -118,6 +119,26 @@ fn what_comes_back_is_found_by_the_numbers_it_acknowledges() {
     assert_eq!(found.flows[0].standing, Standing::Unhurt);
 }
 
+/// One connection has sent 1,000 packets after the number that another has sent last.
+#[test]
+fn of_two_connections_that_sent_a_number_the_one_that_sent_it_last_is_answered() {
+    let mut frames = Vec::new();
+    for number in 0..5000 {
+        frames.push((u64::from(number) * 100, frame(DATA, (1, 2), 0x11, number)));
+    }
+    for number in 4000..4010 {
+        let time = 1_000_000 + u64::from(number) * 100;
+        frames.push((time, frame(DATA, (1, 2), 0x12, number)));
+        frames.push((time + 10, frame(ACK, (2, 1), 0x22, number)));
+    }
+    let found = analysed(&[file(&frames)]).found;
+    let by = |queue_pair| found.flows.iter().find(|flow| flow.queue_pair == Some(queue_pair));
+    let acks = |queue_pair| {
+        by(queue_pair).and_then(|flow| flow.feedback.as_ref()).map(|back| back.counts.acks)
+    };
+    assert_eq!((acks(0x11), acks(0x12)), (None, Some(10)));
+}
+
 /// As in the paper: the sender's capture has what it receives, the receiver's what that does.
 #[test]
 fn data_and_answers_in_files_of_their_own_are_one_flow() {
@@ -166,19 +187,25 @@ fn a_flow_that_is_slow_while_others_are_marked_is_a_victim() {
 #[test]
 fn flows_to_different_ports_share_a_link_if_they_are_marked_together() {
     let mut frames = Vec::new();
+    let mut streams = [0, 1].map(|pair| Stream::new(1, "phases of marks", pair));
+    let mut on = [false; 2];
     for step in 0..4000_u32 {
         let time = u64::from(step) * 10_000;
-        for (host, phase, turns) in [(1, 0, 500), (2, 0, 500), (3, 250, 700), (4, 250, 700)] {
+        for (on, stream) in on.iter_mut().zip(&mut streams) {
+            *on ^= stream.unit() < 0.005;
+        }
+        for host in 1..5 {
             let one = frame(DATA, (host, host + 10), 0x10 + u32::from(host), step);
-            let is_marked = (step + phase) % turns < turns / 3 && step % 2 == 0;
+            let is_marked = on[usize::from(host > 2)] && step % 2 == 0;
             let at = time + u64::from(host);
             frames.push((at, if is_marked { marked(one) } else { one }));
         }
     }
     let found = analysed(&[file(&frames)]).found;
-    let groups: Vec<&[usize]> = found.bottlenecks.iter().map(|group| &group.flows[..]).collect();
-    assert_eq!(groups, [[0, 1], [2, 3]]);
-    assert!(found.bottlenecks.iter().all(|group| !group.one_port));
+    let groups = found.bottlenecks.iter().map(|group| (&group.flows[..], group.with));
+    let expected: [(&[usize], _); 4] =
+        [(&[0], None), (&[1], Some(0)), (&[2], None), (&[3], Some(2))];
+    assert_eq!(groups.collect::<Vec<_>>(), expected);
 }
 
 proptest! {
@@ -204,15 +231,22 @@ proptest! {
             there.push((other(time + out + 10), ack));
             here.push((time + out + 10 + back, ack));
         }
+        // A second later, one that the other capture lacks.
+        let late = other(start + 1000 * MILLISECOND);
+        there.push((late, frame(DATA, (3, 2), 0x31, 0)));
         let analysed = analysed(&[file(&here), file(&there)]);
         let clock = analysed.captures[1].clock;
         prop_assert_eq!(clock.known, ClockKnown::Measured);
         prop_assert_eq!(clock.common, 2 * delays.len() as u64);
         let within = clock.within_ns.unwrap() as i64;
-        // When it is that far ahead, by its own time, and how far it is then.
-        let since = clock.at_ns as i64 - (start as i64 + offset);
-        let ahead = offset + since * drift_ppm / 1_000_000;
-        prop_assert!((clock.ahead_ns - ahead).abs() <= within + 3, "{clock:?} is not {ahead}");
+        // How far it is ahead by its own time, at each of its ends and where it is measured.
+        for at_ns in [other(start), clock.at_ns, late] {
+            let since = at_ns as i64 - (start as i64 + offset);
+            let ahead = offset + since * drift_ppm / 1_000_000;
+            let drifted = (at_ns as i64 - clock.at_ns as i64) as f64 * 1e-9 * clock.drift_ns;
+            let said = clock.ahead_ns + drifted.round() as i64;
+            prop_assert!((said - ahead).abs() <= within + 3, "{clock:?} at {at_ns}, not {ahead}");
+        }
         // Delays that differ by 5 µs over 40 ms and more leave that much room for a drift.
         let wrong = (clock.drift_ns * 1e-3 - drift_ppm as f64).abs();
         prop_assert!(wrong < 250.0, "{clock:?}: {wrong} ppm");

@@ -72,7 +72,7 @@ mod verdict;
 mod waiting;
 
 pub use advance::Elapsed;
-pub use capturing::CaptureRequest;
+pub use capturing::{CaptureRequest, captures_in};
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::{Division, Fleet, fleet_of_threads};
 pub use columns::{

@@ -224,6 +224,7 @@ pub fn run(
         queues_fit(&variant.name, prepared, memory_bytes)?;
     }
     modes_fit(plan, options)?;
+    captures_fit(experiment, &prepared, options)?;
     let question = match &options.checkpoints {
         Some(kept) => {
             let asked = question(experiment, &mut BTreeMap::new())?;
@@ -256,6 +257,17 @@ pub fn run(
         .collect();
     let (experiment, command) = (experiment.clone(), options.command.clone());
     Ok(RunResult { experiment, command, variants, verdict: None })
+}
+
+/// Fails if what is to be captured is not there, or would be of two variants in one file.
+fn captures_fit(
+    experiment: &Experiment,
+    prepared: &[Prepared],
+    options: &RunOptions,
+) -> Result<(), LabError> {
+    let Some(request) = &options.capture else { return Ok(()) };
+    let names = experiment.variants.iter().map(|variant| variant.name.as_str());
+    request.fits(names.zip(prepared))
 }
 
 /// Fails if flow mode is asked for what only packets can do.

@@ -12,16 +12,27 @@ pub struct Names {
 
 impl Names {
     /// Reads lines of an address and a name: `10.0.0.1 h1`, `fe80::1 h1`, `7 h1` or `0x7 h1` of a
-    /// LID. What follows `#` and further names of a line are not read. Fails with the line.
+    /// LID. What follows `#` and further names of a line are not read, nor is the zone of an
+    /// address, as in `fe80::1%lo0`. A name with blanks or `#` stands in quotes: `7 "h1 HCA-1"`.
+    /// Fails with the line.
     pub fn read(text: &str, file: &str) -> Result<Self, String> {
         let mut known = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
-            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
-            let Some(address) = words.next() else { continue };
+            let line = line.trim_start();
+            let address = line.split([' ', '\t', '#']).next().unwrap_or_default();
+            if address.is_empty() {
+                continue;
+            }
             let wrong = |problem: String| Err(format!("{file}:{}: {problem}", number + 1));
-            let Some(name) = words.next() else {
+            let rest = line[address.len()..].trim_start();
+            let name = match rest.strip_prefix('"') {
+                Some(quoted) => quoted.split_once('"').map(|(name, _)| name),
+                None => rest.split([' ', '\t', '#', '\r']).next(),
+            };
+            let Some(name) = name.filter(|name| !name.is_empty()) else {
                 return wrong(format!("{address:?} has no name; write an address, then a name"));
             };
+            let address = address.split('%').next().unwrap_or_default();
             for endpoint in endpoints(address) {
                 known.insert(endpoint, name.to_owned());
             }
@@ -69,11 +80,13 @@ mod tests {
 
     #[test]
     fn names_are_read_as_hosts_files_have_them() {
-        let text = "# ours\n127.0.0.1 localhost\n7 h7 # a LID\n\n0x10 h16\nfe80::1 h1 alias\n";
+        let text = "# ours\n127.0.0.1 localhost\n7 h7 # a LID\n\n0x10 h16\nfe80::1%lo0 h1 alias\n\
+                    9\t\"h#9 HCA-1\" # quoted\r\n";
         let names = Names::read(text, "hosts").unwrap();
         assert_eq!(names.of(Endpoint::Lid(7)), "h7");
         assert_eq!(names.of(Endpoint::Lid(16)), "h16");
         assert_eq!(names.of(Endpoint::Lid(8)), "LID 8");
+        assert_eq!(names.of(Endpoint::Lid(9)), "h#9 HCA-1");
         assert_eq!(names.of(Endpoint::Ipv4(0x7f00_0001)), "localhost");
         let local = 0xfe80_u128 << 112 | 1;
         assert_eq!((names.of(Endpoint::Gid(local)), names.of(Endpoint::Ipv6(local))), {

@@ -103,35 +103,46 @@ impl Overlay {
         Ok(Overlay { records, flows, slice_us })
     }
 
-    /// Flows that all records have.
-    fn common(&self) -> usize {
-        let everywhere =
-            |ends: &&Ends| self.records.iter().all(|(_, flows)| flows.contains_key(*ends));
-        self.flows.iter().filter(everywhere).count()
+    /// The rates of flows that a record has in common with the first, as shares of those there.
+    fn ratios(&self, record: usize) -> impl Iterator<Item = f64> {
+        self.flows.iter().filter_map(move |ends| self.ratio(ends, record))
     }
 
-    /// The answer in one line.
+    /// Flows that a record has in common with the first.
+    fn common(&self, record: usize) -> usize {
+        let [first, other] = [0, record].map(|place| &self.records[place].1);
+        other.keys().filter(|ends| first.contains_key(*ends)).count()
+    }
+
+    /// Whether a record has a flow in common with the first.
+    pub fn is_comparable(&self) -> bool {
+        (1..self.records.len()).any(|record| self.common(record) > 0)
+    }
+
+    /// The answer: each record beside the first.
     pub fn finding(&self) -> String {
-        let names: Vec<&str> = self.records.iter().map(|(name, _)| name.as_str()).collect();
-        let (common, all) = (self.common(), self.flows.len());
-        if common == 0 {
-            return format!(
-                "{} have no flow in common; name addresses alike, as with `capture --names`",
-                names.join(" and ")
-            );
-        }
-        let ratios: Vec<f64> =
-            self.flows.iter().filter_map(|ends| self.ratio(ends, self.records.len() - 1)).collect();
-        let (least, most) =
-            ratios.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
-        let last = names.last().copied().unwrap_or_default();
-        format!(
-            "{common} of {all} flows in common; rates in {last} are {:.0} to {:.0} % of those in \
-             {}",
-            100.0 * least,
-            100.0 * most,
-            names[0]
-        )
+        let first = &self.records[0].0;
+        let one = |(record, (name, flows)): (usize, &(String, BTreeMap<Ends, Flow>))| {
+            let common = self.common(record);
+            if common == 0 {
+                return format!(
+                    "{name} has no flow in common with {first}; name addresses alike, as with \
+                     `capture --names`"
+                );
+            }
+            let all = self.records[0].1.len() + flows.len() - common;
+            let (least, most) =
+                self.ratios(record).fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(r), b.max(r)));
+            let rates = match least <= most {
+                true => {
+                    format!(", at {:.0} to {:.0} % of their rates", 100.0 * least, 100.0 * most)
+                }
+                false => String::new(),
+            };
+            format!("{name} has {common} of {all} flows in common with {first}{rates}")
+        };
+        let all: Vec<String> = self.records.iter().enumerate().skip(1).map(one).collect();
+        all.join("; ")
     }
 
     /// The rate of a flow in a record, as a share of that in the first.
@@ -199,7 +210,8 @@ impl Overlay {
         };
         json!({
             "finding": self.finding(),
-            "flows_in_common": self.common(),
+            "flows_in_common":
+                (1..self.records.len()).map(|record| self.common(record)).collect::<Vec<_>>(),
             "slice_us": self.slice_us,
             "flows": self.flows.iter().map(flow).collect::<Vec<_>>(),
         })
@@ -338,7 +350,7 @@ mod tests {
         let overlay = Overlay::of(vec![fine, coarse]).unwrap();
         assert_eq!(
             overlay.finding(),
-            "1 of 1 flows in common; rates in simulated are 100 to 100 % of those in measured"
+            "simulated has 1 of 1 flows in common with measured, at 100 to 100 % of their rates"
         );
         let page = overlay.page("clearlane compare a b");
         let lines = &page.records[0].flows;
@@ -352,7 +364,8 @@ mod tests {
         let mut other = record("simulated", 10.0, &[1]);
         other.rows[0].source = "LID 1".into();
         let overlay = Overlay::of(vec![record("measured", 10.0, &[1]), other]).unwrap();
-        assert!(overlay.finding().starts_with("measured and simulated have no flow in common"));
+        assert!(overlay.finding().starts_with("simulated has no flow in common with measured"));
+        assert!(!overlay.is_comparable());
         assert!(Overlay::of(vec![record("measured", 10.0, &[])]).is_err());
         let empty = vec![record("measured", 10.0, &[1]), record("none", 10.0, &[])];
         assert_eq!(Overlay::of(empty).unwrap_err(), "none has no flow with payload");

@@ -27,9 +27,13 @@ fn columns() -> Vec<Shown> {
         value,
     };
     vec![
-        column("rate", "Rate", "Gb/s", "payload from the first packet to the last", |flow| {
-            flow.rate_bps().map(|bps| bps * 1e-9)
-        }),
+        column(
+            "rate",
+            "Rate",
+            "Gb/s",
+            "payload from the first packet with data to the last",
+            |flow| flow.rate_bps().map(|bps| bps * 1e-9),
+        ),
         column("packets", "Packets", "", "packets with data", |flow| {
             Some(flow.counts.data_packets as f64)
         }),
@@ -122,10 +126,19 @@ fn facts(analysed: &Analysed) -> Vec<Fact> {
     facts
 }
 
+/// Flows that are drawn: many contributors leave room for who suffers and for who does not.
+fn drawn<'a>(flows: &[&'a FoundFlow]) -> Vec<&'a FoundFlow> {
+    let of = |class| flows.iter().copied().filter(move |flow| self::class(flow) == class);
+    let [hot, victims, others] = [("hot", 12), ("victim", 4), ("background", DRAWN_MAX)]
+        .map(|(class, most)| of(class).take(most).collect::<Vec<_>>());
+    let first = [hot, victims, others].concat();
+    first.into_iter().take(DRAWN_MAX).collect()
+}
+
 /// The charts: throughput, marks and notifications of the flows that matter most.
 fn record(analysed: &Analysed, flows: &[&FoundFlow], names: &Names) -> ObservedRecord {
     let grid = &analysed.found.grid;
-    let drawn: Vec<&FoundFlow> = flows.iter().copied().take(DRAWN_MAX).collect();
+    let drawn = drawn(flows);
     let all = drawn.iter().map(|flow| {
         let back = flow.feedback.as_ref().map_or(0, |back| back.slices.len());
         flow.slices.len().max(back)
@@ -137,14 +150,13 @@ fn record(analysed: &Analysed, flows: &[&FoundFlow], names: &Names) -> ObservedR
         values: (0..length).map(|at| slices.get(at).map_or(0.0, value)).collect(),
     };
     let per_ns = 1.0 / grid.length_ns as f64;
-    let of = |value: &dyn Fn(&Slice) -> f64, back: bool| -> Vec<ObservedLine> {
-        let lines = drawn.iter().filter_map(|flow| match (&flow.feedback, back) {
-            (Some(feedback), true) => Some(line(flow, &feedback.slices, value)),
-            (None, true) => None,
-            (_, false) => (!flow.slices.is_empty()).then(|| line(flow, &flow.slices, value)),
-        });
+    type Seen = fn(&FoundFlow) -> &[Slice];
+    let of = |seen: Seen, value: &dyn Fn(&Slice) -> f64| -> Vec<ObservedLine> {
+        let lines = drawn.iter().map(|flow| line(flow, seen(flow), value));
         lines.filter(|line| line.values.iter().any(|value| *value > 0.0)).collect()
     };
+    let sent: Seen = |flow| &flow.slices;
+    let back: Seen = |flow| flow.feedback.as_ref().map_or(&[], |feedback| &feedback.slices);
     let share = |slice: &Slice| match slice.data_packets {
         0 => 0.0,
         all => 100.0 * f64::from(slice.marked) / f64::from(all),
@@ -152,18 +164,18 @@ fn record(analysed: &Analysed, flows: &[&FoundFlow], names: &Names) -> ObservedR
     ObservedRecord {
         name: "captured".into(),
         slice_us: grid.length_ns as f64 * 1e-3,
-        flows: of(&|slice| slice.payload_bytes as f64 * 8.0 * per_ns, false),
+        flows: of(sent, &|slice| slice.payload_bytes as f64 * 8.0 * per_ns),
         quantities: vec![
-            ("Marked packets (%)", 1, of(&share, false)),
+            ("Marked packets (%)", 1, of(|flow| &flow.marks, &share)),
             (
                 "CNPs and BECNs (1/ms)",
                 1,
-                of(&|slice| f64::from(slice.cnp + slice.becn) * per_ns * 1e6, true),
+                of(back, &|slice| f64::from(slice.cnp + slice.becn) * per_ns * 1e6),
             ),
             (
                 "Packets sent again (1/ms)",
                 1,
-                of(&|slice| f64::from(slice.retransmitted) * per_ns * 1e6, false),
+                of(sent, &|slice| f64::from(slice.retransmitted) * per_ns * 1e6),
             ),
         ],
     }

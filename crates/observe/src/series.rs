@@ -12,11 +12,12 @@ pub fn series(analysed: &Analysed, names: &Names) -> Vec<FlowSlice> {
     let mut rows = Vec::new();
     for flow in &analysed.found.flows {
         let back = flow.feedback.as_ref().map_or(&[][..], |feedback| &feedback.slices);
-        for number in 0..flow.slices.len().max(back.len()) {
+        for number in 0..flow.slices.len().max(back.len()).max(flow.marks.len()) {
             let sent = flow.slices.get(number).copied().unwrap_or_default();
             let heard = back.get(number).copied().unwrap_or_default();
+            let marked = flow.marks.get(number).map_or(0, |slice| slice.marked);
             let notified = u64::from(heard.cnp) + u64::from(heard.becn);
-            if u64::from(sent.data_packets) + notified == 0 {
+            if u64::from(sent.data_packets) + u64::from(marked) + notified == 0 {
                 continue;
             }
             rows.push(FlowSlice {
@@ -30,7 +31,7 @@ pub fn series(analysed: &Analysed, names: &Names) -> Vec<FlowSlice> {
                 length_us,
                 payload_bytes: sent.payload_bytes,
                 packets: Some(sent.data_packets.into()),
-                marked: Some(sent.marked.into()),
+                marked: Some(marked.into()),
                 notified: flow.feedback.is_some().then_some(notified),
                 retransmitted: Some(sent.retransmitted.into()),
             });

@@ -13,7 +13,7 @@ pub fn summary(analysed: &Analysed, names: &Names) -> Value {
     let bottlenecks: Vec<Value> = found
         .bottlenecks
         .iter()
-        .map(|bottleneck| json!({ "flows": bottleneck.flows, "one_port": bottleneck.one_port }))
+        .map(|bottleneck| json!({ "flows": bottleneck.flows, "with": bottleneck.with }))
         .collect();
     json!({
         "verdict": verdict(analysed, names).lines,

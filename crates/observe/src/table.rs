@@ -42,7 +42,11 @@ const COLUMNS: &[Shown] = &[
         label: "marked",
         unit: "FECN, CE",
         always: true,
-        cell: |flow| flow.marked_share().map(percent),
+        // A flow that is notified was marked, but behind the place of the capture.
+        cell: |flow| {
+            let unseen = flow.counts.marked == 0 && flow.cnps() + flow.becns() > 0;
+            flow.marked_share().filter(|_| !unseen).map(percent)
+        },
     },
     Shown { label: "CNPs", unit: "back", always: true, cell: |flow| some(flow.cnps()) },
     Shown { label: "BECN", unit: "on ACKs", always: false, cell: |flow| some(flow.becns()) },
@@ -78,20 +82,23 @@ const COLUMNS: &[Shown] = &[
     },
 ];
 
-/// In the order of the table: who contributes most, who suffers most, the rest by payload.
+/// In the order of the table: who contributes, to the most contended port first; who suffers; the
+/// rest. Within each by payload.
 pub(crate) fn ordered(analysed: &Analysed, management: bool) -> Vec<&FoundFlow> {
-    let flows = analysed.found.flows.iter();
-    let mut flows: Vec<&FoundFlow> =
-        flows.filter(|flow| management || !flow.is_management()).collect();
-    flows.sort_by_key(|flow| {
-        let rank = match flow.standing {
-            Standing::Contributor => 0,
-            Standing::Victim { .. } => 1,
-            Standing::Unhurt | Standing::Unknown => 2,
-        };
-        (rank, Reverse(flow.counts.payload_bytes), Reverse(flow.cnps()))
+    let found = &analysed.found;
+    // Of a contributor the place of its port, which is before that of all others.
+    let mut ranks = vec![usize::MAX; found.flows.len()];
+    for (place, bottleneck) in found.bottlenecks.iter().enumerate() {
+        bottleneck.flows.iter().for_each(|flow| ranks[*flow] = place);
+    }
+    let flows = found.flows.iter().zip(ranks);
+    let mut flows: Vec<(&FoundFlow, usize)> =
+        flows.filter(|(flow, _)| management || !flow.is_management()).collect();
+    flows.sort_by_key(|(flow, port)| {
+        let suffers = matches!(flow.standing, Standing::Victim { .. });
+        (*port, !suffers, Reverse(flow.counts.payload_bytes), Reverse(flow.cnps()))
     });
-    flows
+    flows.into_iter().map(|(flow, _)| flow).collect()
 }
 
 /// The table, and how many flows are left out of it.

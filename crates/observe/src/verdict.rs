@@ -3,7 +3,9 @@
 use crate::names::Names;
 use crate::words::{count, ends, percent, queue_pairs, time};
 use clearlane_capture::judge::{Bottleneck, Standing};
-use clearlane_capture::{Analysed, Capture, ClockKnown, FLOWS_MAX, FoundFlow};
+use clearlane_capture::{
+    Analysed, CANDIDATES_MAX, Capture, ClockKnown, FLOWS_MAX, FoundFlow, PointCounts,
+};
 use clearlane_lab::{Line, Verdict, grouped};
 
 /// Bottlenecks and victims that are named one by one.
@@ -32,9 +34,9 @@ pub fn verdict(analysed: &Analysed, names: &Names) -> Verdict {
         healthy = false;
         lines.push(Line { label: "losses", text });
     }
-    if let Some(text) = crcs(analysed) {
-        healthy = false;
-        lines.push(Line { label: "fault", text });
+    if let Some((is_right, text)) = crcs(analysed) {
+        healthy &= is_right;
+        lines.push(Line { label: if is_right { "CRCs" } else { "fault" }, text });
     }
     if let Some(text) = next(&found.bottlenecks, &found.flows) {
         lines.push(Line { label: "next", text: text.into() });
@@ -44,11 +46,17 @@ pub fn verdict(analysed: &Analysed, names: &Names) -> Verdict {
 
 fn none(analysed: &Analysed) -> Line {
     let records: u64 = analysed.captures.iter().map(|capture| capture.records).sum();
-    let text = format!(
-        "no packet of InfiniBand or RoCE in {}; RoCE v2 is UDP to port 4791, RoCE v1 ethertype \
-         0x8915",
-        count(records, "record", "records")
-    );
+    let many = count(records, "record", "records");
+    let text = match analysed.outside {
+        outside if outside > 0 && outside == records => format!(
+            "none of {many} lies in the span asked for; the first and the last are {} apart",
+            time(analysed.end_ns - analysed.start_ns)
+        ),
+        _ => format!(
+            "no packet of InfiniBand or RoCE in {many}; RoCE v2 is UDP to port 4791, RoCE v1 \
+             ethertype 0x8915"
+        ),
+    };
     Line { label: "capture", text }
 }
 
@@ -60,46 +68,59 @@ fn unmarked(packets: u64) -> String {
     )
 }
 
-/// Who contends for which port.
+/// Who contends for which port, and which ports may share a link.
 fn bottlenecks(all: &[Bottleneck], flows: &[FoundFlow], names: &Names) -> String {
-    let one = |bottleneck: &Bottleneck| {
-        let many = count(bottleneck.flows.len() as u64, "flow", "flows");
-        let of = || bottleneck.flows.iter().map(|flow| &flows[*flow]);
-        let (marked, data): (u64, u64) =
-            (of().map(|f| f.counts.marked).sum(), of().map(|f| f.counts.data_packets).sum());
-        let port = names.of(flows[bottleneck.flows[0]].destination);
-        let contend = match (bottleneck.one_port, bottleneck.flows.len()) {
-            (true, 1) => format!("a flow to {port} passes a congested port"),
-            (true, _) => format!("{many} contend on the way to {port}"),
-            (false, _) => {
-                let mut ports: Vec<String> = of().map(|flow| names.of(flow.destination)).collect();
-                ports.sort();
-                ports.dedup();
-                format!(
-                    "{many} to {} share a congested link: their marks come and go together",
-                    count(ports.len() as u64, "port", "ports")
-                )
-            }
+    // Most flows come first; ports that only one flow goes to are named if there is no other.
+    let shared = all.iter().filter(|bottleneck| bottleneck.flows.len() > 1).count();
+    let named = if shared > 0 { shared.min(NAMED) } else { all.len().min(NAMED) };
+    let mut texts: Vec<String> =
+        all[..named].iter().map(|bottleneck| contend(bottleneck, flows, names)).collect();
+    if all.len() > named {
+        let ports = count((all.len() - named) as u64, "further port", "further ports");
+        let left: usize = all[named..].iter().map(|bottleneck| bottleneck.flows.len()).sum();
+        texts.push(match left {
+            1 => "a flow to another port passes a congested one".into(),
+            _ => format!("{} to {ports} pass congested ones", count(left as u64, "flow", "flows")),
+        });
+    }
+    for (lead, bottleneck) in all.iter().enumerate().take(NAMED) {
+        let with: Vec<&Bottleneck> = all.iter().filter(|one| one.with == Some(lead)).collect();
+        let others = match with.as_slice() {
+            [] => continue,
+            [one] => port(one, flows, names),
+            many => count(many.len() as u64, "other port", "other ports"),
         };
-        let notified: u64 = of().map(|f| f.cnps() + f.becns()).sum();
-        let whose = if bottleneck.flows.len() == 1 { "its" } else { "their" };
-        let marked = format!(
-            "{} of {whose} packets are marked",
-            percent(marked as f64 / data.max(1) as f64)
-        );
-        let notifications = count(notified, "notification", "notifications");
-        let shares = match (data, notified) {
-            (0, _) => notifications,
-            (_, 0) => marked,
-            _ => format!("{marked}, {notifications}"),
-        };
-        format!("{contend} ({shares})")
-    };
-    let mut texts: Vec<String> = all.iter().take(NAMED).map(one).collect();
-    if all.len() > NAMED {
-        texts.push(count((all.len() - NAMED) as u64, "further bottleneck", "further bottlenecks"));
+        texts.push(format!(
+            "marks of flows to {} and to {others} come and go together: they may share a link",
+            port(bottleneck, flows, names)
+        ));
     }
     texts.join("; ")
+}
+
+fn port(bottleneck: &Bottleneck, flows: &[FoundFlow], names: &Names) -> String {
+    names.of(flows[bottleneck.flows[0]].destination)
+}
+
+fn contend(bottleneck: &Bottleneck, flows: &[FoundFlow], names: &Names) -> String {
+    let of = || bottleneck.flows.iter().map(|flow| &flows[*flow]);
+    let (marked, data): (u64, u64) =
+        (of().map(|f| f.counts.marked).sum(), of().map(|f| f.counts.data_packets).sum());
+    let port = port(bottleneck, flows, names);
+    let contend = match bottleneck.flows.len() {
+        1 => format!("a flow to {port} passes a congested port"),
+        many => format!("{} contend on the way to {port}", count(many as u64, "flow", "flows")),
+    };
+    let notified: u64 = of().map(|f| f.cnps() + f.becns()).sum();
+    let whose = if bottleneck.flows.len() == 1 { "its" } else { "their" };
+    let share = percent(marked as f64 / data.max(1) as f64);
+    let notifications = count(notified, "notification", "notifications");
+    match (marked, notified) {
+        // Who is notified was marked, behind the place of the capture.
+        (0, _) => format!("{contend} ({notifications})"),
+        (_, 0) => format!("{contend} ({share} of {whose} packets are marked)"),
+        _ => format!("{contend} ({share} of {whose} packets are marked, {notifications})"),
+    }
 }
 
 /// Who is slowed without contributing.
@@ -116,13 +137,14 @@ fn victims(flows: &[FoundFlow], names: &Names) -> String {
     let unknown = of(Standing::Unknown);
     if slowed.is_empty() {
         return match (of(Standing::Unhurt), unknown) {
-            (0, 0) => "nobody else sends".into(),
+            (0, 0) => "not told: every flow is marked or notified".into(),
             (0, many) => format!(
-                "not told: {} without marks, none seen both with and without congestion",
+                "not told: {} without marks, none seen long enough both with and without \
+                 congestion, or slower by more than chance",
                 count(many, "flow", "flows")
             ),
             (unhurt, _) => format!(
-                "none: {} without marks as fast as without congestion",
+                "none: {} not marked and as fast during congestion as without",
                 count(unhurt, "flow is", "flows are")
             ),
         };
@@ -154,19 +176,34 @@ fn losses(flows: &[FoundFlow], names: &Names) -> Option<String> {
     ))
 }
 
-/// Packets with a wrong CRC, of all that were captured, acknowledgements and CNPs as well.
-fn crcs(analysed: &Analysed) -> Option<String> {
+/// Whether all CRCs that were checked are right, and how many are, of all packets that were
+/// captured, acknowledgements and CNPs as well. Nothing if nobody asked.
+fn crcs(analysed: &Analysed) -> Option<(bool, String)> {
+    if !analysed.crcs {
+        return None;
+    }
     let all = analysed.points.iter().zip(&analysed.found.points);
     let (point, worst) = all.max_by_key(|(_, counts)| counts.wrong_crcs)?;
-    let points = &analysed.found.points;
-    let wrong: u64 = points.iter().map(|counts| counts.wrong_crcs).sum();
-    let checked: u64 = points.iter().map(|counts| counts.checked_crcs).sum();
-    (wrong > 0).then(|| {
-        let many = count(wrong, "packet", "packets");
-        let has = if wrong == 1 { "has" } else { "have" };
-        let at = format!("most at {} ({})", point.name, grouped(worst.wrong_crcs));
-        format!("{many} of {} {has} a wrong CRC; {at}", grouped(checked))
-    })
+    let sum = |of: fn(&PointCounts) -> u64| -> u64 { analysed.found.points.iter().map(of).sum() };
+    let (wrong, checked) = (sum(|point| point.wrong_crcs), sum(|point| point.checked_crcs));
+    let unchecked = match sum(|point| point.packets) - checked {
+        0 => String::new(),
+        many => format!("; {} captured whole", count(many, "packet is not", "packets are not")),
+    };
+    let text = match (checked, wrong) {
+        (0, _) => "none is checked: no packet is captured whole".into(),
+        (_, 0) => {
+            let right = if checked == 1 { "is right" } else { "are right" };
+            format!("those of {} {right}{unchecked}", count(checked, "packet", "packets"))
+        }
+        _ => {
+            let many = count(wrong, "packet", "packets");
+            let has = if wrong == 1 { "has" } else { "have" };
+            let at = format!("most at {} ({})", point.name, grouped(worst.wrong_crcs));
+            format!("{many} of {} {has} a wrong CRC; {at}{unchecked}", grouped(checked))
+        }
+    };
+    Some((wrong == 0, text))
 }
 
 /// What to capture next.
@@ -190,6 +227,17 @@ pub fn remarks(analysed: &Analysed) -> Vec<String> {
     for capture in &analysed.captures {
         of_capture(capture, &mut all);
     }
+    if analysed.outside > 0 && !analysed.found.points.is_empty() {
+        let many = count(analysed.outside, "record is", "records are");
+        all.push(format!("{many} outside the span looked at and not counted"));
+    }
+    if analysed.early > 0 {
+        let many = count(analysed.early, "record is", "records are");
+        all.push(format!(
+            "{many} earlier than the first of the file: series begin with that; sort the file by \
+             `reordercap`"
+        ));
+    }
     let sum = |of: fn(&clearlane_capture::PointCounts) -> u64| -> u64 {
         analysed.found.points.iter().map(of).sum()
     };
@@ -207,6 +255,14 @@ pub fn remarks(analysed: &Analysed) -> Vec<String> {
     if raw > 0 {
         let many = count(raw, "packet", "packets");
         all.push(format!("{many} of InfiniBand without a BTH (raw or link packets)"));
+    }
+    let unpaired = sum(|point| point.unpaired);
+    if unpaired > 0 {
+        let many = count(unpaired, "flow", "flows");
+        all.push(format!(
+            "{many} may lack notifications and acknowledgements: between two hosts they are \
+             looked for among the first {CANDIDATES_MAX} flows"
+        ));
     }
     let beyond = sum(|point| point.beyond);
     if beyond > 0 {
@@ -244,9 +300,9 @@ fn of_capture(capture: &Capture, all: &mut Vec<String>) {
             let side = if clock.ahead_ns < 0 { "behind" } else { "ahead" };
             let how = match clock.within_ns {
                 Some(within) => format!("to within {}", time(within)),
-                None => {
-                    "too much by the least delay, as packets of one direction are common".into()
-                }
+                None => "plus the least delay of a packet: only packets of one direction are in \
+                         both captures"
+                    .into(),
             };
             let many = count(clock.common, "packet", "packets");
             all.push(format!(

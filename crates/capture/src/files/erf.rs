@@ -80,7 +80,10 @@ impl Header {
     /// Whether it is what ibdump makes of a time in microseconds. It takes 4295 units for one where
     /// 4294.967 are, so that its times run ahead by up to 7.6 µs in each second.
     fn is_ibdumps(&self, (seconds, microseconds): (u32, u32)) -> bool {
-        seconds == self.seconds && microseconds.checked_mul(4295) == Some(self.fraction)
+        // The sum is one of 64 bits: the last microseconds of a second carry into the next.
+        let units = u64::from(microseconds) * 4295;
+        let written = (u64::from(seconds) << 32).wrapping_add(units);
+        written == u64::from(self.seconds) << 32 | u64::from(self.fraction)
     }
 }
 
@@ -169,5 +172,25 @@ impl Format for Erf {
 
     fn corrected(&self) -> u64 {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(time: u64) -> Header {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&time.to_le_bytes());
+        Header::read(&bytes).unwrap()
+    }
+
+    #[test]
+    fn ibdumps_times_are_known_up_to_the_end_of_a_second() {
+        for microseconds in [0, 1, 500_000, 999_992, 999_993, 999_999] {
+            let time = (1700_u64 << 32) + u64::from(microseconds) * 4295;
+            assert!(header(time).is_ibdumps((1700, microseconds)), "{microseconds}");
+            assert!(!header(time + 1).is_ibdumps((1700, microseconds)), "{microseconds}");
+        }
     }
 }

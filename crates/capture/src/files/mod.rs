@@ -34,6 +34,16 @@ formats! {
     erf
 }
 
+/// How packed files begin, what packs them, and what unpacks them into a pipe.
+const PACKED: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "gzip", "zcat"),
+    (b"BZh", "bzip2", "bzcat"),
+    (b"\xfd7zXZ\0", "xz", "xzcat"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstdcat"),
+    (b"\x04\x22\x4d\x18", "lz4", "lz4cat"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+
 /// Bytes that a format is known by.
 pub const SNIFFED: usize = 16;
 
@@ -79,6 +89,17 @@ pub enum Fault {
     /// No format that is known.
     #[error("is no capture; give a pcap, pcapng or ERF file of tcpdump, ibdump or Wireshark")]
     Unknown,
+    /// It has nothing in it.
+    #[error("is empty; nothing was captured")]
+    Empty,
+    /// It is compressed.
+    #[error("is packed by {by}; unpack it, or give `{unpack} FILE | clearlane capture -`")]
+    Packed {
+        /// The program that did it.
+        by: &'static str,
+        /// The one that undoes it.
+        unpack: &'static str,
+    },
     /// It is damaged, or says what cannot be.
     #[error("is damaged at byte {at}: {what}")]
     Damaged {
@@ -119,6 +140,12 @@ impl<'a> Reader<'a> {
     /// Fails if it is of no format, or ends before the first packet could begin.
     pub fn open(mut input: Input<'a>) -> Result<Self, Fault> {
         let first = input.peek(SNIFFED)?;
+        if first.is_empty() {
+            return Err(Fault::Empty);
+        }
+        if let Some((_, by, unpack)) = PACKED.iter().find(|(magic, ..)| first.starts_with(magic)) {
+            return Err(Fault::Packed { by, unpack });
+        }
         let entry = ALL.iter().find(|entry| (entry.is_it)(first)).ok_or(Fault::Unknown)?;
         let format = (entry.open)(&mut input)?;
         Ok(Reader { input, format, entry })

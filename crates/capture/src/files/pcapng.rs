@@ -38,6 +38,8 @@ struct Pcapng {
     interfaces: Vec<Interface>,
     described: Vec<Described>,
     clock: erf::Clock,
+    /// The time of the packet before: that of one whose block has none.
+    last_ns: u64,
 }
 
 /// What is needed of an interface for each packet.
@@ -114,7 +116,10 @@ impl Pcapng {
 
     fn describe(&mut self, at: u64, body: &[u8]) -> Result<(), Fault> {
         if self.interfaces.len() >= INTERFACES_MAX {
-            return Err(Fault::damaged(at, format!("more than {INTERFACES_MAX} interfaces")));
+            return Err(Fault::damaged(
+                at,
+                format!("more than {INTERFACES_MAX} interfaces; copy the file again"),
+            ));
         }
         let link = LinkType(u32::from(self.half(body, 0)));
         let snap = match self.word(body, 4) {
@@ -132,7 +137,8 @@ impl Pcapng {
                 (IF_NAME, name) => interface.name = Some(String::from_utf8_lossy(name).into()),
                 (IF_TSRESOL, [resolution]) => {
                     let units = Units::of(*resolution).ok_or_else(|| {
-                        let what = format!("times of resolution 0x{resolution:02x}");
+                        let what =
+                            format!("times of resolution 0x{resolution:02x}; write nanoseconds");
                         Fault::damaged(at, what)
                     })?;
                     described.units = units;
@@ -180,7 +186,8 @@ impl Pcapng {
             let wire_bytes = self.word(body, 0);
             let there = body.len().saturating_sub(header);
             let length = there.min(wire_bytes as usize).min(known.snap);
-            return Ok(Placed { interface, time_ns: 0, header, length, wire_bytes });
+            let time_ns = self.last_ns;
+            return Ok(Placed { interface, time_ns, header, length, wire_bytes });
         }
         let units = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
         let time_ns = known.units.nanoseconds(units).saturating_add_signed(known.offset_ns);
@@ -253,6 +260,7 @@ impl Pcapng {
         };
         let link = self.described[interface].link;
         let record = Record { time_ns, interface: interface as u32, link, bytes, wire_bytes };
+        self.last_ns = time_ns;
         if link != erf::LINK_TYPE {
             return Ok(record);
         }

@@ -20,6 +20,18 @@ pub enum Extended {
     Aeth(Aeth),
 }
 
+impl Extended {
+    /// Bytes on the wire.
+    pub const fn bytes_len(&self) -> u32 {
+        match self {
+            Extended::None => 0,
+            Extended::Deth(_) => wire::DETH,
+            Extended::Reth(_) => wire::RETH,
+            Extended::Aeth(_) => wire::AETH,
+        }
+    }
+}
+
 /// A packet to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
@@ -106,17 +118,11 @@ impl Assembly {
 
     fn native(&mut self, frame: &Frame, kept: Kept) {
         let padded = usize::from(frame.payload_bytes).next_multiple_of(4) as u32;
-        let extended = match &frame.extended {
-            Extended::None => 0,
-            Extended::Deth(_) => wire::DETH,
-            Extended::Reth(_) => wire::RETH,
-            Extended::Aeth(_) => wire::AETH,
-        };
+        let extended = frame.extended.bytes_len();
         self.wire_bytes = wire::LRH + wire::BTH + extended + padded + wire::CRCS;
         let Frame { lane, service_level, slid, dlid, .. } = *frame;
         let lrh = Lrh::new(lane, service_level, dlid, slid, self.wire_bytes);
-        let lrh =
-            lrh.expect("whole words of headers and a payload of at most 64 KiB fit the field");
+        let lrh = lrh.expect("whole words of headers and a payload of an MTU fit the field");
         self.bytes.extend(lrh.bytes());
         self.transport(frame, frame.bth.opcode);
         if kept == Kept::Headers {

@@ -55,6 +55,8 @@ const ERF_CUT: u8 = 8;
 pub const ERF_INTERFACES: usize = erf::INTERFACES;
 /// Bytes kept of a packet at most, as ibdump says.
 const SNAP_BYTES: u32 = 0xffff;
+/// The largest MTU (IBA vol. 1, 7.7.8).
+const PAYLOAD_BYTES_MAX: u16 = 4096;
 /// What is gathered before it is handed on.
 const BUFFERED: usize = 256 << 10;
 
@@ -83,7 +85,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a frame: when it was captured, nanoseconds since 1970, by which interface, and which
-    /// way it went; with a comment unless it is empty.
+    /// way it went; with a comment unless it is empty. Fails if it cannot be written, or has more
+    /// payload than an MTU.
     #[inline]
     pub fn frame(
         &mut self,
@@ -91,6 +94,10 @@ impl<W: Write> Writer<W> {
         frame: &Frame,
         comment: &str,
     ) -> io::Result<()> {
+        if frame.payload_bytes > PAYLOAD_BYTES_MAX {
+            let what = format!("{} bytes of payload are more than an MTU", frame.payload_bytes);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         self.assembly.put(frame, self.style.wrapping, self.style.kept);
         match self.style.container {
             Container::Pcapng => self.block(time_ns, interface, direction, comment),

@@ -1,5 +1,6 @@
 //! `clearlane capture`: captures of InfiniBand and RoCE, and who in them is congested.
 
+use super::experiment::quoted;
 use crate::answer::{self, Answer, Verdict};
 use crate::arguments::between;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use crate::table::count;
 use crate::terminal;
 use crate::writing;
 use clap::Args;
-use clearlane_capture::{Analysed, Options, Source, analyse};
+use clearlane_capture::{Analysed, Options, SLICES_MAX, Source, analyse};
 use clearlane_ib::{Picoseconds, visible};
 use clearlane_lab::{FLOW_SERIES_FILE, RunFolder, grouped, observed_page, wrap, write_flow_series};
 use clearlane_observe::{Names, TableOptions, page, remarks, series, summary, table, verdict};
@@ -43,8 +44,8 @@ pub struct Arguments {
     /// Look at packets up to this time after the first one
     #[arg(long, value_name = "TIME")]
     to: Option<Picoseconds>,
-    /// Length of slices of time, at least 1 ns; of 256 slices the last has all that comes later
-    /// [default: as long as it takes for 128 to 256 of them]
+    /// Length of slices of time, at least 1 ns; without --to, 256 of them are looked at [default:
+    /// as long as it takes for 128 to 256 of them]
     #[arg(long, value_name = "TIME")]
     slice: Option<Picoseconds>,
     /// Names of addresses: a file as /etc/hosts, in which a LID, as 7 or 0x7, may be an address
@@ -154,18 +155,36 @@ fn shown(path: &Path, all: &[PathBuf]) -> String {
     name.to_string_lossy().into_owned()
 }
 
+fn options(arguments: &Arguments) -> Result<Options, Failure> {
+    let ns = |time: Picoseconds| time.0 / 1000;
+    let (from_ns, slice_ns) = (ns(arguments.from), arguments.slice.map(ns));
+    let to_ns = arguments.to.map(ns);
+    let fault = |problem: String| Err(Failure::Input(problem));
+    if slice_ns == Some(0) {
+        return fault("--slice is less than 1 ns; give a longer one".into());
+    }
+    if let Some(to) = arguments.to.filter(|to| *to <= arguments.from) {
+        let from = arguments.from;
+        return fault(format!("--to {to} is not after --from {from}; give a later one"));
+    }
+    let span_ns = slice_ns.map(|slice_ns| slice_ns.saturating_mul(SLICES_MAX as u64));
+    let last_ns = span_ns.map(|span_ns| from_ns.saturating_add(span_ns - 1));
+    if to_ns.zip(last_ns).is_some_and(|(to, last)| to > last.saturating_add(1)) {
+        return fault(format!(
+            "--from to --to is more than {SLICES_MAX} slices; give a longer --slice, or an earlier \
+             --to"
+        ));
+    }
+    let to_ns = to_ns.or(last_ns);
+    Ok(Options { crcs: arguments.crc, from_ns, to_ns, slice_ns })
+}
+
 fn watched(
     arguments: &Arguments,
     sources: &[Source<'_>],
     is_stopped: impl Fn() -> bool,
 ) -> Result<Analysed, Failure> {
-    let ns = |time: Picoseconds| time.0 / 1000;
-    let options = Options {
-        crcs: arguments.crc,
-        from_ns: ns(arguments.from),
-        to_ns: arguments.to.map(ns),
-        slice_ns: arguments.slice.map(|slice| ns(slice).max(1)),
-    };
+    let options = options(arguments)?;
     let progress = Progress::start("reading captures");
     let mut tell = |share: Option<f64>, bytes: u64| {
         match share {
@@ -199,7 +218,7 @@ fn fill(
 /// The command line that makes the same again.
 fn command(arguments: &Arguments) -> String {
     let mut words = vec!["clearlane capture".to_owned()];
-    words.extend(arguments.files.iter().map(|path| path.display().to_string()));
+    words.extend(arguments.files.iter().map(|path| quoted(&path.to_string_lossy())));
     if arguments.crc {
         words.push("--crc".into());
     }
@@ -208,8 +227,12 @@ fn command(arguments: &Arguments) -> String {
     }
     words.extend(arguments.to.map(|to| format!("--to {}", spaceless(to))));
     words.extend(arguments.slice.map(|slice| format!("--slice {}", spaceless(slice))));
-    words.extend(arguments.names.iter().map(|path| format!("--names {}", path.display())));
-    words.extend(arguments.out.iter().map(|path| format!("--out {}", path.display())));
+    words.extend(
+        arguments.names.iter().map(|path| format!("--names {}", quoted(&path.to_string_lossy()))),
+    );
+    words.extend(
+        arguments.out.iter().map(|path| format!("--out {}", quoted(&path.to_string_lossy()))),
+    );
     words.join(" ")
 }
 
@@ -230,7 +253,7 @@ fn text(arguments: &Arguments, analysed: &Analysed, names: &Names) -> String {
     }
     if left_out > 0 {
         let more = count(left_out, "flow", "flows");
-        text.push_str(&format!("and {more} with less; --top {} shows all\n", {
+        text.push_str(&format!("and {more} more; --top {} shows all\n", {
             left_out + table.rows.len()
         }));
     }

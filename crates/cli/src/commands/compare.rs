@@ -46,6 +46,19 @@ pub fn run(
         processes.is_first().then_some(()).ok_or_else(|| {
             Failure::Input("compare of records runs in one process; call it without mpirun".into())
         })?;
+        let flags = [
+            ("--capture", captured.is_asked()),
+            ("--picture", picture.is_asked()),
+            ("--fabric", shared.fabric.is_some()),
+            ("--lft", !shared.lft.is_empty()),
+            ("--seed", shared.seed.is_some()),
+            ("--seeds", shared.seeds.is_some()),
+            ("--dry-run", shared.dry_run),
+        ];
+        if let Some((flag, _)) = flags.iter().find(|(_, is_asked)| *is_asked) {
+            let why = "is for experiments, and records are compared; leave it out";
+            return Err(Failure::Input(format!("{flag} {why}")));
+        }
         let all: Vec<&Path> =
             [&shared.experiment].into_iter().chain(records).map(PathBuf::as_path).collect();
         return overlay::run(&all, variants, (shared.out.as_deref(), shared.force), json);

@@ -17,7 +17,7 @@ use clearlane_capture::write::{Container, Kept, Style, Wrapping};
 use clearlane_ib::visible;
 use clearlane_lab::{
     CaptureRequest, Checkpoints, Ends, Experiment, Jobs, Mode, Plan, Processes, Quiet, RunFolder,
-    RunOptions, RunResult, SiteFiles, Status, Theme, picture, run,
+    RunOptions, RunResult, SiteFiles, Status, Theme, captures_in, grouped, picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -112,6 +112,20 @@ enum CaptureFormat {
 }
 
 impl Captured {
+    /// Whether anything is to be captured.
+    pub fn is_asked(&self) -> bool {
+        !self.capture.is_empty()
+    }
+
+    /// A line for each capture in the folder of the results.
+    fn written(&self, out: &Path) -> String {
+        let asked = self.is_asked().then(|| captures_in(out));
+        let line = |(path, bytes): (PathBuf, u64)| {
+            format!("capture: {} ({} MB)\n", path.display(), grouped(bytes.div_ceil(1_000_000)))
+        };
+        asked.into_iter().flatten().map(line).collect()
+    }
+
     /// What is captured into a folder; nothing if nothing is asked for.
     fn request(
         &self,
@@ -146,6 +160,13 @@ pub struct Picture {
     /// Colours of the drawing
     #[arg(long, value_enum, default_value_t = Colours::Light, requires = "picture")]
     theme: Colours,
+}
+
+impl Picture {
+    /// Whether one is to be drawn.
+    pub fn is_asked(&self) -> bool {
+        self.picture.is_some()
+    }
 }
 
 /// For light or for dark pages.
@@ -245,7 +266,7 @@ pub fn answer(
         drawing.draw(&result)?;
     }
     let verdict = verdict(result.status());
-    let report = format!("report: {}", report.display());
+    let report = format!("{}report: {}", captured.written(&out), report.display());
     if json {
         terminal::remark(&report);
         return Ok(Answer::text(result.to_json()).with(verdict));

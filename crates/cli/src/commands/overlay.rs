@@ -35,6 +35,9 @@ pub fn run(
         records.extend(read(path, paths, wanted)?);
     }
     let overlay = Overlay::of(records).map_err(Failure::Input)?;
+    if !overlay.is_comparable() {
+        return Err(Failure::Input(overlay.finding()));
+    }
     let mut told = String::new();
     if let Some(out) = out {
         let folder = RunFolder::claim_for(out, force, FILES).map_err(Failure::lab)?;
@@ -71,7 +74,7 @@ fn read(path: &Path, all: &[&Path], wanted: &[String]) -> Result<Vec<Record>, Fa
     };
     if path.is_dir() && !file.exists() {
         return Err(Failure::Input(format!(
-            "{} has no {FLOW_SERIES_FILE}; give a folder that `run --out` or `capture --out` filled",
+            "{} has no {FLOW_SERIES_FILE}; give a folder of `run --out` or `capture --out`",
             named(path)
         )));
     }
@@ -91,7 +94,9 @@ fn read(path: &Path, all: &[&Path], wanted: &[String]) -> Result<Vec<Record>, Fa
         variants.entry(row.variant.clone()).or_default().push(row);
     }
     let many = variants.len() > 1;
-    if many && !wanted.is_empty() {
+    // Captures have no variants.
+    let is_run = !variants.contains_key("");
+    if is_run && !wanted.is_empty() {
         // A name may have commas itself.
         let split = |text: &'_ String| -> Vec<String> {
             match variants.contains_key(text) {

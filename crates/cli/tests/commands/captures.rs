@@ -94,7 +94,7 @@ fn a_capture_and_its_simulation_are_laid_over_each_other() {
     let captured = scratch.call(words).text().to_owned();
     assert!(captured.ends_with("report: seen/report.html\n"), "{captured}");
     let found = scratch.call("compare seen sim --out both --json").json(0);
-    assert_eq!(found["flows_in_common"], 3);
+    assert_eq!(found["flows_in_common"], serde_json::json!([3]));
     for flow in found["flows"].as_array().unwrap() {
         let records = flow["records"].as_array().unwrap();
         let gbps = |place: usize| records[place]["gbps"].as_f64().unwrap();
@@ -113,7 +113,7 @@ fn what_cannot_be_captured_is_told_in_a_line() {
     let scratch = congested("capture-errors");
     for (flags, why) in [
         ("--capture H9", "--capture H9: "),
-        ("--capture host0001:9", "has no cable; name a port that has"),
+        ("--capture host0001:9", "has no cable; host0001 has some at ports 1"),
         ("--capture host0001:x", "is no port; write a host, or a switch and port as S2:3"),
         ("--capture-headers", "--capture"),
     ] {
@@ -121,6 +121,16 @@ fn what_cannot_be_captured_is_told_in_a_line() {
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.stderr.contains(why), "{run:?}");
     }
+    let both = "[[variant]]\nname = \"a b\"\n[[variant]]\nname = \"a_b\"\n";
+    scratch.write("both.toml", &format!("{}\n{both}", scratch.read("congested.toml")));
+    let same = scratch.call("run both.toml --out no --capture host0001");
+    assert!(same.code == 2 && same.stderr.contains("would be of two variants"), "{same:?}");
+    scratch.write("archive", "PK\x03\x04 and what a zip file has\n");
+    let archive = scratch.call("capture archive");
+    let remedy = "is packed by zip; unpack it, or give `unzip -p FILE | clearlane capture -`";
+    assert!(archive.code == 2 && archive.stderr.contains(remedy), "{archive:?}");
+    scratch.write("nothing", "");
+    assert!(scratch.call("capture nothing").stderr.contains("is empty; nothing was captured"));
     scratch.write("text", "no capture at all, but a text of some length\n");
     let refused = scratch.call("capture text");
     assert_eq!(
@@ -134,7 +144,11 @@ fn what_cannot_be_captured_is_told_in_a_line() {
     let refused = scratch.call("capture - text");
     assert!(refused.stderr.starts_with("clearlane: - cannot be one of several"), "{refused:?}");
     let refused = scratch.call("compare text congested.toml");
-    assert!(refused.stderr.contains("is no Parquet file of flows"), "{refused:?}");
+    assert!(refused.stderr.contains("is no flow-series.parquet, which `run"), "{refused:?}");
+    let refused = scratch.call("capture text --from 2s --to 1s");
+    assert!(refused.stderr.contains("--to 1 s is not after --from 2 s"), "{refused:?}");
+    let refused = scratch.call("compare text congested.toml --seeds 2");
+    assert!(refused.stderr.contains("--seeds is for experiments"), "{refused:?}");
 }
 
 #[test]

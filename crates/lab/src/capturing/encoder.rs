@@ -60,7 +60,19 @@ impl Seen {
         }
         self.complete
     }
+
+    /// A message is to be acknowledged. Where answers take another way, nobody does it.
+    fn ends(&mut self, psn: u32) {
+        if self.last.len() == UNACKNOWLEDGED_MAX {
+            self.last.pop_front();
+            self.complete = self.complete.wrapping_add(1);
+        }
+        self.last.push_back(psn);
+    }
 }
+
+/// Messages that a connection has under way, at most; older ones are taken for acknowledged.
+const UNACKNOWLEDGED_MAX: usize = 1024;
 
 pub(super) struct Encoder {
     seed: u64,
@@ -147,11 +159,12 @@ impl Encoder {
         let mut text = String::from("# addresses of the capture and names of the hosts\n");
         for (rank, (base, lids)) in self.addresses.iter().enumerate() {
             let node = prepared.hosts.end(Rank(rank as u32)).node;
-            let name: String = prepared.fabric.node(node).name.split_whitespace().collect();
+            // In quotes, as names may have blanks; a quote would end them.
+            let name = prepared.fabric.node(node).name.replace('"', "'");
             for lid in *base..base.saturating_add(*lids) {
                 let [high, low] = lid.to_be_bytes();
                 // Nothing can go wrong in writing to a text.
-                let _ = writeln!(text, "{lid} {name}\n10.0.{high}.{low} {name}");
+                let _ = writeln!(text, "{lid} \"{name}\"\n10.0.{high}.{low} \"{name}\"");
             }
         }
         text
@@ -179,7 +192,7 @@ impl Encoder {
         // The simulator's responses to a READ have no AETH: theirs comes on top.
         let extended_bytes = match tapped.read {
             Read::Response => 0,
-            _ => extended_bytes(&extended),
+            _ => extended.bytes_len(),
         };
         let header = wire::LRH + wire::BTH + wire::CRCS + extended_bytes;
         let psn = match tapped.kind {
@@ -252,7 +265,7 @@ impl Encoder {
                 (Opcode::RC_ACKNOWLEDGE, Extended::Aeth(aeth(complete)))
             }
             (PacketKind::RcData, Read::Request(bytes)) => {
-                self.seen.entry(place).or_default().last.push_back(tapped.psn);
+                self.seen.entry(place).or_default().ends(tapped.psn);
                 let dma_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
                 let reth = Reth { virtual_address: 0, r_key: R_KEY, dma_bytes };
                 (Opcode::RC_RDMA_READ_REQUEST, Extended::Reth(reth))
@@ -262,7 +275,7 @@ impl Encoder {
                 let seen = self.seen.entry(place).or_default();
                 let first = !std::mem::replace(&mut seen.open, !tapped.last);
                 if tapped.last {
-                    seen.last.push_back(tapped.psn);
+                    seen.ends(tapped.psn);
                 }
                 let opcode = match (first, tapped.last) {
                     (true, true) => Opcode::RC_SEND_ONLY,
@@ -345,13 +358,4 @@ fn psn(number: u32) -> Psn {
 
 fn aeth(messages: u32) -> Aeth {
     Aeth { syndrome: Aeth::ACK, msn: psn(messages) }
-}
-
-fn extended_bytes(extended: &Extended) -> u32 {
-    match extended {
-        Extended::None => 0,
-        Extended::Deth(_) => wire::DETH,
-        Extended::Reth(_) => wire::RETH,
-        Extended::Aeth(_) => wire::AETH,
-    }
 }

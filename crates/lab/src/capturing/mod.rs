@@ -11,8 +11,9 @@ use clearlane_fabric::{Endpoint, Fabric, NodeKind, damage};
 use clearlane_ib::{Picoseconds, PortNumber};
 use clearlane_sim::{END_GRID, Status};
 use encoder::Encoder;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// What is to be captured.
@@ -32,6 +33,20 @@ pub(crate) const CAPTURE_PREFIX: &str = "capture-";
 pub(crate) const CAPTURE_ENDINGS: [&str; 3] = ["pcapng", "pcap", NAMES];
 const NAMES: &str = "hosts";
 
+/// The captures in a folder of results and their bytes, by name.
+pub fn captures_in(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut captures: Vec<(PathBuf, u64)> = all
+        .filter(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with(CAPTURE_PREFIX) && !name.ends_with(NAMES)
+        })
+        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())))
+        .collect();
+    captures.sort();
+    captures
+}
+
 impl CaptureRequest {
     /// What the files of a variant are called: packets, and names of addresses.
     fn files(&self, variant: &str) -> [String; 2] {
@@ -44,11 +59,30 @@ impl CaptureRequest {
         [ending, NAMES].map(|ending| format!("{CAPTURE_PREFIX}{variant}.{ending}"))
     }
 
+    /// Fails if a variant lacks a port, or if two would have one file.
+    pub(crate) fn fits<'a>(
+        &self,
+        variants: impl Iterator<Item = (&'a str, &'a Prepared)>,
+    ) -> Result<(), LabError> {
+        let mut owners = BTreeMap::new();
+        for (variant, prepared) in variants {
+            let fault = |problem| LabError::variant(variant, problem);
+            self.resolve(&prepared.fabric).map_err(fault)?;
+            let files = self.files(variant);
+            let same = format!("--capture: {} would be of two variants; rename one", files[0]);
+            if owners.insert(files, variant).is_some() {
+                return Err(fault(same));
+            }
+        }
+        Ok(())
+    }
+
     /// The ports, in the order of the fabric. Fails on one that is not there, in words.
     pub(crate) fn resolve(&self, fabric: &Fabric) -> Result<Vec<Endpoint>, String> {
         let mut ports: Vec<Endpoint> = Vec::new();
         for text in &self.ports {
-            let found = resolved(fabric, text).map_err(|why| format!("--capture {text}: {why}"))?;
+            let found =
+                resolved(fabric, text.trim()).map_err(|why| format!("--capture {text}: {why}"))?;
             ports.extend(found);
         }
         ports.sort_unstable_by_key(|end| (end.node.0, end.port.value()));
@@ -74,8 +108,9 @@ fn resolved(fabric: &Fabric, text: &str) -> Result<Vec<Endpoint>, String> {
         "hosts" => return Ok(cabled(Some(NodeKind::ChannelAdapter))),
         _ => {}
     }
-    // A name may have colons itself.
-    let (name, port) = match text.rsplit_once(':') {
+    // A name may have colons itself; results have ports as S2[3].
+    let written = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
+    let (name, port) = match written.or_else(|| text.rsplit_once(':')) {
         Some((name, port)) if damage::node(fabric, text).is_err() => (name, Some(port)),
         _ => (text, None),
     };
@@ -90,7 +125,14 @@ fn resolved(fabric: &Fabric, text: &str) -> Result<Vec<Endpoint>, String> {
         }
     };
     match ends.is_empty() {
-        true => Err("has no cable; name a port that has".into()),
+        true => {
+            let all = cabled(None).into_iter().filter(|end| end.node == node);
+            let numbers: Vec<String> = all.map(|end| end.port.value().to_string()).collect();
+            Err(match numbers.is_empty() {
+                true => "has no cable; name a node that has".into(),
+                false => format!("has no cable; {name} has some at ports {}", numbers.join(", ")),
+            })
+        }
         false => Ok(ends),
     }
 }
@@ -162,7 +204,8 @@ impl Capturing {
     }
 
     /// Advances a simulation and writes what is seen, in strides in which few packets gather: the
-    /// memory of a capture does not grow with the length of the run. A failure is told at the end.
+    /// memory of a capture does not grow with the length of the run. What cannot be written stops
+    /// the run, and is told by [`Capturing::finish`].
     pub(crate) fn advance(
         &mut self,
         simulation: &mut Simulator,
@@ -178,6 +221,9 @@ impl Capturing {
                 self.stride = (self.stride / 2).max(STRIDE_LEAST);
             } else if taken < TAKEN_LEAST {
                 self.stride = self.stride.saturating_mul(2);
+            }
+            if self.failed.is_some() {
+                return Status::Paused;
             }
             if status != Status::Running || reached == until.0 {
                 return status;

@@ -73,11 +73,23 @@ pub fn write_flow_series(rows: &[FlowSlice]) -> Result<Vec<u8>, ParquetError> {
     written(std::iter::once(columns(rows)), SCHEMA)
 }
 
+/// Rows that are read: those of a capture of as many flows and slices as there can be.
+const ROWS_MAX: i64 = 1 << 22;
+
 /// The rows of such a file. Fails on another file, and on one without the columns.
 pub fn read_flow_series(bytes: Vec<u8>) -> Result<Vec<FlowSlice>, String> {
-    let wrong = |e: ParquetError| format!("is no Parquet file of flows: {e}");
+    let wrong = |e: ParquetError| {
+        format!(
+            "is no {FLOW_SERIES_FILE}, which `run EXPERIMENT --out DIR` or `capture FILE --out \
+             DIR` write; give such a folder ({e})"
+        )
+    };
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(wrong)?;
-    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let known = reader.metadata().file_metadata();
+    if known.num_rows() > ROWS_MAX {
+        return Err(format!("has {} rows; {ROWS_MAX} are read", known.num_rows()));
+    }
+    let fields = known.schema().get_fields();
     for column in COLUMNS {
         if !fields.iter().any(|field| field.name() == column.name) {
             return Err(format!(
