@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const RECORDS_MAX: usize = 4;
 /// Flows that are drawn.
 const DRAWN_MAX: usize = 8;
+/// Flows in the table of the page, so that charts are near; the document has all.
+const PAGE_ROWS_MAX: usize = 24;
 /// Slices that series are drawn in, of all records together.
 const SLICES: usize = 200;
 
@@ -239,7 +241,7 @@ impl Overlay {
             command: command.into(),
             row: "Flow",
             columns: (0..self.records.len()).map(column).collect(),
-            rows: self.flows.iter().take(200).map(row).collect(),
+            rows: self.flows.iter().take(PAGE_ROWS_MAX).map(row).collect(),
             facts: names
                 .iter()
                 .enumerate()

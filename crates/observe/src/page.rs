@@ -10,8 +10,8 @@ use clearlane_lab::{
     Fact, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow,
 };
 
-/// Flows in the table, and flows that are drawn.
-const ROWS_MAX: usize = 200;
+/// Flows in the table, so that charts are near, and flows that are drawn.
+const ROWS_MAX: usize = 24;
 const DRAWN_MAX: usize = 20;
 
 /// A column of the table, and its value.
@@ -82,7 +82,7 @@ pub fn page(analysed: &Analysed, names: &Names, command: &str) -> ObservedPage {
         row: "Flow",
         rows: flows.iter().take(ROWS_MAX).map(row).collect(),
         columns: columns.into_iter().map(|shown| shown.column).collect(),
-        facts: facts(analysed),
+        facts: facts(analysed, flows.len()),
         oddities: remarks(analysed),
         records: vec![record(analysed, &flows, names)],
     }
@@ -107,9 +107,13 @@ fn class(flow: &FoundFlow) -> &'static str {
     }
 }
 
-fn facts(analysed: &Analysed) -> Vec<Fact> {
+fn facts(analysed: &Analysed, flows: usize) -> Vec<Fact> {
     let fact = |label: &str, value: String| Fact { label: label.into(), value };
     let mut facts = Vec::new();
+    if flows > ROWS_MAX {
+        let value = format!("{ROWS_MAX} of {flows} in the table; capture.json has all");
+        facts.push(fact("flows", value));
+    }
     for (point, counts) in analysed.points.iter().zip(&analysed.found.points) {
         let length = counts.span_ns.map_or(0, |(first, last)| last - first);
         let others = counts.others.all();
