@@ -333,8 +333,12 @@ mod tests {
             let c = shares(&other, &mut stream);
             found += usize::from(together(&a, &b, 10));
             by_chance += usize::from(together(&a, &c, 10));
+            // A few long phases are alike more often.
+            let [one, other] = [(); 2].map(|()| phases(&mut stream, 40.0, 200));
+            let [a, b] = [one, other].map(|on| shares(&on, &mut stream));
+            by_chance += usize::from(together(&a, &b, 10));
         }
-        assert!(found > 180 && by_chance <= 1, "{found} {by_chance}");
+        assert!(found > 180 && by_chance <= 2, "{found} {by_chance}");
         // Marks at random, all the time, have nothing in common.
         let mut stream = Stream::new(1, "marks at random", 0);
         let all = vec![true; 32];
