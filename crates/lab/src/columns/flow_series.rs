@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn other_files_are_refused_in_words() {
         let error = read_flow_series(b"no".to_vec()).unwrap_err();
-        assert!(error.starts_with("is no Parquet file of flows: "), "{error}");
+        assert!(error.starts_with("is no flow-series.parquet, which `run EXPERIMENT"), "{error}");
         let other = written(std::iter::empty(), "other").unwrap();
         let error = read_flow_series(other).unwrap_err();
         assert!(error.starts_with("has no column record; give flow-series.parquet"), "{error}");
