@@ -64,6 +64,8 @@ fn ethernet(whole: Whole<'_>) -> Dissected {
 /// A cooked capture, whose ethertype and content are at these places.
 fn cooked(whole: Whole<'_>, kind: usize, content: usize) -> Dissected {
     match half(whole.bytes, kind) {
+        // Behind a tag's two bytes comes the next ethertype.
+        Some(tag) if VLAN.contains(&tag) => typed(whole, content + 2),
         Some(ethertype) => network(whole, ethertype, content),
         None => Dissected::Other(Other::NotRdma),
     }
