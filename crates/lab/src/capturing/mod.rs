@@ -127,7 +127,9 @@ fn resolved(fabric: &Fabric, text: &str) -> Result<Vec<Endpoint>, String> {
     match ends.is_empty() {
         true => {
             let all = cabled(None).into_iter().filter(|end| end.node == node);
-            let numbers: Vec<String> = all.map(|end| end.port.value().to_string()).collect();
+            let mut numbers: Vec<u8> = all.map(|end| end.port.value()).collect();
+            numbers.sort_unstable();
+            let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
             Err(match numbers.is_empty() {
                 true => "has no cable; name a node that has".into(),
                 false => format!("has no cable; {name} has some at ports {}", numbers.join(", ")),
