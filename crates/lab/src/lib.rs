@@ -45,6 +45,7 @@ mod figures;
 mod folder;
 mod halt;
 mod headline;
+mod host_plan;
 mod ideal;
 pub mod measure;
 mod opensm_conf;
@@ -89,6 +90,7 @@ pub use experiment::{
 pub use fact::Fact;
 pub use figures::History;
 pub use folder::exchange_folders;
+pub use host_plan::{HostFlow, HostPlan};
 pub use headline::{Better, ControlTotals, Moved, PublishedRow};
 pub use opensm_conf::OpensmConf;
 pub use port::named as named_port;

@@ -149,6 +149,37 @@ impl ControlSpec {
     }
 }
 
+/// What a text of mechanisms is called in errors.
+const SPELT_OUT: &str = "control";
+
+impl ControlSpec {
+    /// The table with every parameter spelt out, and nothing that refers to a file or to a switch:
+    /// what a host has to know.
+    pub fn spelt_out(&self) -> String {
+        let mut bare = self.clone();
+        for spec in bare.when.iter_mut().chain(&mut bare.which) {
+            (spec.preset, spec.policy) = (None, None);
+            spec.ports.clear();
+        }
+        toml::Value::Table(bare.resolved()).to_string()
+    }
+
+    /// Reads such a text, whoever wrote it. Fails if it refers to a file, as nothing of that is
+    /// read on anybody's behalf.
+    pub fn of_spelt_out(text: &str) -> Result<Self, LabError> {
+        let (document, root) = document::Document::parse(text, SPELT_OUT.as_ref())?;
+        let keys = Keys::of(&document, TABLE, &root)?;
+        for entry in entries() {
+            let table = root.get(entry.name);
+            if let Some(policy) = table.and_then(|table| table.get(POLICY)) {
+                let problem = "policy: names a file, which a text of mechanisms may not";
+                return Err(document.error(policy.at, problem));
+            }
+        }
+        ControlSpec::read(keys)
+    }
+}
+
 /// The mechanism that makes this decision.
 fn mechanism(keys: &Keys<'_>, decides: Decides) -> Result<Option<MechanismSpec>, LabError> {
     let Some(field) = keys.optional(key_of(decides)) else { return Ok(None) };

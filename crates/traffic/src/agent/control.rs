@@ -1,0 +1,278 @@
+//! A control connection at an agent: who may ask what, and what is done.
+
+use super::run::Run;
+use super::session::Session;
+use super::{Agent, POLICY_FILE};
+use crate::audit::Came;
+use crate::channel::{Channel, ChannelError};
+use crate::clock::now_ns;
+use crate::frame::FRAME_BYTES_MAX;
+use crate::message::{Answer, PROTOCOL, Request, Status, StatusOfRun};
+use crate::name::{Identity, Role};
+use crate::policy::Policy;
+use std::net::TcpStream;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+/// How often what has happened is told while a run is under way.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// A connection that says nothing for so long, and has no run under way, is closed.
+const SILENT_MAX: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A control connection whose other side has a certificate.
+struct Caller<'a> {
+    agent: &'a Agent,
+    who: Identity,
+    said: String,
+    /// Whether its `Hello` was taken.
+    is_known: bool,
+    /// The run that it controls.
+    run: Option<Run>,
+}
+
+/// Serves a connection until it ends.
+pub fn serve(agent: &Agent, tcp: TcpStream) {
+    let from = tcp.peer_addr().map_or("unknown".into(), |from| from.to_string());
+    let refused = |why: &str| {
+        let _ = agent.audit.note(Came::Refused, &from, "control connection", why);
+    };
+    let mut channel = match Channel::accept(tcp, agent.tls.clone()) {
+        Ok(channel) => channel,
+        Err(error) => return refused(&error.to_string()),
+    };
+    let Some(who) = channel.peer() else {
+        return refused("its certificate is none of clearlane traffic");
+    };
+    let said = format!("{who} at {from}");
+    let mut caller = Caller { agent, who, said, is_known: false, run: None };
+    if let Err(error) = caller.listen(&mut channel) {
+        let is_malformed =
+            matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
+        if is_malformed {
+            let _ = agent.audit.note(Came::Refused, &caller.said, "message", &error.to_string());
+        }
+    }
+    caller.leave("its controller has gone");
+}
+
+impl Caller<'_> {
+    fn listen(&mut self, channel: &mut Channel) -> Result<(), ChannelError> {
+        let (mut heard, mut told) = (Instant::now(), Instant::now());
+        loop {
+            if self.agent.halt.load(SeqCst) {
+                self.leave("the agent was told to end");
+                return Ok(());
+            }
+            if let Some(request) = channel.receive::<Request>(LOOK)? {
+                heard = Instant::now();
+                self.answer(request, channel)?;
+            }
+            if let Some(run) = &self.run {
+                // In a run that has begun the lease is the measure.
+                if run.session.is_abandoned(now_ns()) && !run.has_ended() {
+                    self.leave("no word of its controller");
+                    return Err(ChannelError::Closed);
+                }
+                if run.session.start_ns() <= now_ns() && told.elapsed() >= TOLD_EVERY {
+                    told = Instant::now();
+                    channel.send(&Answer::Progress(run.progress()))?;
+                }
+            }
+            if heard.elapsed() >= SILENT_MAX {
+                return Err(ChannelError::Late(SILENT_MAX.as_secs()));
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request, channel: &mut Channel) -> Result<(), ChannelError> {
+        let what = in_words(&request);
+        let done = match request {
+            Request::Lease {} => {
+                self.run.iter().for_each(|run| run.session.renew());
+                return Ok(());
+            }
+            Request::Clock {} => {
+                let received_ns = now_ns();
+                return channel.send(&Answer::Clock { received_ns, sent_ns: now_ns() });
+            }
+            Request::Log { connection, end, offset } => {
+                // Room for the frame's head is in the frame.
+                let part = self.run().and_then(|run| {
+                    run.log(connection, end, offset, FRAME_BYTES_MAX)
+                });
+                match part {
+                    Ok((bytes, records, part)) => {
+                        channel.send(&Answer::Log { bytes, records })?;
+                        return channel.send_log(part);
+                    }
+                    Err(reason) => Err(reason),
+                }
+            }
+            request => self.allowed(&request).and_then(|()| self.perform(request, channel)),
+        };
+        match done {
+            Ok(answer) => channel.send(&answer),
+            Err(reason) => {
+                // What is refused is refused whether or not it can be noted.
+                let _ = self.agent.audit.note(Came::Refused, &self.said, &what, &reason);
+                channel.send(&Answer::Refused { reason })
+            }
+        }
+    }
+
+    /// Whether the role may ask that.
+    fn allowed(&self, request: &Request) -> Result<(), String> {
+        let may = match request {
+            Request::Hello { .. } => self.who.role != Role::Agent,
+            Request::Status {} => self.who.role != Role::Agent,
+            _ => self.who.role == Role::Controller,
+        };
+        if !may {
+            let (role, what) = (self.who.role, in_words(request));
+            return Err(format!("a certificate of role {role} may not ask for this: {what}"));
+        }
+        if !self.is_known && !matches!(request, Request::Hello { .. }) {
+            return Err("it has not said hello".into());
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<&mut Run, String> {
+        self.run.as_mut().ok_or_else(|| "it has begun no run".into())
+    }
+
+    fn perform(&mut self, request: Request, channel: &Channel) -> Result<Answer, String> {
+        let what = in_words(&request);
+        let noted = |caller: &Self, why: &str| {
+            let noted = caller.agent.audit.note(Came::Done, &caller.said, &what, why);
+            noted.map_err(|error| {
+                format!("the audit log cannot be written: {}", clearlane_lab::plain(&error))
+            })
+        };
+        match request {
+            Request::Hello { protocol, version } => {
+                if protocol != PROTOCOL {
+                    return Err(format!(
+                        "it speaks version {protocol} of the protocol (clearlane {version}), this \
+                         agent {PROTOCOL} (clearlane {}); use the same clearlane on both",
+                        env!("CARGO_PKG_VERSION")
+                    ));
+                }
+                self.is_known = true;
+                let data = self.agent.data_address(channel);
+                let version = env!("CARGO_PKG_VERSION").into();
+                Ok(Answer::Hello { protocol, version, data })
+            }
+            Request::Status {} => Ok(Answer::Status(self.agent.status())),
+            Request::Begin { plan, duration_ns } => {
+                noted(self, &plan)?;
+                self.begin(plan, duration_ns).map(|()| Answer::Done {})
+            }
+            Request::Receive { order, from } => {
+                noted(self, &format!("{} from {from}", flow(&order)))?;
+                self.run()?.receive(&order, from).map(|tokens| Answer::Expected { tokens })
+            }
+            Request::Send { order, to, tokens } => {
+                noted(self, &format!("{} to {to}", flow(&order)))?;
+                let held_to_bps = self.run()?.send(&order, to, &tokens)?;
+                Ok(Answer::Ready { held_to_bps })
+            }
+            Request::Start { at_ns } => {
+                noted(self, "")?;
+                self.run()?.start(at_ns).map(|()| Answer::Done {})
+            }
+            Request::Stop {} => {
+                self.agent.stop(&self.said);
+                Ok(Answer::Done {})
+            }
+            Request::End {} => {
+                let noted = noted(self, "");
+                self.leave("");
+                noted.map(|()| Answer::Done {})
+            }
+            Request::Clock {} | Request::Lease {} | Request::Log { .. } => {
+                Err("answered elsewhere".into())
+            }
+        }
+    }
+
+    fn begin(&mut self, plan: String, duration_ns: u64) -> Result<(), String> {
+        let mut running = self.agent.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = running.as_ref() {
+            return Err(format!(
+                "takes part in run {} of {}; wait, or end it with `clearlane traffic stop`",
+                other.plan, other.controller
+            ));
+        }
+        let policy = self.agent.policy()?;
+        let session = Session::new(plan, self.who.name.clone(), duration_ns);
+        let Agent { folder, audit, guests, .. } = self.agent;
+        let run = Run::begin(session, policy, folder, audit, guests)?;
+        *running = Some(run.session.clone());
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// Ends the run that this connection controls; with a reason if that was not asked for.
+    fn leave(&mut self, why: &str) {
+        let Some(run) = self.run.take() else { return };
+        if !why.is_empty() && !run.has_ended() {
+            run.session.stop(&self.agent.audit, &self.said, why);
+        }
+        drop(run);
+        *self.agent.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Agent {
+    /// The policy as it is now.
+    pub(super) fn policy(&self) -> Result<Policy, String> {
+        let path = self.folder.join(POLICY_FILE);
+        let text = super::policy_text(&path)?;
+        text.parse().map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn status(&self) -> Status {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = running.as_ref().map(|session| StatusOfRun {
+            plan: session.plan.clone(),
+            controller: session.controller.clone(),
+            is_sending: session.start_ns() <= now_ns() && !session.is_halted(),
+        });
+        let policy = match self.policy() {
+            Ok(policy) => policy.in_words(),
+            Err(problem) => vec![problem],
+        };
+        Status { name: self.keys.identity.name.clone(), run, policy }
+    }
+
+    fn stop(&self, who: &str) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = running.as_ref() {
+            session.stop(&self.audit, who, &format!("stopped by {who}"));
+        }
+    }
+}
+
+fn flow(order: &crate::order::Order) -> String {
+    let (source, destination) = (&order.source, &order.destination);
+    format!("connection {}, {source} to {destination}", order.connection)
+}
+
+fn in_words(request: &Request) -> String {
+    match request {
+        Request::Hello { .. } => "hello".into(),
+        Request::Status {} => "status".into(),
+        Request::Clock {} => "clock".into(),
+        Request::Begin { .. } => "begin a run".into(),
+        Request::Receive { .. } => "receive a flow".into(),
+        Request::Send { .. } => "send a flow".into(),
+        Request::Start { .. } => "start".into(),
+        Request::Lease {} => "lease".into(),
+        Request::Stop {} => "stop".into(),
+        Request::Log { connection, .. } => format!("log of connection {connection}"),
+        Request::End {} => "end".into(),
+    }
+}

@@ -1,0 +1,297 @@
+//! A flow at its sender: packets that the core decides on, written to its connections.
+
+use super::bucket::Bucket;
+use super::receiving::is_wait;
+use super::session::{Counter, Session};
+use super::spool::Log;
+use crate::clock::{now_ns, sleep_until};
+use crate::log::Logged;
+use crate::packet::{HEADER_BYTES, Header};
+use crate::sender::{Next, Sender, picoseconds};
+use clearlane_ib::Picoseconds;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long a write waits before it is looked whether the run goes on, and a thread that waits.
+pub const LOOK: Duration = Duration::from_millis(200);
+/// Payload is written from a block of this size again and again, so that it stays in the cache.
+const BLOCK_BYTES: usize = 16 << 10;
+/// After the end of a run, a packet that has begun is finished within so long.
+const GRACE_NS: u64 = 1_000_000_000;
+
+/// A connection of the flow.
+pub struct Line {
+    /// The socket.
+    pub stream: TcpStream,
+    /// Its counter.
+    pub counter: Arc<Counter>,
+    /// Its log.
+    pub log: Log,
+    /// What is left of a packet whose write was cut: bytes of all, bytes that have gone.
+    begun: Option<(Header, usize)>,
+    /// Bytes of acknowledgements that are not whole.
+    heard: Vec<u8>,
+    next: u64,
+}
+
+impl Line {
+    /// A connection whose receiver consents.
+    pub fn new(stream: TcpStream, counter: Arc<Counter>, log: Log) -> Self {
+        Line { stream, counter, log, begun: None, heard: Vec::new(), next: 0 }
+    }
+}
+
+/// What a flow's thread has.
+pub struct Flow {
+    /// What decides.
+    pub sender: Sender,
+    /// Its connections.
+    pub lines: Vec<Line>,
+    /// The policy's rate, if there is one.
+    pub bucket: Option<Arc<Bucket>>,
+    /// Bytes that the run may still send at this host.
+    pub left: Arc<std::sync::atomic::AtomicU64>,
+}
+
+/// How sending ended before its time.
+enum Ended {
+    /// A fault.
+    Fault(String),
+    /// Something else has ended the run, and has said why.
+    Told,
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Ended::Fault(clearlane_lab::plain(&error).to_string())
+    }
+}
+
+impl Flow {
+    /// Sends from the start of the run to the end of the flow. Returns why not, if it ended
+    /// otherwise.
+    pub fn run(mut self, session: &Session) -> Result<(), String> {
+        while now_ns() < session.start_ns() {
+            if !session.may_send(now_ns()) {
+                return Ok(());
+            }
+            let near = session.start_ns().min(now_ns() + LOOK.as_nanos() as u64);
+            sleep_until(near, LOOK);
+        }
+        let sent = self.send(session);
+        for line in &mut self.lines {
+            // The receiver reads what is under way, and then the end.
+            let _ = line.stream.shutdown(Shutdown::Write);
+            let _ = line.log.flush();
+        }
+        match sent {
+            Err(Ended::Fault(why)) => Err(why),
+            Ok(()) | Err(Ended::Told) => Ok(()),
+        }
+    }
+
+    fn send(&mut self, session: &Session) -> Result<(), Ended> {
+        let start = session.start_ns();
+        let payload = [0u8; BLOCK_BYTES];
+        let alone = self.lines.len() == 1 && !self.hears();
+        for line in &self.lines {
+            line.stream.set_nonblocking(!alone)?;
+            line.stream.set_write_timeout(Some(LOOK))?;
+        }
+        loop {
+            let now = now_ns();
+            if !session.may_send(now) {
+                return self.finish(session, &payload);
+            }
+            if !alone {
+                self.hear(start)?;
+                self.go_on(&payload)?;
+            }
+            let time = picoseconds(now.saturating_sub(start));
+            let lines = &self.lines;
+            match self.sender.next(time, |at| lines[at].begun.is_none()) {
+                Next::Ended => return self.finish(session, &payload),
+                Next::Wait(until) => self.wait(start, until, alone)?,
+                Next::Packet { connection, bytes } => {
+                    if let Some(bucket) = &self.bucket
+                        && let Err(later) = bucket.take(bytes, now)
+                    {
+                        sleep_until(later, LOOK);
+                        continue;
+                    }
+                    self.take_from_quota(bytes)?;
+                    self.write(connection, bytes, now, time, &payload)?;
+                    if alone {
+                        self.end_packet(session, &payload)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether anything comes back.
+    fn hears(&self) -> bool {
+        self.sender.has_governors()
+    }
+
+    fn take_from_quota(&self, bytes: u32) -> Result<(), Ended> {
+        let taken = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes.into()));
+        let why = "the run has sent what the host's policy allows (limits.sent)";
+        taken.map(|_| ()).map_err(|_| Ended::Fault(why.into()))
+    }
+
+    /// Writes as much of a packet as goes at once.
+    fn write(
+        &mut self,
+        at: usize,
+        bytes: u32,
+        now: u64,
+        time: Picoseconds,
+        payload: &[u8; BLOCK_BYTES],
+    ) -> Result<(), Ended> {
+        let line = &mut self.lines[at];
+        let (connection, sequence) = (line.counter.connection, line.next);
+        let header = Header { bytes, connection, sequence, sent_ns: now };
+        line.next += 1;
+        line.log.push(Logged { ns: now, bytes }).map_err(|_| Ended::Told)?;
+        line.counter.packets.store(line.next, Relaxed);
+        line.counter.bytes.fetch_add(bytes.into(), Relaxed);
+        self.sender.sent(at, bytes, time);
+        line.begun = Some((header, 0));
+        line.push_out(payload)?;
+        Ok(())
+    }
+
+    /// Goes on with packets whose write was cut.
+    fn go_on(&mut self, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
+        for line in &mut self.lines {
+            line.push_out(payload)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest of packets that have begun, while the run goes on.
+    fn end_packet(&mut self, session: &Session, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
+        while self.lines.iter().any(|line| line.begun.is_some()) && session.may_send(now_ns()) {
+            self.go_on(payload)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest of packets that have begun, for some time after the end.
+    fn finish(&mut self, session: &Session, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
+        let abandoned = session.is_abandoned(now_ns());
+        let until = now_ns() + if abandoned { 0 } else { GRACE_NS };
+        while self.lines.iter().any(|line| line.begun.is_some()) {
+            if now_ns() >= until {
+                return Err(Ended::Fault("a packet could not be finished at the end".into()));
+            }
+            self.go_on(payload)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Waits until then, until a connection can be written to, or until something comes back.
+    fn wait(&mut self, start: u64, until: Picoseconds, alone: bool) -> Result<(), Ended> {
+        let until = start.saturating_add(until.0.div_ceil(1000));
+        if alone {
+            sleep_until(until, LOOK);
+            return Ok(());
+        }
+        let left = Duration::from_nanos(until.saturating_sub(now_ns())).min(LOOK);
+        let flags = |line: &Line| match line.begun {
+            Some(_) => PollFlags::IN | PollFlags::OUT,
+            None => PollFlags::IN,
+        };
+        let mut fds: Vec<PollFd<'_>> =
+            self.lines.iter().map(|line| PollFd::new(&line.stream, flags(line))).collect();
+        let timeout = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    /// Takes the acknowledgements that have come.
+    fn hear(&mut self, start: u64) -> Result<(), Ended> {
+        if !self.hears() {
+            return Ok(());
+        }
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            let Some(packets) = line.acknowledged()? else { continue };
+            let time = picoseconds(now_ns().saturating_sub(start));
+            let wrong = |why: &str| Ended::Fault(why.to_owned());
+            self.sender.acknowledged(at, packets, time).map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    /// Writes as much of a packet that has begun as goes at once.
+    fn push_out(&mut self, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
+        while let Some((header, gone)) = self.begun {
+            let written = match self.write_part(&header, gone, payload) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(written) => written,
+                Err(error) if is_wait(&error) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let gone = gone + written;
+            self.begun = (gone < header.bytes as usize).then_some((header, gone));
+        }
+        Ok(())
+    }
+
+    fn write_part(
+        &mut self,
+        header: &Header,
+        gone: usize,
+        payload: &[u8; BLOCK_BYTES],
+    ) -> io::Result<usize> {
+        let bytes = header.bytes as usize;
+        let head = header.to_bytes();
+        let head = head.get(gone..).unwrap_or_default();
+        let mut left = bytes - gone - head.len();
+        // As many blocks as one call takes: 64 of 16 KiB hold the largest packet.
+        let mut parts = [IoSlice::new(&[]); 1 + (1 << 20) / BLOCK_BYTES];
+        parts[0] = IoSlice::new(head);
+        let mut count = 1;
+        while left > 0 && count < parts.len() {
+            let part = left.min(BLOCK_BYTES);
+            parts[count] = IoSlice::new(&payload[..part]);
+            (left, count) = (left - part, count + 1);
+        }
+        let first = usize::from(head.is_empty());
+        (&self.stream).write_vectored(&parts[first..count])
+    }
+
+    /// How many packets the receiver has, if it has said so anew.
+    fn acknowledged(&mut self) -> Result<Option<u64>, Ended> {
+        let mut last = None;
+        let mut bytes = [0; 512];
+        loop {
+            match (&self.stream).read(&mut bytes) {
+                Ok(0) => return Err(Ended::Fault("the receiver has gone".into())),
+                Ok(read) => self.heard.extend_from_slice(&bytes[..read]),
+                Err(error) if is_wait(&error) => return Ok(last),
+                Err(error) => return Err(error.into()),
+            }
+            let whole = self.heard.len() / 8 * 8;
+            if let Some(end) = self.heard[..whole].last_chunk::<8>() {
+                last = Some(u64::from_le_bytes(*end));
+            }
+            self.heard.drain(..whole);
+        }
+    }
+}
+
+const _: () = assert!(HEADER_BYTES < BLOCK_BYTES);

@@ -1,0 +1,142 @@
+//! A run at an agent: what it shares with the threads that send and receive. Any of them can end it,
+//! and so can silence of the controller.
+
+use crate::audit::{Audit, Came};
+use crate::clock::now_ns;
+use crate::message::{End, Progress};
+use crate::name::Name;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+
+/// Without a word of the controller for so long, sending stops.
+pub const LEASE_NS: u64 = 2_000_000_000;
+/// Between the first order and the start there is more time: connections are made meanwhile.
+pub const PREPARATION_NS: u64 = 60_000_000_000;
+/// A start is not farther ahead.
+pub const AHEAD_NS_MAX: u64 = 60_000_000_000;
+
+/// Packets and bytes of a connection at one end, so far.
+#[derive(Debug)]
+pub struct Counter {
+    /// Number in the run.
+    pub connection: u32,
+    /// Which end is here.
+    pub end: End,
+    /// Packets.
+    pub packets: AtomicU64,
+    /// Their bytes.
+    pub bytes: AtomicU64,
+    /// Whether its part here has ended.
+    pub has_ended: AtomicBool,
+}
+
+impl Counter {
+    /// Nothing yet.
+    pub fn new(connection: u32, end: End) -> Self {
+        let zero = AtomicU64::default;
+        let (packets, bytes, has_ended) = (zero(), zero(), AtomicBool::new(false));
+        Counter { connection, end, packets, bytes, has_ended }
+    }
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Session {
+    /// Name of the plan.
+    pub plan: String,
+    /// Who controls it.
+    pub controller: Name,
+    /// How long senders may send.
+    pub duration_ns: u64,
+    start_ns: AtomicU64,
+    lease_until_ns: AtomicU64,
+    halted: AtomicBool,
+    stopped: Mutex<String>,
+}
+
+impl Session {
+    /// A run that is being prepared.
+    pub fn new(plan: String, controller: Name, duration_ns: u64) -> Self {
+        Session {
+            plan,
+            controller,
+            duration_ns,
+            start_ns: AtomicU64::new(u64::MAX),
+            lease_until_ns: AtomicU64::new(now_ns() + PREPARATION_NS),
+            halted: AtomicBool::new(false),
+            stopped: Mutex::default(),
+        }
+    }
+
+    /// When it starts, by this host's clock; far away until that is known.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns.load(SeqCst)
+    }
+
+    /// Senders begin then; from here on the lease is short.
+    pub fn start(&self, at_ns: u64) {
+        self.lease_until_ns.store(at_ns.max(now_ns()) + LEASE_NS, SeqCst);
+        self.start_ns.store(at_ns, SeqCst);
+    }
+
+    /// The controller is there.
+    pub fn renew(&self) {
+        let until = now_ns() + LEASE_NS;
+        self.lease_until_ns.fetch_max(until, SeqCst);
+    }
+
+    /// Whether a packet may be sent now.
+    pub fn may_send(&self, now_ns: u64) -> bool {
+        !self.halted.load(SeqCst) && now_ns < self.lease_until_ns.load(SeqCst)
+    }
+
+    /// Whether it was ended.
+    pub fn is_halted(&self) -> bool {
+        self.halted.load(SeqCst)
+    }
+
+    /// The lease has run out.
+    pub fn is_abandoned(&self, now_ns: u64) -> bool {
+        now_ns >= self.lease_until_ns.load(SeqCst)
+    }
+
+    /// Ends it in good order: senders stop, and what they sent is still received.
+    pub fn halt(&self) {
+        self.halted.store(true, SeqCst);
+    }
+
+    /// Ends it for a reason, of which the first is kept. It is in the audit log, if that can be.
+    pub fn stop(&self, audit: &Audit, who: &str, why: &str) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if stopped.is_empty() {
+            *stopped = why.to_owned();
+            // It ends whether or not that can be noted.
+            let _ = audit.note(Came::Stopped, who, &format!("run {}", self.plan), why);
+        }
+        drop(stopped);
+        self.halt();
+    }
+
+    /// Why it was ended; empty if it was not.
+    pub fn stopped(&self) -> String {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What has happened on these connections.
+pub fn progress<'a>(
+    counters: impl Iterator<Item = &'a Counter>,
+    stopped: String,
+) -> Progress {
+    let mut progress = Progress { stopped, ..Progress::default() };
+    for counter in counters {
+        let row = (counter.connection, counter.packets.load(SeqCst), counter.bytes.load(SeqCst));
+        match counter.end {
+            End::Sender => progress.sent.push(row),
+            End::Receiver => progress.received.push(row),
+        }
+        progress.connections += 1;
+        progress.ended += u32::from(counter.has_ended.load(SeqCst));
+    }
+    progress
+}

@@ -1,0 +1,378 @@
+//! A run: all agents prepared, started at one time, watched, and asked for their logs.
+
+use super::collect::{Collected, collect};
+use super::inventory::{Inventory, Known};
+use super::link::{Link, LinkError};
+use super::orders::{Ordered, orders};
+use crate::clock::{Offset, now_ns};
+use crate::keys::Keys;
+use crate::message::{Answer, Progress, Request};
+use clearlane_lab::HostPlan;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+/// From the last order to the start: the time in which all agents hear of it.
+const AHEAD_NS: u64 = 500_000_000;
+/// The same for each agent, which are told one after the other.
+const AHEAD_NS_EACH: u64 = 5_000_000;
+const LEASE_EVERY: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(50);
+/// What agents may take after the end until all is received.
+const AFTER: Duration = Duration::from_secs(20);
+
+/// What a run is to be like besides its plan.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of a packet, which is one write; the MTU without.
+    pub packet_bytes: Option<u32>,
+    /// Bytes of logs that are collected.
+    pub logs_max: u64,
+    /// Where logs are put meanwhile.
+    pub folder: PathBuf,
+}
+
+/// Who watches a run.
+pub trait Watch: Sync {
+    /// What is being done.
+    fn phase(&self, what: &str);
+    /// Bytes received so far, by flow of the plan, so many seconds after the start.
+    fn received(&self, seconds: f64, bytes: &[u64]);
+    /// So much of the logs is collected.
+    fn collected(&self, share: f64);
+    /// Whether the run is to stop.
+    fn is_stopped(&self) -> bool;
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// What is asked for cannot be.
+    #[error("{0}")]
+    Plan(String),
+    /// An agent.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The logs cannot be kept here.
+    #[error("{0}")]
+    Machine(String),
+    /// It was stopped before it began.
+    #[error("interrupted before anything was sent")]
+    Interrupted,
+}
+
+/// An agent's clock beside the controller's, before and after the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Clocks {
+    /// When the first comparison was, ns of the controller's clock.
+    pub before_ns: u64,
+    /// It.
+    pub before: Offset,
+    /// When the second was.
+    pub after_ns: u64,
+    /// It.
+    pub after: Offset,
+}
+
+impl Clocks {
+    /// A time of the agent's clock as the controller's has it: drift is taken to be even.
+    pub fn ours(&self, theirs_ns: u64) -> u64 {
+        let span = self.after_ns.saturating_sub(self.before_ns).max(1);
+        let at = self.before.ours(theirs_ns).clamp(self.before_ns, self.after_ns);
+        let drift = i128::from(self.after.ns) - i128::from(self.before.ns);
+        let drift = drift * i128::from(at.saturating_sub(self.before_ns)) / i128::from(span);
+        let offset = i128::from(self.before.ns) + drift;
+        u64::try_from(i128::from(theirs_ns) - offset).unwrap_or(0)
+    }
+
+    /// The true time is no farther away than this, if the drift is even.
+    pub fn bound_ns(&self) -> u64 {
+        self.before.bound_ns.max(self.after.bound_ns) + 1
+    }
+}
+
+/// A host that took part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// Its agent.
+    pub known: Known,
+    /// Its clock.
+    pub clocks: Clocks,
+    /// Why its part ended before its time; empty if it did not.
+    pub stopped: String,
+}
+
+/// A connection and where its logs are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its flow in the plan.
+    pub flow: usize,
+    /// Its number.
+    pub connection: u32,
+    /// Its sender and receiver among the hosts.
+    pub ends: [usize; 2],
+    /// What each noted: a file and its records.
+    pub logs: [(PathBuf, u64); 2],
+    /// What the sender's policy held it to, bit/s.
+    pub held_to_bps: Option<u64>,
+}
+
+/// What a run left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// The connections.
+    pub connections: Vec<Kept>,
+    /// When it started, ns of the controller's clock.
+    pub start_ns: u64,
+    /// Whether it ended before its time.
+    pub partial: bool,
+}
+
+/// An agent in a run.
+struct Member {
+    link: Link,
+    /// The plan's hosts that it is.
+    before_ns: u64,
+    before: Offset,
+    stopped: String,
+}
+
+/// Runs a plan.
+pub fn run(
+    plan: &HostPlan,
+    keys: &Keys,
+    inventory: &Inventory,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Record, RunError> {
+    let all = orders(plan, options.packet_bytes).map_err(RunError::Plan)?;
+    let (mut members, places) = members(plan, keys, inventory, watch)?;
+    for member in &mut members {
+        let (plan_name, duration_ns) = (plan.name.clone(), plan.duration.0 / 1000);
+        let begin = Request::Begin { plan: plan_name, duration_ns };
+        member.link.have_done(&begin, "begin a run")?;
+    }
+    watch.phase("connecting");
+    let held = place(&all, &mut members, &places)?;
+    if watch.is_stopped() {
+        return Err(RunError::Interrupted);
+    }
+    watch.phase("sending");
+    let start_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * members.len() as u64;
+    for member in &mut members {
+        let at_ns = member.before.theirs(start_ns);
+        member.link.have_done(&Request::Start { at_ns }, "start")?;
+    }
+    let partial = follow(plan, &all, &mut members, start_ns, watch)?;
+    watch.phase("collecting");
+    let ends = |order: &Ordered| {
+        [&order.order.source, &order.order.destination].map(|name| places[name.as_str()])
+    };
+    let mut clocks = Vec::new();
+    for member in &mut members {
+        let (after_ns, after) = (now_ns(), member.link.clock()?);
+        let (before_ns, before) = (member.before_ns, member.before);
+        clocks.push(Clocks { before_ns, before, after_ns, after });
+    }
+    let wanted: Vec<(u32, [usize; 2])> = all
+        .iter()
+        .flat_map(|order| order.order.connections().map(move |number| (number, ends(order))))
+        .collect();
+    let mut links: Vec<Link> = Vec::new();
+    let mut hosts = Vec::new();
+    for (member, clocks) in members.into_iter().zip(clocks) {
+        let Member { link, stopped, .. } = member;
+        hosts.push(Host { known: link.known.clone(), clocks, stopped });
+        links.push(link);
+    }
+    let Collected { mut logs } = collect(&mut links, &wanted, options, watch)?;
+    for link in &mut links {
+        link.have_done(&Request::End {}, "end")?;
+    }
+    let mut connections = Vec::new();
+    for order in &all {
+        for connection in order.order.connections() {
+            let Some(logs) = logs.remove(&connection) else { continue };
+            let (flow, ends) = (order.flow, ends(order));
+            let held_to_bps = held.get(&order.order.connection).copied();
+            connections.push(Kept { flow, connection, ends, logs, held_to_bps });
+        }
+    }
+    Ok(Record { hosts, connections, start_ns, partial })
+}
+
+/// Connects to the agents of a plan, and compares clocks. By host of the plan, its place.
+fn members<'a>(
+    plan: &'a HostPlan,
+    keys: &Keys,
+    inventory: &Inventory,
+    watch: &dyn Watch,
+) -> Result<(Vec<Member>, BTreeMap<&'a str, usize>), RunError> {
+    watch.phase("comparing clocks");
+    let (mut members, mut places) = (Vec::<Member>::new(), BTreeMap::new());
+    for host in plan.hosts() {
+        let known = inventory.of_host(host).ok_or_else(|| {
+            let all: Vec<&str> =
+                inventory.all().iter().map(|known| known.name.as_str()).collect();
+            RunError::Plan(match all.is_empty() {
+                true => format!("host {host} has no agent; enrol it: clearlane traffic enrol"),
+                false => format!(
+                    "host {host} has no agent; there are {}; enrol it, or name hosts so in the \
+                     plan",
+                    all.join(", ")
+                ),
+            })
+        })?;
+        if let Some(place) = members.iter().position(|member| member.link.known == *known) {
+            places.insert(host, place);
+            continue;
+        }
+        let mut link = Link::connect(keys, known)?;
+        let (before_ns, before) = (now_ns(), link.clock()?);
+        places.insert(host, members.len());
+        members.push(Member { link, before_ns, before, stopped: String::new() });
+        if watch.is_stopped() {
+            return Err(RunError::Interrupted);
+        }
+    }
+    Ok((members, places))
+}
+
+/// Gives out orders: receivers first, whose tokens senders need. What policies hold flows to, by the
+/// first connection of each.
+fn place(
+    all: &[Ordered],
+    members: &mut [Member],
+    places: &BTreeMap<&str, usize>,
+) -> Result<BTreeMap<u32, u64>, RunError> {
+    let mut held = BTreeMap::new();
+    for Ordered { order, .. } in all {
+        let [source, destination] =
+            [&order.source, &order.destination].map(|name| places[name.as_str()]);
+        // Where a sender takes data is where it sends from.
+        let from = members[source].link.data.ip();
+        let receiver = &mut members[destination].link;
+        let answer = receiver.ask(&Request::Receive { order: order.clone(), from })?;
+        let Answer::Expected { tokens } = answer else {
+            let agent = receiver.known.name.to_string();
+            return Err(LinkError::Answer { agent, question: "receive a flow" }.into());
+        };
+        let to = receiver.data;
+        let sender = &mut members[source].link;
+        match sender.ask(&Request::Send { order: order.clone(), to, tokens })? {
+            Answer::Ready { held_to_bps } => {
+                held_to_bps.map(|bps| held.insert(order.connection, bps));
+            }
+            _ => {
+                let agent = sender.known.name.to_string();
+                return Err(LinkError::Answer { agent, question: "send a flow" }.into());
+            }
+        }
+    }
+    Ok(held)
+}
+
+/// What an agent's thread tells.
+type News = (usize, Progress);
+
+/// Watches until all have ended. Returns whether that was before its time.
+fn follow(
+    plan: &HostPlan,
+    all: &[Ordered],
+    members: &mut [Member],
+    start_ns: u64,
+    watch: &dyn Watch,
+) -> Result<bool, RunError> {
+    let stop = AtomicBool::new(false);
+    let length = Duration::from_nanos(plan.duration.0 / 1000 + AHEAD_NS);
+    let late = Instant::now() + length + AFTER;
+    let flow_of: BTreeMap<u32, usize> = all
+        .iter()
+        .flat_map(|order| order.order.connections().map(move |number| (number, order.flow)))
+        .collect();
+    std::thread::scope(|scope| {
+        let (news, heard) = channel::<News>();
+        let threads: Vec<_> = members
+            .iter_mut()
+            .enumerate()
+            .map(|(place, member)| {
+                let (news, stop) = (news.clone(), &stop);
+                scope.spawn(move || listen(place, member, &news, stop, late))
+            })
+            .collect();
+        drop(news);
+        let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut interrupted = false;
+        loop {
+            let told = heard.recv_timeout(LOOK);
+            if watch.is_stopped() {
+                interrupted = true;
+                stop.store(true, SeqCst);
+            }
+            match told {
+                Ok((_, progress)) => {
+                    bytes.extend(progress.received.iter().map(|(number, _, all)| (*number, *all)));
+                    let mut flows = vec![0; plan.flows.len()];
+                    for (number, all) in &bytes {
+                        if let Some(sum) = flow_of.get(number).and_then(|at| flows.get_mut(*at)) {
+                            *sum += all;
+                        }
+                    }
+                    let seconds = now_ns().saturating_sub(start_ns) as f64 * 1e-9;
+                    watch.received(seconds, &flows);
+                }
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let mut stopped = interrupted;
+        for thread in threads {
+            let ended = thread.join().unwrap_or_else(|_| Ok(true));
+            stopped |= ended?;
+        }
+        Ok(stopped)
+    })
+}
+
+/// Follows one agent until its part has ended, and keeps its lease. Returns whether it was stopped.
+fn listen(
+    place: usize,
+    member: &mut Member,
+    news: &Sender<News>,
+    stop: &AtomicBool,
+    late: Instant,
+) -> Result<bool, LinkError> {
+    let mut renewed = Instant::now() - LEASE_EVERY;
+    let mut told_to_stop = false;
+    loop {
+        if renewed.elapsed() >= LEASE_EVERY {
+            renewed = Instant::now();
+            member.link.tell(&Request::Lease {})?;
+        }
+        if !told_to_stop && (stop.load(SeqCst) || Instant::now() >= late) {
+            told_to_stop = true;
+            member.link.tell(&Request::Stop {})?;
+        }
+        if Instant::now() >= late + AFTER {
+            let agent = member.link.known.name.to_string();
+            return Err(LinkError::Answer { agent, question: "stop" });
+        }
+        // What ends one ends all: the rest would be another experiment.
+        let heard = member.link.progress(LOOK).inspect_err(|_| stop.store(true, SeqCst))?;
+        let Some(progress) = heard else { continue };
+        let has_ended = progress.ended == progress.connections;
+        if !progress.stopped.is_empty() {
+            stop.store(true, SeqCst);
+            member.stopped.clone_from(&progress.stopped);
+        }
+        // Nobody hears it when the run is over.
+        let _ = news.send((place, progress));
+        if has_ended {
+            return Ok(told_to_stop || !member.stopped.is_empty());
+        }
+    }
+}

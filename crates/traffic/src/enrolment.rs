@@ -1,0 +1,287 @@
+//! Enrolment: how a host gets its certificate. The controller's administrator makes a token for a
+//! name, the host's administrator gives it to `join`, and the certificate comes back. A token is
+//! good once, while the controller waits for it; the host's key never leaves the host.
+
+use crate::audit::{Audit, Came};
+use crate::channel::{Channel, ChannelError};
+use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey};
+use crate::name::{Identity, Name, Role};
+use crate::text::{of_text, to_text};
+use crate::tls::{self, Fingerprint};
+use ring::rand::SecureRandom;
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SECRET_BYTES: usize = 16;
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// What a host is enrolled with: `NAME.ROLE.SECRET.FINGERPRINT@ADDRESS`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EnrolmentToken {
+    /// Who is to be enrolled.
+    pub identity: Identity,
+    secret: [u8; SECRET_BYTES],
+    authority: Fingerprint,
+    /// Where the controller waits.
+    pub at: SocketAddr,
+}
+
+/// Why a text is no token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "is no enrolment token; copy the whole of what `clearlane traffic enrol` prints: \
+     NAME.ROLE.SECRET.FINGERPRINT@ADDRESS"
+)]
+pub struct TokenError;
+
+/// Why an enrolment failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EnrolmentError {
+    /// Keys cannot be made or stored.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The controller cannot be reached or is not the token's.
+    #[error("{at}: {error}; is `clearlane traffic enrol` still waiting there?")]
+    Channel {
+        /// The controller's address.
+        at: SocketAddr,
+        /// What happened.
+        error: ChannelError,
+    },
+    /// The controller refused.
+    #[error("the controller refuses: {0}")]
+    Refused(String),
+    /// The machine refused.
+    #[error("{what}: {}", clearlane_lab::plain(error))]
+    Machine {
+        /// What failed.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Join {
+    name: Name,
+    role: Role,
+    secret: String,
+    public_key: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Joined {
+    Certificate { certificate: String, authority: String },
+    Refused { reason: String },
+}
+
+impl FromStr for EnrolmentToken {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let (parts, at) = text.split_once('@').ok_or(TokenError)?;
+        let parts: Vec<&str> = parts.split('.').collect();
+        let [name, role, secret, authority] = parts[..] else { return Err(TokenError) };
+        let role = Role::ALL.into_iter().find(|known| known.word() == role).ok_or(TokenError)?;
+        let bytes = |text| of_text(text).ok_or(TokenError);
+        Ok(EnrolmentToken {
+            identity: Identity { name: name.parse().map_err(|_| TokenError)?, role },
+            secret: bytes(secret)?.try_into().map_err(|_| TokenError)?,
+            authority: bytes(authority)?.try_into().map_err(|_| TokenError)?,
+            at: at.parse().map_err(|_| TokenError)?,
+        })
+    }
+}
+
+impl fmt::Display for EnrolmentToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Identity { name, role } = &self.identity;
+        let (secret, authority) = (to_text(&self.secret), to_text(&self.authority));
+        write!(f, "{name}.{role}.{secret}.{authority}@{}", self.at)
+    }
+}
+
+/// Secrets are not shown.
+impl fmt::Debug for EnrolmentToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnrolmentToken").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+/// Joins with a token: the keys in the folder are who this is from then on.
+pub fn join(token: &EnrolmentToken, folder: &Path) -> Result<Keys, EnrolmentError> {
+    let candidate = Candidate::new()?;
+    let failed = |error| EnrolmentError::Channel { at: token.at, error };
+    let config = tls::enrolment_client(token.authority)?;
+    let mut channel =
+        Channel::connect(token.at, config, tls::enrolment_name()?).map_err(failed)?;
+    let Identity { name, role } = token.identity.clone();
+    let (secret, public_key) = (to_text(&token.secret), to_text(&candidate.public()));
+    channel.send(&Join { name, role, secret, public_key }).map_err(failed)?;
+    let (certificate, authority) = match channel.expect(ANSWER_MAX).map_err(failed)? {
+        Joined::Refused { reason } => return Err(EnrolmentError::Refused(reason)),
+        Joined::Certificate { certificate, authority } => (certificate, authority),
+    };
+    let no = || EnrolmentError::Refused("it sent no certificate".into());
+    let [certificate, authority] = [certificate, authority].map(|text| of_text(&text));
+    let certificate = CertificateDer::from(certificate.ok_or_else(no)?);
+    let authority = CertificateDer::from(authority.ok_or_else(no)?);
+    if tls::fingerprint(&authority) != token.authority {
+        return Err(EnrolmentError::Refused("it sent another authority than the token's".into()));
+    }
+    candidate.store(folder, &certificate, &authority)?;
+    Ok(Keys::read(folder)?)
+}
+
+/// Waits for those who are to be enrolled.
+pub struct Enrolment {
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    authority: Authority,
+    tokens: Vec<EnrolmentToken>,
+}
+
+impl Enrolment {
+    /// Makes a token for each, and listens; hosts that join come to `listen`.
+    pub fn new(
+        keys: &Keys,
+        authority: Authority,
+        listen: SocketAddr,
+        who: Vec<Identity>,
+        random: &dyn SecureRandom,
+    ) -> Result<Self, EnrolmentError> {
+        let failed =
+            |error| EnrolmentError::Machine { what: format!("cannot listen at {listen}"), error };
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let at = listener.local_addr().map_err(failed)?;
+        let fingerprint = tls::fingerprint(authority.certificate());
+        let token = |identity| {
+            let mut secret = [0; SECRET_BYTES];
+            random.fill(&mut secret).map_err(|_| {
+                KeysError::Certificate("the machine has no random numbers".into())
+            })?;
+            Ok(EnrolmentToken { identity, secret, authority: fingerprint, at })
+        };
+        let tokens = who.into_iter().map(token).collect::<Result<_, KeysError>>()?;
+        Ok(Enrolment { listener, config: tls::enrolment_server(keys)?, authority, tokens })
+    }
+
+    /// The tokens that wait.
+    pub fn tokens(&self) -> &[EnrolmentToken] {
+        &self.tokens
+    }
+
+    /// Waits for the next who joins; nothing when `halt` is raised.
+    pub fn next(&mut self, audit: &Audit, halt: &AtomicBool) -> io::Result<Option<Identity>> {
+        loop {
+            if halt.load(Ordering::SeqCst) {
+                return Ok(None);
+            }
+            match self.listener.accept() {
+                Ok((tcp, from)) => {
+                    if let Some(identity) = self.serve(tcp, from, audit)? {
+                        return Ok(Some(identity));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                // One that was reset before it was taken is nobody's fault.
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    /// Serves one; who it was if it was enrolled.
+    fn serve(
+        &mut self,
+        tcp: TcpStream,
+        from: SocketAddr,
+        audit: &Audit,
+    ) -> io::Result<Option<Identity>> {
+        let from = from.to_string();
+        let refused = |why: &str| audit.note(Came::Refused, &from, "join", why).map(|()| None);
+        let joined = || -> Result<(Channel, Join), ChannelError> {
+            tcp.set_nonblocking(false)?;
+            let mut channel = Channel::accept(tcp, Arc::clone(&self.config))?;
+            let join = channel.expect(ANSWER_MAX)?;
+            Ok((channel, join))
+        };
+        let (mut channel, join) = match joined() {
+            Ok(joined) => joined,
+            Err(error) => return refused(&error.to_string()),
+        };
+        let identity = Identity { name: join.name.clone(), role: join.role };
+        match self.signed(&join) {
+            Err(reason) => {
+                let _ = channel.send(&Joined::Refused { reason: reason.clone() });
+                refused(&format!("{identity}: {reason}"))
+            }
+            Ok((place, certificate)) => {
+                audit.note(Came::Done, &from, "join", &identity.to_string())?;
+                // Good once, whether or not the answer arrives.
+                self.tokens.remove(place);
+                let authority = to_text(self.authority.certificate());
+                let certificate = to_text(&certificate);
+                let answer = Joined::Certificate { certificate, authority };
+                Ok(channel.send(&answer).is_ok().then_some(identity))
+            }
+        }
+    }
+
+    fn signed(&self, join: &Join) -> Result<(usize, CertificateDer<'static>), String> {
+        let secret = of_text(&join.secret).unwrap_or_default();
+        let identity = Identity { name: join.name.clone(), role: join.role };
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b"enrolment");
+        let tag = |secret: &[u8]| ring::hmac::sign(&key, secret);
+        // Compared by their tags, which takes as long whatever is wrong.
+        let fits = |token: &EnrolmentToken| {
+            token.identity == identity
+                && ring::hmac::verify(&key, &secret, tag(&token.secret).as_ref()).is_ok()
+        };
+        let place = self.tokens.iter().position(fits).ok_or_else(|| {
+            format!("no token waits for {identity} with this secret; it is good once")
+        })?;
+        let public = of_text(&join.public_key).and_then(PublicKey::of_bytes);
+        let public = public.ok_or("it sent no public key")?;
+        let signed = self.authority.signed(&identity, &public).map_err(|error| error.to_string())?;
+        Ok((place, signed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn tokens_are_read_as_they_are_printed(
+            secret in any::<[u8; 16]>(), authority in any::<[u8; 32]>(), port in any::<u16>(),
+        ) {
+            let identity = Identity { name: "H1".parse().unwrap(), role: Role::Agent };
+            let at = SocketAddr::from(([10, 0, 0, 9], port));
+            let token = EnrolmentToken { identity, secret, authority, at };
+            prop_assert_eq!(token.to_string().parse::<EnrolmentToken>(), Ok(token));
+        }
+
+        #[test]
+        fn any_text_is_a_token_or_refused(text in ".{0,120}") {
+            if let Ok(token) = text.parse::<EnrolmentToken>() {
+                prop_assert_eq!(token.to_string().parse(), Ok(token));
+            }
+        }
+    }
+}

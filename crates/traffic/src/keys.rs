@@ -1,0 +1,281 @@
+//! Keys and certificates of one who takes part: a folder with a private certificate authority of the
+//! site, an own certificate that says who this is, and its key, which never leaves the host.
+
+use crate::name::{Identity, Name, Role};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use time::{Duration, OffsetDateTime};
+
+/// How long the authority is good for, and what it signs.
+const AUTHORITY_DAYS: i64 = 3650;
+const CERTIFICATE_DAYS: i64 = 365;
+/// What certificates of controllers are known by to who has a token of theirs and no certificate.
+pub const ENROLMENT_DNS: &str = "enrolment.clearlane.internal";
+
+const CA_FILE: &str = "ca.pem";
+const CA_KEY_FILE: &str = "ca-key.pem";
+const CERT_FILE: &str = "cert.pem";
+const KEY_FILE: &str = "key.pem";
+
+/// Why keys cannot be made or read.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// A file cannot be read or written.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and a remedy.
+        problem: String,
+    },
+    /// There is a folder already.
+    #[error("{} holds keys already; use them, or choose another folder with --dir", .0.display())]
+    Taken(PathBuf),
+    /// Cryptography failed.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
+}
+
+impl From<rcgen::Error> for KeysError {
+    fn from(error: rcgen::Error) -> Self {
+        KeysError::Certificate(error.to_string())
+    }
+}
+
+/// Who this is, with what proves it.
+pub struct Keys {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Who this is.
+    pub identity: Identity,
+    /// The authority's certificate.
+    pub authority: CertificateDer<'static>,
+    pub(crate) certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// A public key on the curve P-256: a point, uncompressed (SEC 1, 2.3.3).
+pub struct PublicKey(Vec<u8>);
+
+impl PublicKey {
+    /// Nothing if these bytes are no such point's length and form.
+    pub fn of_bytes(bytes: Vec<u8>) -> Option<Self> {
+        (bytes.len() == 65 && bytes[0] == 4).then_some(PublicKey(bytes))
+    }
+}
+
+impl PublicKeyData for PublicKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
+}
+
+/// The site's certificate authority, which the controller has.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+}
+
+impl Authority {
+    /// Makes an authority and a controller's keys in a folder, which must hold none.
+    pub fn init(folder: &Path, name: Name) -> Result<Self, KeysError> {
+        if folder.join(CA_FILE).exists() || folder.join(CERT_FILE).exists() {
+            return Err(KeysError::Taken(folder.to_owned()));
+        }
+        make_folder(folder)?;
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let params = authority_params()?;
+        let certificate = params.self_signed(&key)?;
+        write(folder, CA_FILE, certificate.pem().as_bytes(), 0o644)?;
+        write(folder, CA_KEY_FILE, key.serialize_pem().as_bytes(), 0o600)?;
+        let der = certificate.der().clone();
+        let authority = Authority { issuer: Issuer::new(params, key), certificate: der };
+        let own = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let identity = Identity { name, role: Role::Controller };
+        let signed = authority.signed(&identity, &own)?;
+        authority.store(folder, &signed, &own)?;
+        Ok(authority)
+    }
+
+    /// The authority in a folder that `init` made.
+    pub fn read(folder: &Path) -> Result<Self, KeysError> {
+        let path = folder.join(CA_KEY_FILE);
+        let fault = |problem: String| KeysError::File { path: path.clone(), problem };
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => fault(
+                "there is no such key: only the folder that `clearlane traffic init` made signs \
+                 certificates"
+                    .into(),
+            ),
+            _ => fault(error.to_string()),
+        })?;
+        let key = KeyPair::from_pem(&text).map_err(|error| fault(format!("no key: {error}")))?;
+        let certificate = certificate(folder, CA_FILE)?;
+        Ok(Authority { issuer: Issuer::new(authority_params()?, key), certificate })
+    }
+
+    /// The authority's certificate.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// A certificate for a public key, which says who has the key to it.
+    pub fn signed(
+        &self,
+        identity: &Identity,
+        key: &impl PublicKeyData,
+    ) -> Result<CertificateDer<'static>, KeysError> {
+        let mut names = vec![identity.dns()];
+        if identity.role == Role::Controller {
+            names.push(ENROLMENT_DNS.into());
+        }
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, identity.to_string());
+        (params.not_before, params.not_after) = span(CERTIFICATE_DAYS);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        Ok(params.signed_by(key, &self.issuer)?.der().clone())
+    }
+
+    fn store(
+        &self,
+        folder: &Path,
+        signed: &CertificateDer<'_>,
+        key: &KeyPair,
+    ) -> Result<(), KeysError> {
+        write(folder, CERT_FILE, pem(signed).as_bytes(), 0o644)?;
+        write(folder, KEY_FILE, key.serialize_pem().as_bytes(), 0o600)
+    }
+}
+
+/// A key that was made here, for which a certificate is asked for.
+pub struct Candidate {
+    key: KeyPair,
+}
+
+impl Candidate {
+    /// Makes a key.
+    pub fn new() -> Result<Self, KeysError> {
+        Ok(Candidate { key: KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)? })
+    }
+
+    /// Its public half.
+    pub fn public(&self) -> Vec<u8> {
+        self.key.public_key_raw().to_vec()
+    }
+
+    /// Puts it into a folder with the certificate that came for it.
+    pub fn store(
+        &self,
+        folder: &Path,
+        certificate: &CertificateDer<'_>,
+        authority: &CertificateDer<'_>,
+    ) -> Result<(), KeysError> {
+        if folder.join(CERT_FILE).exists() {
+            return Err(KeysError::Taken(folder.to_owned()));
+        }
+        make_folder(folder)?;
+        write(folder, CA_FILE, pem(authority).as_bytes(), 0o644)?;
+        write(folder, KEY_FILE, self.key.serialize_pem().as_bytes(), 0o600)?;
+        write(folder, CERT_FILE, pem(certificate).as_bytes(), 0o644)
+    }
+}
+
+impl Keys {
+    /// Reads a folder that `init` or an enrolment made.
+    pub fn read(folder: &Path) -> Result<Self, KeysError> {
+        let fault = |file: &str, problem: String| KeysError::File {
+            path: folder.join(file),
+            problem,
+        };
+        let authority = certificate(folder, CA_FILE)?;
+        let certificate = certificate(folder, CERT_FILE)?;
+        let identity = whose(&certificate)
+            .ok_or_else(|| fault(CERT_FILE, "is no certificate of clearlane traffic".into()))?;
+        let key = PrivateKeyDer::from_pem_file(folder.join(KEY_FILE))
+            .map_err(|error| fault(KEY_FILE, error.to_string()))?;
+        Ok(Keys { folder: folder.to_owned(), identity, authority, certificate, key })
+    }
+
+    /// The private key.
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
+}
+
+/// Who a certificate says its holder is; nothing if it is none of ours. Its signature is another's
+/// business.
+pub fn whose(certificate: &CertificateDer<'_>) -> Option<Identity> {
+    let entity = webpki::EndEntityCert::try_from(certificate).ok()?;
+    entity.valid_dns_names().find_map(Identity::of_dns)
+}
+
+fn authority_params() -> Result<CertificateParams, KeysError> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "clearlane traffic");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    (params.not_before, params.not_after) = span(AUTHORITY_DAYS);
+    Ok(params)
+}
+
+/// From yesterday on, because clocks differ.
+fn span(days: i64) -> (OffsetDateTime, OffsetDateTime) {
+    let now = OffsetDateTime::now_utc();
+    (now - Duration::days(1), now + Duration::days(days))
+}
+
+fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, KeysError> {
+    let path = folder.join(file);
+    CertificateDer::from_pem_file(&path).map_err(|error| {
+        let problem = match path.exists() {
+            true => format!("no certificate: {error}"),
+            false => "is not there; make keys with `clearlane traffic init` on the controller, or \
+                      with `clearlane traffic join` on a host, or name their folder with --dir"
+                .to_owned(),
+        };
+        KeysError::File { path, problem }
+    })
+}
+
+/// The text form (RFC 7468).
+fn pem(certificate: &CertificateDer<'_>) -> String {
+    use base64::Engine;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let lines: Vec<&str> = (0..text.len()).step_by(64).filter_map(|at| {
+        text.get(at..text.len().min(at + 64))
+    }).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}
+
+fn make_folder(folder: &Path) -> Result<(), KeysError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| KeysError::File { path: folder.to_owned(), problem: error.to_string() })
+}
+
+/// Writes a file that is not there yet; what is half written is taken away.
+pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), KeysError> {
+    let path = folder.join(name);
+    let written = || -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+        file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
+            let _ = fs::remove_file(&path);
+        })
+    };
+    written().map_err(|error| KeysError::File { path: path.clone(), problem: error.to_string() })
+}
