@@ -1,7 +1,7 @@
 //! What the hosts of a variant are to send, for hosts that are not simulated.
 
 use crate::LabError;
-use crate::experiment::{Experiment, Mode, Variant};
+use crate::experiment::{Experiment, Mode, Variant, WarmUp};
 use crate::halt::Halt;
 use crate::prepare::Prepared;
 use crate::routes::Routed;
@@ -64,6 +64,8 @@ pub struct HostPlan {
     pub duration: Picoseconds,
     /// Slices of the time series.
     pub slices: u32,
+    /// When measuring begins, if the experiment says so (`run.warm_up`).
+    pub warm_up: Option<Picoseconds>,
     /// The flows, by group, source and destination; one for each queue pair.
     pub flows: Vec<HostFlow>,
     /// The mechanisms, every parameter spelt out; empty without any.
@@ -98,6 +100,10 @@ impl HostPlan {
             seed: experiment.plan.seed,
             duration: experiment.plan.duration,
             slices: experiment.plan.slices,
+            warm_up: match experiment.plan.warm_up {
+                WarmUp::Until(time) => Some(time),
+                WarmUp::Auto => None,
+            },
             flows: Vec::new(),
             control: match prepared.control.is_on() {
                 true => variant.control.spelt_out(),
@@ -131,9 +137,7 @@ fn flows(variant: &Variant, prepared: &Prepared, seed: u64) -> Result<Vec<HostFl
     let ranks = prepared.hosts.ranks();
     let name = |rank: Rank| ranks.name(rank).to_owned();
     let paths = match &prepared.routed {
-        Routed::Tables(subnet) if prepared.control.chooses_paths() => {
-            prepared.hosts.paths(subnet)
-        }
+        Routed::Tables(subnet) if prepared.control.chooses_paths() => prepared.hosts.paths(subnet),
         _ => 1,
     };
     let mut flows = Vec::new();

@@ -77,7 +77,8 @@ pub use capturing::{CaptureRequest, captures_in};
 pub use checkpoint::{Checkpoints, Refusal, decode, encode};
 pub use clearlane_sim::{Division, Fleet, fleet_of_threads};
 pub use columns::{
-    Described, FLOW_SERIES_FILE, FlowSlice, TABLES, TableEntry, read_flow_series, write_flow_series,
+    Described, FLOW_SERIES_FILE, FlowSlice, LoggedPacket, PACKET_LOG_COLUMNS, PACKET_LOG_FILE,
+    PacketLog, TABLES, TableEntry, read_flow_series, write_flow_series,
 };
 pub use control_file::ControlFile;
 pub use error::{LabError, named, plain};
@@ -90,8 +91,8 @@ pub use experiment::{
 pub use fact::Fact;
 pub use figures::History;
 pub use folder::exchange_folders;
-pub use host_plan::{HostFlow, HostPlan};
 pub use headline::{Better, ControlTotals, Moved, PublishedRow};
+pub use host_plan::{HostFlow, HostPlan};
 pub use opensm_conf::OpensmConf;
 pub use port::named as named_port;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};

@@ -70,6 +70,8 @@ impl Channel {
         tcp.set_nodelay(true)?;
         tcp.set_write_timeout(Some(WRITE_MAX))?;
         let mut channel = Channel { tls, tcp, inbox: Inbox::default() };
+        // A frame is handed over in one piece, and then flushed.
+        channel.tls.set_buffer_limit(Some(2 * FRAME_BYTES_MAX));
         let until = Instant::now() + HANDSHAKE_MAX;
         while channel.tls.is_handshaking() {
             channel.flush()?;

@@ -124,8 +124,7 @@ pub fn join(token: &EnrolmentToken, folder: &Path) -> Result<Keys, EnrolmentErro
     let candidate = Candidate::new()?;
     let failed = |error| EnrolmentError::Channel { at: token.at, error };
     let config = tls::enrolment_client(token.authority)?;
-    let mut channel =
-        Channel::connect(token.at, config, tls::enrolment_name()?).map_err(failed)?;
+    let mut channel = Channel::connect(token.at, config, tls::enrolment_name()?).map_err(failed)?;
     let Identity { name, role } = token.identity.clone();
     let (secret, public_key) = (to_text(&token.secret), to_text(&candidate.public()));
     channel.send(&Join { name, role, secret, public_key }).map_err(failed)?;
@@ -169,9 +168,9 @@ impl Enrolment {
         let fingerprint = tls::fingerprint(authority.certificate());
         let token = |identity| {
             let mut secret = [0; SECRET_BYTES];
-            random.fill(&mut secret).map_err(|_| {
-                KeysError::Certificate("the machine has no random numbers".into())
-            })?;
+            random
+                .fill(&mut secret)
+                .map_err(|_| KeysError::Certificate("the machine has no random numbers".into()))?;
             Ok(EnrolmentToken { identity, secret, authority: fingerprint, at })
         };
         let tokens = who.into_iter().map(token).collect::<Result<_, KeysError>>()?;
@@ -256,7 +255,8 @@ impl Enrolment {
         })?;
         let public = of_text(&join.public_key).and_then(PublicKey::of_bytes);
         let public = public.ok_or("it sent no public key")?;
-        let signed = self.authority.signed(&identity, &public).map_err(|error| error.to_string())?;
+        let signed =
+            self.authority.signed(&identity, &public).map_err(|error| error.to_string())?;
         Ok((place, signed))
     }
 }

@@ -198,10 +198,8 @@ impl Candidate {
 impl Keys {
     /// Reads a folder that `init` or an enrolment made.
     pub fn read(folder: &Path) -> Result<Self, KeysError> {
-        let fault = |file: &str, problem: String| KeysError::File {
-            path: folder.join(file),
-            problem,
-        };
+        let fault =
+            |file: &str, problem: String| KeysError::File { path: folder.join(file), problem };
         let authority = certificate(folder, CA_FILE)?;
         let certificate = certificate(folder, CERT_FILE)?;
         let identity = whose(&certificate)
@@ -257,9 +255,10 @@ fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, Key
 fn pem(certificate: &CertificateDer<'_>) -> String {
     use base64::Engine;
     let text = base64::engine::general_purpose::STANDARD.encode(certificate);
-    let lines: Vec<&str> = (0..text.len()).step_by(64).filter_map(|at| {
-        text.get(at..text.len().min(at + 64))
-    }).collect();
+    let lines: Vec<&str> = (0..text.len())
+        .step_by(64)
+        .filter_map(|at| text.get(at..text.len().min(at + 64)))
+        .collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 

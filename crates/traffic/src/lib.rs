@@ -20,6 +20,7 @@ pub mod name;
 pub mod order;
 pub mod packet;
 pub mod policy;
+pub mod results;
 pub mod sender;
 mod text;
 pub mod tls;

@@ -524,13 +524,8 @@ mod tests {
     #[test]
     fn a_connection_that_takes_nothing_holds_up_no_other() {
         let heard = Arc::default();
-        let order = Order {
-            paths: 2,
-            pace: Pace::Periodic,
-            load: 1.0,
-            stop_ns: 5_000_000,
-            ..order()
-        };
+        let order =
+            Order { paths: 2, pace: Pace::Periodic, load: 1.0, stop_ns: 5_000_000, ..order() };
         let governors = Governors { when: Vec::new(), which: Some(governor(&heard)) };
         let sent = run(&mut sender(&order, governors), |lane| lane == 1);
         assert!(sent.len() > 100 && sent.iter().all(|(_, lane, _)| *lane == 1));

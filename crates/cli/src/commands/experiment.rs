@@ -146,7 +146,7 @@ impl Captured {
         };
         let kept = if self.capture_headers { Kept::Headers } else { Kept::Full };
         let style = Style { container, wrapping, kept };
-        let folder = folder.for_captures().map_err(Failure::lab)?;
+        let folder = folder.for_begun().map_err(Failure::lab)?;
         Ok(Some(CaptureRequest { ports: self.capture.clone(), style, folder }))
     }
 }

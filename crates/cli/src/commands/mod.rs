@@ -19,6 +19,7 @@ mod resume;
 mod route;
 mod run;
 mod sweep;
+mod traffic;
 mod tune;
 
 use crate::answer::Answer;
@@ -59,6 +60,9 @@ pub enum Command {
     Fabric(fabric::Command),
     /// Say from captures of InfiniBand or RoCE who is congested, who contributes, who suffers
     Capture(capture::Arguments),
+    /// Have real hosts send what an experiment says, under central control
+    #[command(subcommand)]
+    Traffic(traffic::Command),
     /// List what has a name: topologies, engines, patterns, presets, measures, formats
     List(list::Arguments),
     /// Explain anything with a name: what it is, its parameters, where it comes from
@@ -120,6 +124,7 @@ pub fn run(
         Command::Deploy(arguments) => deploy::run(arguments, json),
         Command::Control(arguments) => control::run(arguments, json),
         Command::Capture(arguments) => capture::run(arguments, json, &interrupts),
+        Command::Traffic(command) => traffic::run(command, json, &interrupts),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),
         Command::Completions(arguments) => completions::run(arguments),

@@ -2,9 +2,11 @@
 //! file they make. `tables` has one table of a run's folder a file.
 
 mod flow_series;
+mod packet_log;
 mod tables;
 
 pub use flow_series::{FLOW_SERIES_FILE, FlowSlice, read_flow_series, write_flow_series};
+pub use packet_log::{LoggedPacket, PACKET_LOG_COLUMNS, PACKET_LOG_FILE, PacketLog};
 pub use tables::{TABLES, TableEntry};
 
 use parquet::basic::Compression;
@@ -14,6 +16,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use std::io::Write;
 use std::sync::Arc;
 
 /// A column of a table, as the reference lists it.
@@ -115,38 +118,46 @@ pub(crate) fn written(
     let mut bytes = Vec::new();
     let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
     for columns in runs {
-        let mut group = file.next_row_group()?;
-        for column in columns {
-            let Some(mut writer) = group.next_column()? else { break };
-            match column {
-                Column::Text(_, values) => {
-                    writer.typed::<ByteArrayType>().write_batch(&values, None, None)?
-                }
-                Column::Count(_, values) => {
-                    writer.typed::<Int64Type>().write_batch(&values, None, None)?
-                }
-                Column::CountIfAny(_, values) => {
-                    let (there, values) = present(values);
-                    writer.typed::<Int64Type>().write_batch(&values, Some(&there), None)?
-                }
-                Column::Real(_, values) => {
-                    writer.typed::<DoubleType>().write_batch(&values, None, None)?
-                }
-                Column::RealIfAny(_, values) => {
-                    let (there, values) = present(values);
-                    writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?
-                }
-                Column::YesNoIfAny(_, values) => {
-                    let (there, values) = present(values);
-                    writer.typed::<BoolType>().write_batch(&values, Some(&there), None)?
-                }
-            };
-            writer.close()?;
-        }
-        group.close()?;
+        write_group(&mut file, columns)?;
     }
     file.close()?;
     Ok(bytes)
+}
+
+/// Adds a row group to a file.
+fn write_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    columns: Vec<Column>,
+) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    for column in columns {
+        let Some(mut writer) = group.next_column()? else { break };
+        match column {
+            Column::Text(_, values) => {
+                writer.typed::<ByteArrayType>().write_batch(&values, None, None)?
+            }
+            Column::Count(_, values) => {
+                writer.typed::<Int64Type>().write_batch(&values, None, None)?
+            }
+            Column::CountIfAny(_, values) => {
+                let (there, values) = present(values);
+                writer.typed::<Int64Type>().write_batch(&values, Some(&there), None)?
+            }
+            Column::Real(_, values) => {
+                writer.typed::<DoubleType>().write_batch(&values, None, None)?
+            }
+            Column::RealIfAny(_, values) => {
+                let (there, values) = present(values);
+                writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?
+            }
+            Column::YesNoIfAny(_, values) => {
+                let (there, values) = present(values);
+                writer.typed::<BoolType>().write_batch(&values, Some(&there), None)?
+            }
+        };
+        writer.close()?;
+    }
+    group.close().map(|_| ())
 }
 
 /// Definition levels of a column that may have nulls, and the values that are there.

@@ -28,8 +28,8 @@ pub struct RunFolder {
     force: bool,
     /// Everything it may hold.
     files: &'static [&'static str],
-    /// Where captures are written while runs are under way.
-    captures: Option<Aside>,
+    /// Where large files are written before the results are there.
+    begun: Option<Aside>,
     /// Free once the results are in their place.
     claim: Claim,
 }
@@ -52,14 +52,15 @@ impl RunFolder {
         // Somebody may have finished a run there meanwhile.
         check(out, force, files)?;
         clear_aside(out);
-        Ok(RunFolder { out: out.to_owned(), force, files, captures: None, claim })
+        Ok(RunFolder { out: out.to_owned(), force, files, begun: None, claim })
     }
 
-    /// A folder for the captures of the runs, which become part of the results.
-    pub fn for_captures(&mut self) -> Result<PathBuf, LabError> {
+    /// A folder for files that are written before the results are there, such as captures of runs,
+    /// and become part of them.
+    pub fn for_begun(&mut self) -> Result<PathBuf, LabError> {
         let aside = Aside::beside(&self.out, "captures.")?;
         let path = aside.path.clone();
-        self.captures = Some(aside);
+        self.begun = Some(aside);
         Ok(path)
     }
 
@@ -70,13 +71,12 @@ impl RunFolder {
 
     /// The same with files of these names and bytes, which are those it was claimed for.
     pub fn fill_with(self, contents: Vec<(&'static str, Vec<u8>)>) -> Result<PathBuf, LabError> {
-        let RunFolder { out, force, files, captures, claim } = self;
+        let RunFolder { out, force, files, begun, claim } = self;
         check(&out, force, files)?;
         let aside = Aside::beside(&out, "")?;
-        for captured in captures.iter().flat_map(Aside::files) {
-            let name = captured.file_name().unwrap_or_default();
-            fs::rename(&captured, aside.path.join(name))
-                .map_err(|e| refused(&out.join(name), e))?;
+        for begun in begun.iter().flat_map(Aside::files) {
+            let name = begun.file_name().unwrap_or_default();
+            fs::rename(&begun, aside.path.join(name)).map_err(|e| refused(&out.join(name), e))?;
         }
         for (name, bytes) in contents {
             // The folder aside is nobody's business: it is `out` that cannot be written.

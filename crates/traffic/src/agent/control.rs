@@ -48,8 +48,7 @@ pub fn serve(agent: &Agent, tcp: TcpStream) {
     let said = format!("{who} at {from}");
     let mut caller = Caller { agent, who, said, is_known: false, run: None };
     if let Err(error) = caller.listen(&mut channel) {
-        let is_malformed =
-            matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
+        let is_malformed = matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
         if is_malformed {
             let _ = agent.audit.note(Came::Refused, &caller.said, "message", &error.to_string());
         }
@@ -99,9 +98,8 @@ impl Caller<'_> {
             }
             Request::Log { connection, end, offset } => {
                 // Room for the frame's head is in the frame.
-                let part = self.run().and_then(|run| {
-                    run.log(connection, end, offset, FRAME_BYTES_MAX)
-                });
+                let part =
+                    self.run().and_then(|run| run.log(connection, end, offset, FRAME_BYTES_MAX));
                 match part {
                     Ok((bytes, records, part)) => {
                         channel.send(&Answer::Log { bytes, records })?;

@@ -77,8 +77,7 @@ pub fn keep(
             let _ = audit.note(Came::Refused, &from.to_string(), "data connection", why);
             continue;
         }
-        let (guests, audit, count) =
-            (Arc::clone(guests), Arc::clone(audit), Arc::clone(&showing));
+        let (guests, audit, count) = (Arc::clone(guests), Arc::clone(audit), Arc::clone(&showing));
         let thread = std::thread::Builder::new().name("door".into());
         let spawned = thread.spawn(move || {
             let shown = show(stream, from, &guests);

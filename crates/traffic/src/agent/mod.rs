@@ -154,9 +154,8 @@ impl Agent {
         self.control.set_nonblocking(true).map_err(machine)?;
         let (callers, agent) = (AtomicUsize::new(0), &self);
         std::thread::scope(|scope| {
-            let door = scope.spawn(|| {
-                door::keep(&agent.data, &agent.guests, &agent.audit, &agent.halt)
-            });
+            let door =
+                scope.spawn(|| door::keep(&agent.data, &agent.guests, &agent.audit, &agent.halt));
             while !agent.halt.load(SeqCst) {
                 let (tcp, from) = match agent.control.accept() {
                     Ok(come) => come,

@@ -102,8 +102,7 @@ impl Run {
         if order.stop_ns > self.session.duration_ns {
             return Err("the flow is longer than the run".into());
         }
-        let (limit, asked) =
-            (self.policy.limits.connections as usize, usize::from(order.paths));
+        let (limit, asked) = (self.policy.limits.connections as usize, usize::from(order.paths));
         if self.counters.len() + asked > limit {
             return Err(format!(
                 "more connections than the host's policy allows (limits.connections = {limit})"
@@ -239,7 +238,9 @@ impl Run {
         most: usize,
     ) -> Result<(u64, u64, Vec<u8>), String> {
         if !self.has_ended() {
-            return Err("connections are open; their logs are handed over when they have ended".into());
+            return Err(
+                "connections are open; their logs are handed over when they have ended".into()
+            );
         }
         self.wait();
         let part = self.spool.read(connection, end, offset, most).map_err(|error| plain(&error))?;
@@ -265,9 +266,10 @@ impl Drop for Run {
         // Receivers that never came drop their logs with this.
         let before = self.receivers;
         self.guests.forget();
-        let came = self.counters.iter().filter(|counter| {
-            counter.end == End::Receiver && counter.has_ended.load(SeqCst)
-        });
+        let came = self
+            .counters
+            .iter()
+            .filter(|counter| counter.end == End::Receiver && counter.has_ended.load(SeqCst));
         self.receivers = before.min(came.count());
         self.wait();
     }

@@ -124,10 +124,7 @@ impl Session {
 }
 
 /// What has happened on these connections.
-pub fn progress<'a>(
-    counters: impl Iterator<Item = &'a Counter>,
-    stopped: String,
-) -> Progress {
+pub fn progress<'a>(counters: impl Iterator<Item = &'a Counter>, stopped: String) -> Progress {
     let mut progress = Progress { stopped, ..Progress::default() };
     for counter in counters {
         let row = (counter.connection, counter.packets.load(SeqCst), counter.bytes.load(SeqCst));

@@ -149,9 +149,9 @@ fn write(
         let Some(file) = files.get_mut(&block.which) else { continue };
         let written = match kept > quota {
             true => Err(format!("the logs of packets are over the policy's {quota} B (logs)")),
-            false => file.write_all(&block.bytes).map_err(|error| {
-                format!("{}: {}", folder.display(), clearlane_lab::plain(&error))
-            }),
+            false => file
+                .write_all(&block.bytes)
+                .map_err(|error| format!("{}: {}", folder.display(), clearlane_lab::plain(&error))),
         };
         if let Err(why) = written {
             failed(why);
@@ -213,10 +213,12 @@ mod tests {
             let (length, records, part) = spool.read(7, End::Sender, at, 1000).unwrap().unwrap();
             assert_eq!(records, 100_000);
             at += part.len() as u64;
-            decoder.read(&part, |record| {
-                assert_eq!(record, Logged { ns: count * 777, bytes: 2048 });
-                count += 1;
-            }).unwrap();
+            decoder
+                .read(&part, |record| {
+                    assert_eq!(record, Logged { ns: count * 777, bytes: 2048 });
+                    count += 1;
+                })
+                .unwrap();
             if at == length {
                 break;
             }

@@ -30,7 +30,11 @@ pub(super) fn collect(
         let ends = [End::Sender, End::Receiver];
         let both = |(number, places): &(u32, [usize; 2])| {
             let number = *number;
-            places.iter().zip(ends).filter(|(at, _)| **at == place).map(move |(_, end)| (number, end))
+            places
+                .iter()
+                .zip(ends)
+                .filter(|(at, _)| **at == place)
+                .map(move |(_, end)| (number, end))
                 .collect::<Vec<_>>()
         };
         wanted.iter().flat_map(both).collect()

@@ -216,8 +216,7 @@ fn members<'a>(
     let (mut members, mut places) = (Vec::<Member>::new(), BTreeMap::new());
     for host in plan.hosts() {
         let known = inventory.of_host(host).ok_or_else(|| {
-            let all: Vec<&str> =
-                inventory.all().iter().map(|known| known.name.as_str()).collect();
+            let all: Vec<&str> = inventory.all().iter().map(|known| known.name.as_str()).collect();
             RunError::Plan(match all.is_empty() {
                 true => format!("host {host} has no agent; enrol it: clearlane traffic enrol"),
                 false => format!(

@@ -1,0 +1,38 @@
+//! `clearlane traffic init`.
+
+use super::keys::{Folder, of_keys};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use clap::Args;
+use clearlane_traffic::keys::Authority;
+use clearlane_traffic::name::Name;
+use serde_json::json;
+
+/// Whose keys.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  clearlane traffic init\n\n\
+    The folder then holds the authority's key, which signs certificates: keep it as a root \
+    password.")]
+pub struct Arguments {
+    #[command(flatten)]
+    folder: Folder,
+    /// Name of the controller in audit logs
+    #[arg(long, value_name = "NAME", default_value = "controller")]
+    name: Name,
+}
+
+/// Makes them.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+    let folder = arguments.folder.path()?;
+    Authority::init(&folder, arguments.name.clone()).map_err(of_keys)?;
+    let name = arguments.name.as_str();
+    if json {
+        let fields = json!({ "folder": folder, "controller": name });
+        return Ok(Answer::json("clearlane-traffic-init/1", fields));
+    }
+    let folder = folder.display();
+    Ok(Answer::text(format!(
+        "{folder} has the keys of controller {name}\nnext: clearlane traffic enrol HOST@ADDRESS:PORT \
+         …, with the address at which each host's agent will listen\n"
+    )))
+}

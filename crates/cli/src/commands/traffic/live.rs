@@ -1,0 +1,131 @@
+//! A run as it goes on, on stderr: for a person a line for each flow, for a log a line now and then.
+
+use crate::terminal;
+use clearlane_lab::HostPlan;
+use clearlane_traffic::controller::Watch;
+use clearlane_traffic::results::jain;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Flows that are shown; of more, those with most.
+const SHOWN_MAX: usize = 16;
+/// Between lines of a log, s.
+const LOGGED_S: f64 = 10.0;
+/// How long a rate is taken over at least, s.
+const RATE_S: f64 = 0.5;
+
+/// What is shown.
+pub struct Live {
+    halt: Arc<AtomicBool>,
+    names: Vec<String>,
+    duration_s: f64,
+    state: Mutex<State>,
+}
+
+struct State {
+    phase: String,
+    bars: Vec<ProgressBar>,
+    total: Option<ProgressBar>,
+    all: MultiProgress,
+    /// Bytes by flow at a time, s.
+    before: (f64, Vec<u64>),
+    rates: Vec<f64>,
+    logged_s: f64,
+}
+
+impl Live {
+    /// Shows a run of a plan until it is dropped.
+    pub fn new(plan: &HostPlan, halt: Arc<AtomicBool>) -> Self {
+        let name =
+            |flow: &clearlane_lab::HostFlow| format!("{} → {}", flow.source, flow.destination);
+        let names: Vec<String> = plan.flows.iter().map(name).collect();
+        let state = State {
+            phase: String::new(),
+            bars: Vec::new(),
+            total: None,
+            all: MultiProgress::new(),
+            before: (0.0, vec![0; names.len()]),
+            rates: vec![0.0; names.len()],
+            logged_s: 0.0,
+        };
+        Live { halt, names, duration_s: plan.duration.as_seconds(), state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Draws the flows with most.
+    fn draw(&self, state: &mut State, seconds: f64) {
+        let total: f64 = state.rates.iter().sum();
+        let fair = jain(state.rates.iter().copied()).filter(|_| state.rates.len() > 1);
+        let fair = fair.map_or(String::new(), |jain| format!(", Jain {jain:.3}"));
+        let line = format!(
+            "{:.1} of {} s: {total:.3} Gb/s{fair}",
+            seconds.min(self.duration_s),
+            self.duration_s
+        );
+        if !terminal::is_watched() {
+            if seconds - state.logged_s >= LOGGED_S {
+                state.logged_s = seconds;
+                terminal::remark(&line);
+            }
+            return;
+        }
+        let mut order: Vec<usize> = (0..state.rates.len()).collect();
+        order.sort_by(|a, b| state.rates[*b].total_cmp(&state.rates[*a]).then(a.cmp(b)));
+        let shown: Vec<usize> = order.into_iter().take(SHOWN_MAX).collect();
+        let mut shown = shown;
+        shown.sort_unstable();
+        if state.total.is_none() {
+            let plain =
+                ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_bar());
+            let bar = || state.all.add(ProgressBar::new(1000).with_style(plain.clone()));
+            let total = bar();
+            let row = ProgressStyle::with_template("  {prefix} {bar:24} {msg}");
+            let row = row.unwrap_or(ProgressStyle::default_bar());
+            let bars = shown.iter().map(|_| bar().with_style(row.clone())).collect();
+            (state.total, state.bars) = (Some(total), bars);
+        }
+        state.total.iter().for_each(|bar| bar.set_message(line.clone()));
+        let widest = shown.iter().map(|at| self.names[*at].chars().count()).max().unwrap_or(0);
+        for (bar, at) in state.bars.iter().zip(shown) {
+            let share = if total > 0.0 { state.rates[at] / total } else { 0.0 };
+            bar.set_position((share * 1000.0) as u64);
+            bar.set_prefix(format!("{:<widest$}", self.names[at]));
+            bar.set_message(format!("{:.3} Gb/s {:3.0} %", state.rates[at], share * 100.0));
+        }
+    }
+}
+
+impl Watch for Live {
+    fn phase(&self, what: &str) {
+        let mut state = self.state();
+        state.phase = what.to_owned();
+        if what == "collecting" {
+            let _ = state.all.clear();
+            state.bars.iter().chain(&state.total).for_each(ProgressBar::finish_and_clear);
+            terminal::remark("collecting the logs of all packets");
+        }
+    }
+
+    fn received(&self, seconds: f64, bytes: &[u64]) {
+        let mut state = self.state();
+        let (then, before) = &state.before;
+        let span = seconds - then;
+        if span < RATE_S || bytes.len() != before.len() {
+            return;
+        }
+        let rate = |(now, before): (&u64, &u64)| now.saturating_sub(*before) as f64 * 8e-9 / span;
+        state.rates = bytes.iter().zip(before).map(rate).collect();
+        state.before = (seconds, bytes.to_vec());
+        self.draw(&mut state, seconds);
+    }
+
+    fn collected(&self, _: f64) {}
+
+    fn is_stopped(&self) -> bool {
+        self.halt.load(Ordering::SeqCst)
+    }
+}

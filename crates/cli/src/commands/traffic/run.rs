@@ -1,0 +1,176 @@
+//! `clearlane traffic run`.
+
+use super::keys::{Folder, of_run};
+use super::live::Live;
+use crate::answer::{self, Answer, Verdict};
+use crate::commands::experiment::quoted;
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::terminal;
+use crate::writing;
+use clap::Args;
+use clearlane_ib::{Bytes, visible};
+use clearlane_lab::{
+    Experiment, FLOW_SERIES_FILE, HostPlan, PACKET_LOG_FILE, PacketLog, RunFolder, observed_page,
+    write_flow_series,
+};
+use clearlane_traffic::controller::{Inventory, Options, Record, run as run_plan};
+use clearlane_traffic::packet::{HEADER_BYTES, PACKET_BYTES_MAX};
+use clearlane_traffic::results::{
+    Measured, finding, measure, page, remarks, series, summary, table,
+};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// What to run.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  clearlane traffic run experiments/ctbg-parking-lot.toml --out \
+    runs/measured\n  clearlane run experiments/ctbg-parking-lot.toml --out runs/simulated\n  \
+    clearlane compare runs/simulated runs/measured\n\n\
+    A load of 1 or more with periodic arrivals is full speed. Hosts of the experiment are agents by \
+    their names."
+)]
+pub struct Arguments {
+    /// Experiment file
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    folder: Folder,
+    /// Which of its variants [default: the first]
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// Bytes of a packet, which is one write, 24 B to 1 MiB [default: the MTU]
+    #[arg(long, value_name = "SIZE")]
+    packet: Option<Bytes>,
+    /// Bytes of packet logs that are collected
+    #[arg(long, value_name = "SIZE", default_value = "8 GiB")]
+    logs: Bytes,
+    /// Folder for results [default: runs/ and the experiment's name, with -measured behind it]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace the run that is in the folder
+    #[arg(long)]
+    force: bool,
+    /// Print what hosts are to send, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Everything the folder holds.
+const FILES: &[&str] =
+    &["traffic.json", "experiment.toml", FLOW_SERIES_FILE, PACKET_LOG_FILE, "report.html"];
+const ROWS_MAX: usize = 40;
+
+/// Runs it.
+pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
+    let experiment = Experiment::read(&arguments.plan).map_err(Failure::lab)?;
+    let plan = HostPlan::of(&experiment, arguments.variant.as_deref()).map_err(Failure::lab)?;
+    let packet_bytes = arguments.packet.map(packet).transpose()?;
+    if arguments.dry_run {
+        return Ok(Answer::text(asked(&plan)));
+    }
+    let default = || Path::new("runs").join(format!("{}-measured", plan.name));
+    let out = arguments.out.clone().unwrap_or_else(default);
+    let keys = arguments.folder.keys()?;
+    let inventory = Inventory::read(&arguments.folder.path()?).map_err(Failure::input)?;
+    let made = !out.exists();
+    let mut folder = RunFolder::claim_for(&out, arguments.force, FILES).map_err(Failure::lab)?;
+    writing::spare(&out, &[&arguments.plan])?;
+    let begun = folder.for_begun().map_err(Failure::lab)?;
+    let halt = interrupts.stop_in_good_order(&out, made);
+    let logs = begun.join("logs");
+    fs::create_dir(&logs).map_err(|e| Failure::writing(&logs, &e))?;
+    let options = Options { packet_bytes, logs_max: arguments.logs.0, folder: logs.clone() };
+    let live = Live::new(&plan, halt);
+    let record = run_plan(&plan, &keys, &inventory, &options, &live).map_err(of_run)?;
+    drop(live);
+    let measured = measured(&plan, &record, packet_bytes, &begun.join(PACKET_LOG_FILE))?;
+    fs::remove_dir_all(&logs).map_err(|e| Failure::writing(&logs, &e))?;
+    let command = command(arguments);
+    let report = fill(folder, &plan, &measured, &command)?;
+    let verdict = if measured.partial { Verdict::Interrupted } else { Verdict::Done };
+    let told = format!("report: {}", report.display());
+    if json {
+        terminal::remark(&told);
+        let fields = summary(&plan, &measured, &command);
+        return Ok(Answer::json("clearlane-traffic/1", fields).with(verdict));
+    }
+    Ok(Answer::text(format!("{}{told}\n", text(&plan, &measured))).with(verdict))
+}
+
+fn packet(bytes: Bytes) -> Result<u32, Failure> {
+    let range = HEADER_BYTES as u64..=PACKET_BYTES_MAX.into();
+    let fits = u32::try_from(bytes.0).ok().filter(|_| range.contains(&bytes.0));
+    fits.ok_or_else(|| Failure::Input(format!("--packet {bytes} is outside 24 B to 1 MiB")))
+}
+
+fn measured(
+    plan: &HostPlan,
+    record: &Record,
+    packet_bytes: Option<u32>,
+    path: &Path,
+) -> Result<Measured, Failure> {
+    let file = File::create_new(path).map_err(|e| Failure::writing(path, &e))?;
+    let wrong = |error: &dyn std::fmt::Display| Failure::Machine(error.to_string());
+    let mut packets = PacketLog::new(file).map_err(|e| wrong(&e))?;
+    let measured = measure(plan, record, packet_bytes, &mut packets).map_err(|e| wrong(&e))?;
+    packets.end().map_err(|e| wrong(&e))?;
+    Ok(measured)
+}
+
+/// Puts everything into the folder. Returns the path of the report.
+fn fill(
+    folder: RunFolder,
+    plan: &HostPlan,
+    measured: &Measured,
+    command: &str,
+) -> Result<PathBuf, Failure> {
+    let document = answer::document("clearlane-traffic/1", &summary(plan, measured, command));
+    let rows = write_flow_series(&series(plan, measured));
+    let rows = rows.map_err(|e| Failure::Internal(e.to_string()))?;
+    let page = observed_page(&page(plan, measured, command));
+    let contents = vec![
+        (FILES[0], document.into_bytes()),
+        (FILES[1], plan.resolved.clone().into_bytes()),
+        (FILES[2], rows),
+        (FILES[4], page.into_bytes()),
+    ];
+    folder.fill_with(contents).map_err(Failure::lab)
+}
+
+/// The command line that makes the same again.
+fn command(arguments: &Arguments) -> String {
+    let path = |path: &Path| quoted(&path.to_string_lossy());
+    let mut words = vec!["clearlane traffic run".to_owned(), path(&arguments.plan)];
+    words.extend(arguments.variant.iter().map(|name| format!("--variant {}", quoted(name))));
+    let packet = arguments.packet.map(|bytes| bytes.exact().replace(' ', ""));
+    words.extend(packet.map(|bytes| format!("--packet {bytes}")));
+    words.extend(arguments.out.iter().map(|out| format!("--out {}", path(out))));
+    words.join(" ")
+}
+
+/// What hosts are to send.
+fn asked(plan: &HostPlan) -> String {
+    let line = |flow: &clearlane_lab::HostFlow| {
+        let (source, destination, group) = (&flow.source, &flow.destination, &flow.group);
+        let pace = match flow.at_full_speed {
+            true => "full speed".to_owned(),
+            false => format!("{:.3} of {}", flow.load, flow.link.bits_per_second()),
+        };
+        let (start, stop) = (flow.start, flow.stop.min(plan.duration));
+        format!("{source} → {destination}: {group}, {pace}, {start} to {stop}\n")
+    };
+    plan.flows.iter().map(line).collect()
+}
+
+fn text(plan: &HostPlan, measured: &Measured) -> String {
+    let (table, left_out) = table(measured, ROWS_MAX);
+    let more = match left_out {
+        0 => String::new(),
+        many => format!("and {many} flows more; traffic.json has all\n"),
+    };
+    let notes: String =
+        remarks(plan, measured).iter().map(|line| format!("note  {}\n", visible(line))).collect();
+    format!("{}\n\n{table}{more}{notes}", visible(&finding(measured)))
+}

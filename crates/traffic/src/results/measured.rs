@@ -1,0 +1,313 @@
+//! Figures of a run, from the logs of both ends of each connection, on the controller's clock.
+
+use crate::controller::{Host, Kept, Record};
+use crate::log::{Decoder, LogError, Logged};
+use clearlane_ib::Picoseconds;
+use clearlane_lab::{HostFlow, HostPlan, LoggedPacket, PacketLog};
+use clearlane_workload::Class;
+use hdrhistogram::Histogram;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a flow did.
+#[derive(Clone, Debug)]
+pub struct MeasuredFlow {
+    /// Who sent.
+    pub source: String,
+    /// Who received.
+    pub destination: String,
+    /// Flow group.
+    pub group: String,
+    /// Its class.
+    pub class: Class,
+    /// Connections of it.
+    pub connections: u32,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received.
+    pub received: u64,
+    /// Bytes received, headers of packets with them.
+    pub bytes: u64,
+    /// From the first header received to the last, ns since the start.
+    pub span_ns: Option<(u64, u64)>,
+    /// Bytes received in each slice.
+    pub slices: Vec<u64>,
+    /// Bytes received in the measured part.
+    pub measured_bytes: u64,
+    /// From write to read, ns.
+    pub latency: Histogram<u64>,
+    /// What the sender's policy held it to, bit/s.
+    pub held_to_bps: Option<u64>,
+}
+
+/// A host that took part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MeasuredHost {
+    /// Name of its agent.
+    pub name: String,
+    /// Times of its clock are known on the controller's to within this, ns.
+    pub bound_ns: u64,
+    /// Why its part ended before its time; empty if it did not.
+    pub stopped: String,
+}
+
+/// What a run measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// By group, source and destination, in the order of the plan.
+    pub flows: Vec<MeasuredFlow>,
+    /// The hosts.
+    pub hosts: Vec<MeasuredHost>,
+    /// Length of a slice, ns.
+    pub slice_ns: u64,
+    /// The measured part, in which all flows may send, ns since the start; nothing if there is none.
+    pub window_ns: Option<(u64, u64)>,
+    /// Bytes of a full packet.
+    pub packet_bytes: u32,
+    /// Whether the run ended before its time.
+    pub partial: bool,
+}
+
+/// Why logs say nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// A log cannot be read.
+    #[error("{}: {problem}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The table of packets cannot be written.
+    #[error("packets.parquet: {0}")]
+    Packets(String),
+}
+
+impl MeasuredFlow {
+    /// Rate from the first header received to the last, bit/s; nothing of a flow of one packet.
+    pub fn rate_bps(&self) -> Option<f64> {
+        let (from, to) = self.span_ns.filter(|(from, to)| from < to)?;
+        Some(self.bytes as f64 * 8e9 / (to - from) as f64)
+    }
+}
+
+impl Measured {
+    /// Rate of a flow in the measured part, bit/s.
+    pub fn measured_bps(&self, flow: &MeasuredFlow) -> Option<f64> {
+        let (from, to) = self.window_ns.filter(|(from, to)| from < to)?;
+        Some(flow.measured_bytes as f64 * 8e9 / (to - from) as f64)
+    }
+
+    /// All flows in the measured part, bit/s.
+    pub fn total_bps(&self) -> Option<f64> {
+        self.flows.iter().map(|flow| self.measured_bps(flow)).sum()
+    }
+
+    /// The part of a flow in all that was received in the measured part.
+    pub fn share(&self, flow: &MeasuredFlow) -> Option<f64> {
+        let total = self.total_bps().filter(|total| *total > 0.0)?;
+        Some(self.measured_bps(flow)? / total)
+    }
+
+    /// Fairness of rates in the measured part: Jain, Chiu, Hawe, DEC-TR-301, 1984.
+    pub fn jain(&self) -> Option<f64> {
+        self.window_ns?;
+        jain(self.flows.iter().map(|flow| flow.measured_bytes as f64))
+    }
+
+    /// Packets that were sent and not received.
+    pub fn lost(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.sent.saturating_sub(flow.received)).sum()
+    }
+
+    /// Times of two hosts are known beside each other to within this, ns.
+    pub fn bound_ns(&self) -> u64 {
+        let mut bounds: Vec<u64> = self.hosts.iter().map(|host| host.bound_ns).collect();
+        bounds.sort_unstable();
+        bounds.iter().rev().take(2).sum()
+    }
+}
+
+/// (Σx)² / (n Σx²); nothing if nobody has anything.
+pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum, squares) =
+        values.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+/// The measured part: where all flows may send, from the warm-up's end on, or its second half.
+fn window(plan: &HostPlan) -> Option<(u64, u64)> {
+    let from = plan.flows.iter().map(|flow| flow.start).max()?;
+    let to = plan.flows.iter().map(|flow| flow.stop).min()?.min(plan.duration);
+    let half = || Picoseconds(from.0.saturating_add(to.0.saturating_sub(from.0) / 2));
+    let from = plan.warm_up.map_or_else(half, |warm_up| warm_up.max(from));
+    (from < to).then_some((from.0 / 1000, to.0 / 1000))
+}
+
+/// Reads the logs of a run, and puts every packet into `packets`.
+pub fn measure<'a>(
+    plan: &'a HostPlan,
+    record: &Record,
+    packet_bytes: Option<u32>,
+    packets: &mut PacketLog<'a>,
+) -> Result<Measured, MeasureError> {
+    let duration_ns = plan.duration.0 / 1000;
+    let slice_ns = duration_ns.div_ceil(plan.slices.into()).max(1);
+    let of_plan = plan.flows.first().map_or(0, |flow| flow.payload_max);
+    let mut measured = Measured {
+        flows: Vec::new(),
+        hosts: record.hosts.iter().map(host).collect(),
+        slice_ns,
+        window_ns: window(plan),
+        packet_bytes: packet_bytes.unwrap_or(of_plan),
+        partial: record.partial,
+    };
+    for kept in &record.connections {
+        let Some(planned) = plan.flows.get(kept.flow) else { continue };
+        let place = place(&mut measured.flows, planned);
+        let window = measured.window_ns;
+        let flow = &mut measured.flows[place];
+        flow.connections += 1;
+        flow.held_to_bps = flow.held_to_bps.or(kept.held_to_bps);
+        add(flow, (planned, kept), record, (slice_ns, window), packets)?;
+    }
+    Ok(measured)
+}
+
+fn host(host: &Host) -> MeasuredHost {
+    MeasuredHost {
+        name: host.known.name.to_string(),
+        bound_ns: host.clocks.bound_ns(),
+        stopped: host.stopped.clone(),
+    }
+}
+
+/// The place of a flow among those of its ends and group.
+fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
+    let same = |flow: &MeasuredFlow| {
+        flow.source == planned.source
+            && flow.destination == planned.destination
+            && flow.group == planned.group
+    };
+    flows.iter().position(same).unwrap_or_else(|| {
+        // Three digits; it grows as it has to.
+        let latency = Histogram::new(3).expect("3 digits are allowed");
+        flows.push(MeasuredFlow {
+            source: planned.source.clone(),
+            destination: planned.destination.clone(),
+            group: planned.group.clone(),
+            class: planned.class,
+            connections: 0,
+            sent: 0,
+            received: 0,
+            bytes: 0,
+            span_ns: None,
+            slices: Vec::new(),
+            measured_bytes: 0,
+            latency,
+            held_to_bps: None,
+        });
+        flows.len() - 1
+    })
+}
+
+/// Adds a connection to its flow.
+fn add<'a>(
+    flow: &mut MeasuredFlow,
+    (planned, kept): (&'a HostFlow, &Kept),
+    record: &Record,
+    (slice_ns, window): (u64, Option<(u64, u64)>),
+    packets: &mut PacketLog<'a>,
+) -> Result<(), MeasureError> {
+    let [sent, received] = [0, 1].map(|end| Reader::open(&kept.logs[end].0));
+    let (mut sent, mut received) = (sent?, received?);
+    let since = |end: usize, ns: u64| {
+        let clocks = record.hosts.get(kept.ends[end]).map(|host| host.clocks);
+        let ours = clocks.map_or(ns, |clocks| clocks.ours(ns));
+        ours.saturating_sub(record.start_ns)
+    };
+    let mut sequence = 0;
+    while let Some(first) = sent.next()? {
+        let arrived = received.next()?;
+        let sent_ns = since(0, first.ns);
+        let received_ns = arrived.map(|second| since(1, second.ns));
+        flow.sent += 1;
+        if let Some(at) = received_ns {
+            let bytes = u64::from(first.bytes);
+            flow.received += 1;
+            flow.bytes += bytes;
+            let span = flow.span_ns.unwrap_or((at, at));
+            flow.span_ns = Some((span.0.min(at), span.1.max(at)));
+            let slice = (at / slice_ns) as usize;
+            if flow.slices.len() <= slice {
+                // A packet is late by the run's grace at most.
+                flow.slices.resize(slice + 1, 0);
+            }
+            flow.slices[slice] += bytes;
+            if window.is_some_and(|(from, to)| (from..to).contains(&at)) {
+                flow.measured_bytes += bytes;
+            }
+            flow.latency.saturating_record(at.saturating_sub(sent_ns).max(1));
+        }
+        let packet = LoggedPacket {
+            source: &planned.source,
+            destination: &planned.destination,
+            group: &planned.group,
+            connection: kept.connection,
+            sequence,
+            bytes: first.bytes,
+            sent_ns,
+            received_ns,
+        };
+        packets.push(packet).map_err(|error| MeasureError::Packets(error.to_string()))?;
+        sequence += 1;
+    }
+    if received.next()?.is_some() {
+        return Err(received.fault("has more packets than were sent".into()));
+    }
+    Ok(())
+}
+
+/// A log, record by record.
+struct Reader {
+    path: PathBuf,
+    file: File,
+    decoder: Decoder,
+    records: VecDeque<Logged>,
+    block: Vec<u8>,
+}
+
+impl Reader {
+    fn open(path: &Path) -> Result<Self, MeasureError> {
+        let file = File::open(path).map_err(|error| MeasureError::Log {
+            path: path.to_owned(),
+            problem: clearlane_lab::plain(&error).to_string(),
+        })?;
+        let (decoder, records) = (Decoder::default(), VecDeque::new());
+        Ok(Reader { path: path.to_owned(), file, decoder, records, block: vec![0; 64 << 10] })
+    }
+
+    fn fault(&self, problem: String) -> MeasureError {
+        MeasureError::Log { path: self.path.clone(), problem }
+    }
+
+    fn next(&mut self) -> Result<Option<Logged>, MeasureError> {
+        while self.records.is_empty() {
+            let read = self.file.read(&mut self.block);
+            let read = read.map_err(|e| self.fault(clearlane_lab::plain(&e).to_string()))?;
+            let wrong = |error: LogError| error.to_string();
+            if read == 0 {
+                self.decoder.end().map_err(|error| self.fault(wrong(error)))?;
+                return Ok(None);
+            }
+            let records = &mut self.records;
+            let decoded =
+                self.decoder.read(&self.block[..read], |record| records.push_back(record));
+            decoded.map_err(|error| self.fault(wrong(error)))?;
+        }
+        Ok(self.records.pop_front())
+    }
+}
