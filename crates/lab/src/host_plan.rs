@@ -6,8 +6,9 @@ use crate::halt::Halt;
 use crate::prepare::Prepared;
 use crate::routes::Routed;
 use clearlane_congestion::Mechanism;
+use clearlane_fabric::{Endpoint, Fabric, Link};
 use clearlane_ib::random::Stream;
-use clearlane_ib::{LinkRate, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, LinkRate, Picoseconds};
 use clearlane_workload::{Arrivals, Class, FlowGroup, Rank, SizeDistribution, Transport};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -51,6 +52,26 @@ pub struct HostFlow {
     pub stop: Picoseconds,
 }
 
+/// A port with a cable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CabledPort {
+    /// Name of the host or switch.
+    pub node: String,
+    /// Port number.
+    pub port: u8,
+    /// Whether it is a switch's.
+    pub of_switch: bool,
+}
+
+/// A cable of the variant's fabric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostCable {
+    /// Its ends.
+    pub ends: [CabledPort; 2],
+    /// Rate of data each way.
+    pub rate: BitsPerSecond,
+}
+
 /// What the hosts of a variant are to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostPlan {
@@ -68,6 +89,10 @@ pub struct HostPlan {
     pub warm_up: Option<Picoseconds>,
     /// The flows, by group, source and destination; one for each queue pair.
     pub flows: Vec<HostFlow>,
+    /// The cables, for who builds such a network.
+    pub cables: Vec<HostCable>,
+    /// What a switch's buffer holds (`sim.buffer`).
+    pub buffer: Bytes,
     /// The mechanisms, every parameter spelt out; empty without any.
     pub control: String,
     /// Whether they hear acknowledgements.
@@ -105,6 +130,8 @@ impl HostPlan {
                 WarmUp::Auto => None,
             },
             flows: Vec::new(),
+            cables: cables(&prepared.fabric),
+            buffer: prepared.parameters.buffer,
             control: match prepared.control.is_on() {
                 true => variant.control.spelt_out(),
                 false => String::new(),
@@ -124,6 +151,19 @@ impl HostPlan {
         hosts.dedup();
         hosts
     }
+}
+
+fn cables(fabric: &Fabric) -> Vec<HostCable> {
+    let end = |end: Endpoint| {
+        let node = fabric.node(end.node);
+        let (port, of_switch) = (end.port.value(), node.is_switch());
+        CabledPort { node: node.name.clone(), port, of_switch }
+    };
+    let cable = |link: &Link| HostCable {
+        ends: [end(link.a), end(link.b)],
+        rate: LinkRate::of(link.width, link.speed).bits_per_second(),
+    };
+    fabric.links().iter().map(cable).collect()
 }
 
 fn hears_acks(prepared: &Prepared, seed: u64) -> Result<bool, String> {

@@ -92,7 +92,7 @@ pub use fact::Fact;
 pub use figures::History;
 pub use folder::exchange_folders;
 pub use headline::{Better, ControlTotals, Moved, PublishedRow};
-pub use host_plan::{HostFlow, HostPlan};
+pub use host_plan::{CabledPort, HostCable, HostFlow, HostPlan};
 pub use opensm_conf::OpensmConf;
 pub use port::named as named_port;
 pub use prepare::{FABRIC_BYTES_MAX, TABLE_BYTES_MAX};

@@ -173,6 +173,11 @@ impl Candidate {
         Ok(Candidate { key: KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)? })
     }
 
+    /// The key, for who signs in the same process.
+    pub(crate) fn key(&self) -> &KeyPair {
+        &self.key
+    }
+
     /// Its public half.
     pub fn public(&self) -> Vec<u8> {
         self.key.public_key_raw().to_vec()

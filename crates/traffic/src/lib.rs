@@ -22,5 +22,6 @@ pub mod packet;
 pub mod policy;
 pub mod results;
 pub mod sender;
+pub mod testbed;
 mod text;
 pub mod tls;

@@ -167,14 +167,13 @@ impl Sender {
             let bytes = waiting.left.min(self.packet_bytes.into()) as u32;
             return Next::Packet { connection: at, bytes: bytes.max(HEADER_BYTES as u32) };
         }
-        if let Source::OpenLoop { next, .. } = &self.source {
-            let idle = self.lanes.iter().all(|lane| lane.waiting.is_empty());
-            match next {
-                None if idle => return Next::Ended,
-                Some(next) if *next > now => earliest = earliest.min(*next),
-                _ => {}
-            }
-        }
+        let idle = self.lanes.iter().all(|lane| lane.waiting.is_empty());
+        let posted = match &self.source {
+            Source::FullSpeed { order, .. } => Some(picoseconds(order.start_ns)),
+            Source::OpenLoop { next: None, .. } if idle => return Next::Ended,
+            Source::OpenLoop { next, .. } => *next,
+        };
+        earliest = posted.filter(|next| *next > now).map_or(earliest, |next| earliest.min(next));
         let timer = |governor: &Governor| locked(governor).next_timer();
         let timers = self.all_governors().filter_map(timer).min();
         Next::Wait(timers.map_or(earliest, |timer| timer.clamp(now, earliest)))
@@ -283,7 +282,8 @@ impl Sender {
             let (posted_at, bytes) = match &mut self.source {
                 Source::FullSpeed { order, stream } => {
                     // One message at each connection keeps it busy.
-                    if self.lanes.iter().all(|lane| !lane.waiting.is_empty()) {
+                    let early = now < picoseconds(order.start_ns);
+                    if early || self.lanes.iter().all(|lane| !lane.waiting.is_empty()) {
                         return;
                     }
                     (now, order.sizes().draw(stream))
@@ -431,6 +431,13 @@ mod tests {
         let times: Vec<u64> = sent.iter().map(|(time, _, _)| time / 1000).collect();
         assert!(times.iter().all(|ns| (2_000_000..3_000_000).contains(ns)), "{times:?}");
         assert!(!times.is_empty());
+    }
+
+    #[test]
+    fn full_speed_begins_when_it_is_to() {
+        let order = Order { start_ns: 2_000_000, stop_ns: 2_000_100, ..order() };
+        let sent = run(&mut sender(&order, Governors::default()), |_| true);
+        assert_eq!(sent.first().map(|(time, ..)| *time), Some(2_000_000_000));
     }
 
     #[test]

@@ -193,8 +193,9 @@ fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
             && flow.group == planned.group
     };
     flows.iter().position(same).unwrap_or_else(|| {
-        // Three digits; it grows as it has to.
-        let latency = Histogram::new(3).expect("3 digits are allowed");
+        // Three digits, up to a minute.
+        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+        let latency = latency.expect("a minute in ns is a range of three digits");
         flows.push(MeasuredFlow {
             source: planned.source.clone(),
             destination: planned.destination.clone(),

@@ -6,9 +6,11 @@ mod init;
 mod join;
 mod keys;
 mod live;
+mod phases;
 mod run;
 mod status;
 mod stop;
+mod testbed;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -28,6 +30,8 @@ pub enum Command {
     Agent(agent::Arguments),
     /// Have hosts send what an experiment says, and collect when each packet was sent and received
     Run(run::Arguments),
+    /// Build a plan's fabric as network namespaces of this machine, and run it there and simulated
+    Testbed(testbed::Arguments),
     /// Ask agents what they do and what they allow
     Status(status::Arguments),
     /// Stop what agents send, whoever started it
@@ -42,6 +46,7 @@ pub fn run(command: &Command, json: bool, interrupts: &Interrupts) -> Result<Ans
         Command::Join(arguments) => join::run(arguments, json),
         Command::Agent(arguments) => agent::run(arguments, interrupts),
         Command::Run(arguments) => run::run(arguments, json, interrupts),
+        Command::Testbed(arguments) => testbed::run(arguments, json, interrupts),
         Command::Status(arguments) => status::run(arguments, json),
         Command::Stop(arguments) => stop::run(arguments, json),
     }
