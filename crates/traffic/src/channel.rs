@@ -148,6 +148,12 @@ impl Channel {
         self.send_frame(&Frame { kind: Kind::Log, content: bytes })
     }
 
+    /// Sends bytes as they are, which may be no frame: for who tries what may not be done.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.tls.writer().write_all(bytes)?;
+        self.flush()
+    }
+
     fn send_frame(&mut self, frame: &Frame) -> Result<(), ChannelError> {
         self.tls.writer().write_all(&frame.to_bytes())?;
         self.flush()

@@ -161,7 +161,7 @@ impl ControlSpec {
             (spec.preset, spec.policy) = (None, None);
             spec.ports.clear();
         }
-        toml::Value::Table(bare.resolved()).to_string()
+        bare.resolved().to_string()
     }
 
     /// Reads such a text, whoever wrote it. Fails if it refers to a file, as nothing of that is

@@ -2,7 +2,7 @@
 
 use super::run::Run;
 use super::session::Session;
-use super::{Agent, POLICY_FILE};
+use super::{Agent, POLICY_FILE, STOPPED_BY};
 use crate::audit::Came;
 use crate::channel::{Channel, ChannelError};
 use crate::clock::now_ns;
@@ -249,7 +249,7 @@ impl Agent {
     fn stop(&self, who: &str) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = running.as_ref() {
-            session.stop(&self.audit, who, &format!("stopped by {who}"));
+            session.stop(&self.audit, who, &format!("{STOPPED_BY}{who}"));
         }
     }
 }

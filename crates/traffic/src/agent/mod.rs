@@ -29,6 +29,8 @@ use std::time::Duration;
 
 /// What the policy is called.
 pub const POLICY_FILE: &str = "policy.toml";
+/// How the reason begins of a run that somebody had stopped.
+pub const STOPPED_BY: &str = "stopped by ";
 /// A policy that is read.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
 /// Control connections at a time.

@@ -105,7 +105,14 @@ impl Flow {
         loop {
             let now = now_ns();
             if !session.may_send(now) {
-                return self.finish(session, &payload);
+                let left_alone = !session.is_halted();
+                self.finish(session, &payload)?;
+                return match left_alone {
+                    true => {
+                        Err(Ended::Fault("no word of the controller: its lease ran out".into()))
+                    }
+                    false => Ok(()),
+                };
             }
             if !alone {
                 self.hear(start)?;
@@ -184,9 +191,12 @@ impl Flow {
 
     /// Writes the rest of packets that have begun, for some time after the end.
     fn finish(&mut self, session: &Session, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
-        let abandoned = session.is_abandoned(now_ns());
-        let until = now_ns() + if abandoned { 0 } else { GRACE_NS };
+        let now = now_ns();
+        let until = if session.is_abandoned(now) { now } else { now + GRACE_NS };
         while self.lines.iter().any(|line| line.begun.is_some()) {
+            if session.is_abandoned(now) {
+                return Err(Ended::Fault("no word of the controller: its lease ran out".into()));
+            }
             if now_ns() >= until {
                 return Err(Ended::Fault("a packet could not be finished at the end".into()));
             }

@@ -1,6 +1,7 @@
 //! What people see of a run: a table, remarks, and the report's page.
 
-use super::measured::{Measured, MeasuredFlow};
+use super::measured::{Measured, MeasuredFlow, MeasuredHost};
+use crate::agent::STOPPED_BY;
 use clearlane_lab::{
     Align, Fact, HostPlan, ObservedColumn, ObservedLine, ObservedPage, ObservedRecord, ObservedRow,
     Table, grouped,
@@ -117,7 +118,15 @@ pub fn finding(measured: &Measured) -> String {
 /// What a reader should know, one sentence each.
 pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
     let mut remarks = Vec::new();
-    for host in measured.hosts.iter().filter(|host| !host.stopped.is_empty()) {
+    // What ended one agent's part, the controller ends everywhere.
+    let is_cause =
+        |host: &&MeasuredHost| !host.stopped.is_empty() && !host.stopped.starts_with(STOPPED_BY);
+    let has_cause = measured.hosts.iter().any(|host| is_cause(&host));
+    let told = |host: &&MeasuredHost| match has_cause {
+        true => is_cause(host),
+        false => !host.stopped.is_empty(),
+    };
+    for host in measured.hosts.iter().filter(told) {
         remarks.push(format!("agent {} stopped: {}", host.name, host.stopped));
     }
     if measured.lost() > 0 {

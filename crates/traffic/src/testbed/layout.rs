@@ -11,9 +11,9 @@ const NODES_MAX: usize = 100;
 const IPOIB_HEADER: u32 = 4;
 /// Packets that Linux may carry as one bundle (segmentation offload): each by itself would ask for
 /// more than the cores of a small machine.
-const BUNDLE_PACKETS: u32 = 16;
+const BUNDLE_PACKETS: u32 = 4;
 /// What a token bucket lets through at once: a bundle, so that it need not be taken apart.
-const BURST_BYTES: u64 = 64 << 10;
+const BURST_BYTES: u64 = 16 << 10;
 
 /// How a switch's output queues what comes in at several ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,10 +74,26 @@ struct Node {
 }
 
 impl Layout {
-    /// The testbed of a plan, whose namespaces begin with `prefix`. Fails if the fabric has loops,
+    /// The testbed of a plan, with cables of so many times less, whose namespaces begin with
+    /// `prefix`. Fails if the fabric has loops,
     /// in which Ethernet would send for ever, hosts with several ports, or too many nodes.
-    pub fn of(plan: &HostPlan, queue: Queue, prefix: &str) -> Result<Self, LayoutError> {
-        let nodes = nodes(&plan.cables)?;
+    pub fn of(
+        plan: &HostPlan,
+        queue: Queue,
+        slower: u32,
+        prefix: &str,
+    ) -> Result<Self, LayoutError> {
+        let slow = |cable: &HostCable| HostCable {
+            rate: BitsPerSecond((cable.rate.0 / u64::from(slower.max(1))).max(1)),
+            ..cable.clone()
+        };
+        let cables: Vec<HostCable> = plan.cables.iter().map(slow).collect();
+        if slower > 1 && !plan.flows.iter().all(|flow| flow.at_full_speed) {
+            return fault(
+                "cables can be slower for flows at full speed alone; drop --slower".into(),
+            );
+        }
+        let nodes = nodes(&cables)?;
         let names: Vec<&str> = nodes.keys().copied().collect();
         let namespace = |name: &str| -> String {
             let place = names.iter().position(|known| *known == name).unwrap_or(names.len());
@@ -96,7 +112,7 @@ impl Layout {
         };
         let mtu = plan.flows.iter().map(|flow| flow.payload_max).max().unwrap_or(2048);
         let mtu = mtu.clamp(576, 65_000) - IPOIB_HEADER;
-        for cable in &plan.cables {
+        for cable in &cables {
             layout.cable(cable, &namespace, mtu);
         }
         let mut hosts = BTreeMap::new();

@@ -2,6 +2,7 @@
 
 use super::phases::{Phase, phases, shares};
 use crate::answer::{Answer, Verdict};
+use crate::arguments::between;
 use crate::commands::experiment::quoted;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
@@ -35,6 +36,10 @@ pub struct Arguments {
     /// How switches queue what comes in at several ports
     #[arg(long, value_enum, default_value_t)]
     queue: Queues,
+    /// Cables so many times slower than the plan's, for machines that do not carry those; shares are
+    /// the same, rates are not
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = between(1u32, 1000))]
+    slower: u32,
     /// Run everything again with tcpdump at every host, as ibdump was run
     #[arg(long)]
     tcpdump: bool,
@@ -211,7 +216,12 @@ impl Bench<'_> {
     fn simulate(&self) -> Result<PathBuf, Failure> {
         let out = self.out.join("simulated");
         let mut command = Command::new(&self.program);
-        command.args(["compare", &Self::path(&self.arguments.plan), "--variants", &self.plan.variant]);
+        command.args([
+            "compare",
+            &Self::path(&self.arguments.plan),
+            "--variants",
+            &self.plan.variant,
+        ]);
         command.args(["--out", &Self::path(&out)]);
         if self.arguments.force {
             command.arg("--force");
@@ -229,7 +239,8 @@ impl Bench<'_> {
         let name = arm.name();
         terminal::remark(&format!("running on the testbed: {name}"));
         let prefix = format!("clane{}", std::process::id());
-        let layout = Layout::of(self.plan, arm.queue, &prefix).map_err(Failure::input)?;
+        let layout = Layout::of(self.plan, arm.queue, self.arguments.slower, &prefix)
+            .map_err(Failure::input)?;
         let folder = self.scratch.join(&name);
         fs::create_dir(&folder).map_err(|e| Failure::writing(&folder, &e))?;
         let members = members(&layout, &folder).map_err(Failure::input)?;

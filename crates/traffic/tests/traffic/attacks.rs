@@ -1,0 +1,448 @@
+//! Who tries what may not be done: it is refused or stopped, the audit log says so, and nothing else
+//! is disturbed.
+
+use crate::plans::{incast, plan};
+use crate::site::{Quiet, Site, policy};
+use clearlane_lab::HostPlan;
+use clearlane_traffic::channel::Channel;
+use clearlane_traffic::clock::now_ns;
+use clearlane_traffic::consent::Token;
+use clearlane_traffic::controller::{Link, LinkError, orders};
+use clearlane_traffic::keys::{Authority, Keys};
+use clearlane_traffic::message::{Answer, Request};
+use clearlane_traffic::name::{Identity, Role};
+use clearlane_traffic::order::Order;
+use clearlane_traffic::tls;
+use rand_bytes::bytes;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Bytes that look like nothing, the same each time.
+mod rand_bytes {
+    pub fn bytes(count: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let next = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        };
+        (0..count).map(next).collect()
+    }
+}
+
+const TWO: [&str; 2] = ["host0000", "host0001"];
+
+fn two_hosts() -> HostPlan {
+    plan(2, 300, &incast(1.0, ""), "")
+}
+
+fn order(plan: &HostPlan) -> Order {
+    orders(plan, None).unwrap()[0].order.clone()
+}
+
+/// A run still works: whatever was tried has disturbed nothing.
+fn works(site: &Site) {
+    let record = site.run(&two_hosts(), &Quiet::default()).unwrap();
+    assert!(!record.partial, "{record:?}");
+}
+
+fn begin(plan: &str) -> Request {
+    Request::Begin { plan: plan.into(), duration_ns: 300_000_000 }
+}
+
+fn begun(site: &Site, name: &str) -> Link {
+    let mut link = site.link(name);
+    link.have_done(&begin("attack"), "begin").unwrap();
+    link
+}
+
+fn reason<T: std::fmt::Debug>(refused: Result<T, LinkError>) -> String {
+    match refused.unwrap_err() {
+        LinkError::Refused { reason, .. } => reason,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn nobody_gets_in_without_a_certificate_of_the_site() {
+    let site = Site::new(&TWO);
+    let address = site.known("host0000").address;
+    // Plain text.
+    let mut plain = TcpStream::connect(address).unwrap();
+    plain.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut heard = Vec::new();
+    let _ = plain.read_to_end(&mut heard);
+    site.wait_for("host0000", &["refused", "control connection"]);
+    // A certificate of another authority that says the same.
+    let elsewhere = site.folder.join("elsewhere");
+    Authority::init(&elsewhere, "boss".parse().unwrap()).unwrap();
+    let other = Keys::read(&elsewhere).unwrap();
+    assert!(Link::connect(&other, site.known("host0000")).is_err());
+    // One that does not look at whom it talks to is not let in either.
+    let config = tls::enrolment_client(tls::fingerprint(&site.keys().authority)).unwrap();
+    let who = Identity { name: "host0000".parse().unwrap(), role: Role::Agent };
+    let name = tls::server_name(&who).unwrap();
+    if let Ok(mut channel) = Channel::connect(address, config, name) {
+        let _ = channel.send(&Request::Status {});
+        assert!(channel.expect::<Answer>(Duration::from_secs(5)).is_err());
+    }
+    works(&site);
+}
+
+#[test]
+fn a_role_allows_what_it_allows() {
+    let site = Site::new(&TWO);
+    let viewer = Keys::read(&site.enrolled("anna", Role::Viewer)).unwrap();
+    let mut link = Link::connect(&viewer, site.known("host0000")).unwrap();
+    assert_eq!(link.status().unwrap().run, None);
+    for request in [begin("mine"), Request::Stop {}, Request::Start { at_ns: 0 }] {
+        let why = reason(link.ask(&request));
+        assert!(why.starts_with("a certificate of role viewer may not ask for this"), "{why}");
+    }
+    site.wait_for("host0000", &["refused", "viewer anna", "begin a run"]);
+    // An agent cannot command another.
+    let agent = Keys::read(&site.of_agent("host0001")).unwrap();
+    let error = Link::connect(&agent, site.known("host0000")).err().unwrap().to_string();
+    assert!(error.contains("a certificate of role agent may not ask for this: hello"), "{error}");
+    works(&site);
+}
+
+#[test]
+fn a_token_is_good_once_and_for_who_it_is_for() {
+    let site = Site::new(&TWO);
+    let plan = two_hosts();
+    let mut receiver = begun(&site, "host0000");
+    let from = SocketAddr::from(([127, 0, 0, 1], 1)).ip();
+    let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
+    let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
+    let knock = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(receiver.data).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut answer = [0; 32];
+        let read = stream.read_exact(&mut answer);
+        read.map(|()| (stream, answer))
+    };
+    // One that was made up, one whose key is another's, and noise.
+    let foreign = Token::new(&ring::rand::SystemRandom::new()).unwrap();
+    assert!(knock(&foreign.request()).is_err());
+    let mut forged = tokens[0].request();
+    forged[30] ^= 1;
+    assert!(knock(&forged).is_err());
+    assert!(knock(&bytes(56)).is_err());
+    site.wait_for("host0000", &["refused", "data connection", "shows no key"]);
+    site.wait_for("host0000", &["refused", "data connection", "none that is expected"]);
+    // The right one, and then the same again.
+    let (_held, answer) = knock(&tokens[0].request()).unwrap();
+    assert!(tokens[0].is_accepted(&answer));
+    assert!(knock(&tokens[0].request()).is_err());
+    drop(_held);
+    drop(receiver);
+    works(&site);
+}
+
+#[test]
+fn nothing_is_sent_to_who_does_not_consent() {
+    let site = Site::new(&TWO);
+    let plan = two_hosts();
+    // A host of loopback that runs something else, which answers with what it hears.
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = other.local_addr().unwrap();
+    let echo = std::thread::spawn(move || {
+        let (mut stream, _) = other.accept().unwrap();
+        let mut heard = Vec::new();
+        let mut bytes = [0; 4096];
+        while let Ok(read @ 1..) = stream.read(&mut bytes) {
+            heard.extend_from_slice(&bytes[..read]);
+            let _ = stream.write_all(&bytes[..read]);
+        }
+        heard.len()
+    });
+    let mut sender = begun(&site, "host0001");
+    let tokens = vec![Token::new(&ring::rand::SystemRandom::new()).unwrap()];
+    let why = reason(sender.ask(&Request::Send { order: order(&plan), to, tokens }));
+    assert!(why.ends_with("does not consent to be sent to"), "{why}");
+    assert_eq!(echo.join().unwrap(), 56, "more than the token's request was sent");
+    drop(sender);
+    works(&site);
+}
+
+#[test]
+fn nothing_is_sent_beyond_what_the_policy_lists() {
+    let site = Site::new(&TWO);
+    let plan = two_hosts();
+    let mut sender = begun(&site, "host0001");
+    let token = || vec![Token::new(&ring::rand::SystemRandom::new()).unwrap()];
+    for (address, why) in [
+        ("192.0.2.1:7448", "policy.toml has no network that allows it"),
+        ("224.0.0.1:7448", "it is no address of one host"),
+        ("0.0.0.0:7448", "it is no address of one host"),
+        ("[::ffff:192.0.2.1]:7448", "policy.toml has no network that allows it"),
+    ] {
+        let to = address.parse().unwrap();
+        let refused =
+            reason(sender.ask(&Request::Send { order: order(&plan), to, tokens: token() }));
+        assert!(refused.contains(why), "{address}: {refused}");
+    }
+    site.wait_for("host0001", &["refused", "send a flow", "may not send to 192.0.2.1"]);
+    let from = "192.0.2.1".parse().unwrap();
+    let refused = reason(sender.ask(&Request::Receive { order: order(&plan), from }));
+    assert!(refused.starts_with("may not receive from 192.0.2.1"), "{refused}");
+    drop(sender);
+    works(&site);
+}
+
+const LIMITED: &str = "[limits]\nconnections = 8\nduration = \"2 s\"\nsent = \"64 MiB\"\n\
+    logs = \"1 MiB\"\n[[network]]\nnetwork = \"127.0.0.0/8\"\nsend = true\nreceive = true\n\
+    rate = \"200 Mb/s\"\n";
+
+#[test]
+fn a_rate_above_the_policy_is_refused_and_full_speed_is_held_to_it() {
+    let mut site = Site::new(&["host0000"]);
+    site.add("host0001", |folder| policy(folder, LIMITED));
+    // Half of 2 Gb/s.
+    let paced = plan(2, 300, &incast(0.5, ""), "");
+    let error = site.run(&paced, &Quiet::default()).unwrap_err().to_string();
+    assert!(error.contains("is more than the host's policy allows (0.2 Gb/s"), "{error}");
+    site.wait_for("host0001", &["refused", "send a flow", "0.2 Gb/s"]);
+    let full = plan(2, 1000, &incast(1.0, ""), "");
+    let record = site.run(&full, &Quiet::default()).unwrap();
+    assert_eq!(record.connections[0].held_to_bps, Some(200_000_000));
+    let (_, packets) = record.connections[0].logs[0];
+    // 25 MB in packets of 2 KiB, and what is let through at once.
+    assert!((10_000..12_600).contains(&packets), "{packets}");
+}
+
+#[test]
+fn runs_longer_than_the_policy_and_too_many_bytes_are_stopped() {
+    let mut site = Site::new(&["host0000"]);
+    let open = LIMITED.replace("rate = \"200 Mb/s\"\n", "");
+    site.add("host0001", |folder| policy(folder, &open));
+    let long = plan(2, 3000, &incast(1.0, ""), "");
+    let error = site.run(&long, &Quiet::default()).unwrap_err().to_string();
+    assert!(error.contains("limits.duration = 2 s"), "{error}");
+    // 64 MiB are sent long before a second has passed.
+    let record = site.run(&plan(2, 1500, &incast(1.0, ""), ""), &Quiet::default()).unwrap();
+    assert!(record.partial);
+    assert!(record.hosts.iter().any(|host| host.stopped.contains("limits.sent")), "{record:?}");
+    site.wait_for("host0001", &["stopped", "limits.sent"]);
+    let (_, packets) = record.connections[0].logs[0];
+    assert!(packets <= (64 << 20) / 2048, "{packets}");
+    assert_eq!(site.link("host0001").status().unwrap().run, None);
+}
+
+#[test]
+fn logs_over_the_quota_stop_the_run_and_what_was_noted_is_told() {
+    let mut site = Site::new(&["host0000"]);
+    let small = LIMITED.replace("rate = \"200 Mb/s\"\n", "").replace("1 MiB", "64 KiB");
+    let small = small.replace("64 MiB", "64 GiB");
+    site.add("host0001", |folder| policy(folder, &small));
+    let record = site.run(&plan(2, 1500, &incast(1.0, ""), ""), &Quiet::default()).unwrap();
+    assert!(record.partial);
+    site.wait_for("host0001", &["stopped", "over the policy's 65536 B"]);
+    assert_eq!(site.link("host0001").status().unwrap().run, None);
+}
+
+/// The controller goes without a word, as a machine that loses power does: sending stops in 3 s.
+#[test]
+fn without_a_controller_sending_stops_within_three_seconds() {
+    let site = Site::new(&TWO);
+    let plan = plan(2, 60_000, &incast(1.0, ""), "");
+    let request = Request::Begin { plan: "left alone".into(), duration_ns: 60_000_000_000 };
+    let [mut receiver, mut sender] = TWO.map(|name| site.link(name));
+    for link in [&mut receiver, &mut sender] {
+        link.have_done(&request, "begin").unwrap();
+    }
+    let from = receiver.data.ip();
+    let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
+    let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
+    let to = receiver.data;
+    sender.ask(&Request::Send { order: order(&plan), to, tokens }).unwrap();
+    let at_ns = now_ns();
+    for link in [&mut receiver, &mut sender] {
+        link.have_done(&Request::Start { at_ns }, "start").unwrap();
+    }
+    // From here on it says nothing, and its connections stay open.
+    let silent = Instant::now();
+    site.wait_for("host0001", &["stopped", "left alone", "lease ran out"]);
+    let took = silent.elapsed();
+    assert!(took <= Duration::from_secs(3), "{took:?}");
+    assert!(took >= Duration::from_millis(1500), "it was to wait for a word: {took:?}");
+    drop((receiver, sender));
+    std::thread::sleep(Duration::from_millis(300));
+    works(&site);
+}
+
+/// A controller whose connection ends is gone at once.
+#[test]
+fn a_connection_that_ends_ends_its_run() {
+    let site = Site::new(&TWO);
+    let link = begun(&site, "host0000");
+    assert!(site.link("host0000").status().unwrap().run.is_some());
+    let why = reason(site.link("host0000").have_done(&begin("second"), "begin"));
+    assert!(why.starts_with("takes part in run attack of boss"), "{why}");
+    drop(link);
+    let until = Instant::now() + Duration::from_secs(5);
+    while site.link("host0000").status().unwrap().run.is_some() {
+        assert!(Instant::now() < until, "the run is still there");
+    }
+    works(&site);
+}
+
+#[test]
+fn anybody_with_the_role_stops_a_run() {
+    let site = Site::new(&TWO);
+    let plan = plan(2, 20_000, &incast(1.0, ""), "");
+    let begun = Instant::now();
+    let record = std::thread::scope(|scope| {
+        let run = scope.spawn(|| site.run(&plan, &Quiet::default()));
+        std::thread::sleep(Duration::from_millis(1500));
+        site.link("host0001").have_done(&Request::Stop {}, "stop").unwrap();
+        run.join().unwrap().unwrap()
+    });
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(record.partial);
+    site.wait_for("host0001", &["stopped", "stopped by controller boss"]);
+    works(&site);
+}
+
+#[test]
+fn giant_random_and_unknown_frames_end_their_connection_alone() {
+    let site = Site::new(&TWO);
+    let config = tls::client(&site.keys()).unwrap();
+    let known = site.known("host0000");
+    let who = Identity { name: known.name.clone(), role: Role::Agent };
+    let connect = || {
+        let name = tls::server_name(&who).unwrap();
+        Channel::connect(known.address, config.clone(), name).unwrap()
+    };
+    let gone = |mut channel: Channel| {
+        let until = Instant::now() + Duration::from_secs(5);
+        loop {
+            match channel.receive::<Answer>(Duration::from_millis(100)) {
+                Ok(None) => assert!(Instant::now() < until, "the connection is still there"),
+                Ok(Some(answer)) => panic!("{answer:?}"),
+                Err(_) => return,
+            }
+        }
+    };
+    // A frame of 4 GiB, one of a kind there is not, one that is no message, one of no known question.
+    for raw in [
+        b"\xff\xff\xff\xffM".to_vec(),
+        b"\0\0\0\x01G?".to_vec(),
+        [b"\0\0\x01\0M".to_vec(), bytes(256)].concat(),
+        b"\0\0\0\x10M{\"ask\":\"launch\"}".to_vec(),
+    ] {
+        let mut channel = connect();
+        channel.send_raw(&raw).unwrap();
+        gone(channel);
+    }
+    site.wait_for("host0000", &["refused", "message", "4294967295 bytes"]);
+    site.wait_for("host0000", &["refused", "message", "cannot be read"]);
+    // Random bytes instead of TLS, many connections at a time, and one that says nothing.
+    let mut open = Vec::new();
+    for _ in 0..50 {
+        if let Ok(mut stream) = TcpStream::connect(known.address) {
+            let _ = stream.write_all(&bytes(500));
+            open.push(stream);
+        }
+    }
+    let silent = TcpStream::connect(known.address);
+    std::thread::sleep(Duration::from_millis(200));
+    drop(open);
+    drop(silent);
+    std::thread::sleep(Duration::from_millis(200));
+    works(&site);
+}
+
+/// Names lead nowhere: what a controller may name is a number or stands in a log.
+#[test]
+fn no_name_leads_out_of_the_folder() {
+    let site = Site::new(&TWO);
+    let mut link = site.link("host0000");
+    let name = "../../../../tmp/clearlane-was-here";
+    link.have_done(&begin(name), "begin").unwrap();
+    let plan = two_hosts();
+    let from = link.data.ip();
+    let strange = Order { source: name.into(), group: "/etc/passwd".into(), ..order(&plan) };
+    link.ask(&Request::Receive { order: strange, from }).unwrap();
+    let inside: Vec<_> = walk(&site.of_agent("host0000"));
+    assert!(inside.iter().any(|path| path.ends_with("spool/0-received.log")), "{inside:?}");
+    assert!(!std::path::Path::new("/tmp/clearlane-was-here").exists());
+    // The same connection twice, and mechanisms that name a file.
+    let why = reason(link.ask(&Request::Receive { order: order(&plan), from }));
+    assert!(why.starts_with("log of connection 0"), "{why}");
+    let control = "when = \"dcqcn\"\nwhich = \"none\"\n[dcqcn]\npolicy = \"/etc/passwd\"\n";
+    let order = Order { control: control.into(), acks: true, connection: 9, ..order(&plan) };
+    let (to, tokens) = (link.data, vec![Token::new(&ring::rand::SystemRandom::new()).unwrap()]);
+    let why = reason(link.ask(&Request::Send { order, to, tokens }));
+    assert!(why.contains("names a file"), "{why}");
+    drop(link);
+    works(&site);
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_policy_that_anybody_may_write_is_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new(&TWO);
+    let path = site.of_agent("host0000").join("policy.toml");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let why = reason(site.link("host0000").have_done(&begin("x"), "begin"));
+    assert!(why.contains("others than its owner may write it"), "{why}");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    works(&site);
+}
+
+#[test]
+fn an_enrolment_token_is_good_once() {
+    use clearlane_traffic::audit::Audit;
+    use clearlane_traffic::enrolment::{Enrolment, EnrolmentToken, join};
+    use std::sync::atomic::AtomicBool;
+    let site = Site::new(&["host0000"]);
+    let controller = site.folder.join("controller");
+    let authority = Authority::read(&controller).unwrap();
+    let who = ["h7", "h8"].map(|name| Identity { name: name.parse().unwrap(), role: Role::Agent });
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let random = ring::rand::SystemRandom::new();
+    let mut enrolment = Enrolment::new(&site.keys(), authority, any, who.into(), &random).unwrap();
+    let tokens: Vec<EnrolmentToken> = enrolment.tokens().to_vec();
+    let audit = Audit::open(&controller).unwrap();
+    let halt = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| while enrolment.next(&audit, &halt).unwrap().is_some() {});
+        let folder = |name: &str| site.folder.join(name);
+        let keys = join(&tokens[0], &folder("h7")).unwrap();
+        assert_eq!(keys.identity.to_string(), "agent h7");
+        // Again, and with another's name.
+        let error = join(&tokens[0], &folder("again")).err().unwrap().to_string();
+        assert!(error.contains("it is good once"), "{error}");
+        let mut text = tokens[1].to_string();
+        text.replace_range(..2, "h9");
+        let error = join(&text.parse().unwrap(), &folder("h9")).err().unwrap().to_string();
+        assert!(error.contains("no token waits for agent h9"), "{error}");
+        let viewer = tokens[1].to_string().replace(".agent.", ".controller.");
+        let error = join(&viewer.parse().unwrap(), &folder("c")).err().unwrap().to_string();
+        assert!(error.contains("no token waits for controller h8"), "{error}");
+        // A stranger who answers at the address of a token is not the token's authority.
+        let mut pinned = tokens[1].to_string();
+        let at = pinned.rfind('@').unwrap();
+        pinned.replace_range(at - 4..at, "AAAA");
+        let stranger = pinned.parse::<EnrolmentToken>();
+        if let Ok(stranger) = stranger {
+            let error = join(&stranger, &folder("s")).err().unwrap().to_string();
+            assert!(error.contains("not that of the token's authority"), "{error}");
+        }
+        join(&tokens[1], &folder("h8")).unwrap();
+        halt.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    assert!(!site.folder.join("again").exists() && !site.folder.join("h9").exists());
+    let log = std::fs::read_to_string(controller.join("audit.jsonl")).unwrap();
+    assert!(log.lines().filter(|line| line.contains("\"refused\"")).count() >= 4, "{log}");
+}

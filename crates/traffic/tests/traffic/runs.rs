@@ -1,0 +1,95 @@
+//! Whole runs over loopback: what is sent is received and logged, at the rates that were asked for.
+
+use crate::plans::{incast, plan};
+use crate::site::{Quiet, Site};
+use clearlane_lab::{HostPlan, PacketLog};
+use clearlane_traffic::controller::Record;
+use clearlane_traffic::results::{Measured, measure, series};
+use std::fs::File;
+
+fn measured(site: &Site, plan: &HostPlan, record: &Record) -> Measured {
+    let file = File::create(site.folder.join("packets.parquet")).unwrap();
+    let mut packets = PacketLog::new(file).unwrap();
+    let measured = measure(plan, record, None, &mut packets).unwrap();
+    packets.end().unwrap();
+    measured
+}
+
+fn run(hosts: u32, plan: &HostPlan) -> Measured {
+    let names: Vec<String> = (0..hosts).map(|number| format!("host{number:04}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let site = Site::new(&names);
+    let record = site.run(plan, &Quiet::default()).unwrap();
+    measured(&site, plan, &record)
+}
+
+#[test]
+fn everything_that_is_sent_is_received_and_logged() {
+    let plan = plan(4, 500, &incast(1.0, ""), "");
+    let measured = run(4, &plan);
+    assert!(!measured.partial);
+    assert_eq!((measured.flows.len(), measured.lost()), (3, 0));
+    for flow in &measured.flows {
+        assert!(flow.sent > 100 && flow.sent == flow.received, "{flow:?}");
+        let (from, to) = flow.span_ns.unwrap();
+        // What is sent at the end is received a moment later.
+        assert!(from < 400_000_000 && to < 1_500_000_000, "{from} to {to}");
+        assert_eq!(flow.slices.iter().sum::<u64>(), flow.bytes);
+    }
+    let rows = series(&plan, &measured);
+    assert!(rows.iter().all(|row| row.record == "hosts" && row.destination == "host0000"));
+}
+
+#[test]
+fn paced_flows_offer_what_they_are_to() {
+    // Half of 2 Gb/s, in messages of 8 KiB: loopback carries it with ease.
+    let plan = plan(2, 800, &incast(0.5, ""), "");
+    let measured = run(2, &plan);
+    let bytes = measured.flows[0].bytes as f64;
+    // 0.8 s of 1 Gb/s; the last messages may be cut off.
+    assert!((bytes / 100e6 - 1.0).abs() < 0.03, "{bytes}");
+}
+
+#[test]
+fn flows_start_when_they_are_to() {
+    let traffic = incast(1.0, "start = \"300 ms\"\nstop = \"400 ms\"");
+    let plan = plan(2, 500, &traffic, "");
+    let measured = run(2, &plan);
+    let (from, to) = measured.flows[0].span_ns.unwrap();
+    let clocks = measured.bound_ns();
+    assert!(from + clocks >= 300_000_000 && to < 1_400_000_000, "{from} to {to}");
+}
+
+#[test]
+fn queue_pairs_are_connections_of_their_own() {
+    let plan = plan(2, 300, &incast(1.0, "queue_pairs = 3"), "");
+    let measured = run(2, &plan);
+    assert_eq!((measured.flows.len(), measured.flows[0].connections), (1, 3));
+    assert_eq!(measured.lost(), 0);
+}
+
+/// The reactor of the simulator holds a real flow: TIMELY with a highest rate below the link's.
+#[test]
+fn mechanisms_of_the_simulator_pace_real_flows() {
+    let control = "[control]\nwhen = \"timely\"\n";
+    let plan = plan(2, 500, &incast(1.0, ""), control);
+    assert!(plan.hears_acks && plan.control.contains("timely"), "{plan:?}");
+    let measured = run(2, &plan);
+    let flow = &measured.flows[0];
+    assert!(flow.received > 10 && measured.lost() == 0, "{flow:?}");
+}
+
+#[test]
+fn clocks_of_one_machine_are_one_clock() {
+    let site = Site::new(&["host0000"]);
+    let offset = site.link("host0000").clock().unwrap();
+    assert!(offset.ns.unsigned_abs() <= offset.bound_ns, "{offset:?}");
+}
+
+#[test]
+fn a_plan_whose_host_has_no_agent_is_told() {
+    let plan = plan(2, 100, &incast(1.0, ""), "");
+    let site = Site::new(&["host0000"]);
+    let error = site.run(&plan, &Quiet::default()).unwrap_err().to_string();
+    assert!(error.starts_with("host host0001 has no agent; there are host0000"), "{error}");
+}
