@@ -1,13 +1,18 @@
 //! The log of a connection's packets at one end: when each was sent or received, and its bytes.
 //! A record takes two or three bytes: the time since the record before it, as LEB128, with a bit
-//! that says whether the packet has another length than the one before.
+//! that says whether the packet has another length than the one before, and one that says whether
+//! it is not the next of its connection.
 
-/// Most bytes of a record: two LEB128 of 64 and 32 bits.
-pub const RECORD_BYTES_MAX: usize = 15;
+/// Most bytes of a record: three LEB128, of 66, 32 and 64 bits.
+pub const RECORD_BYTES_MAX: usize = 10 + 5 + 10;
+/// Bytes of one number.
+const NUMBER_BYTES_MAX: usize = 10;
 
-/// A packet as a log has it; its number is its place in the log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A packet as a log has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Logged {
+    /// Its number on its connection.
+    pub sequence: u64,
     /// When, ns of the host's clock.
     pub ns: u64,
     /// Bytes of the packet.
@@ -31,17 +36,30 @@ pub struct Encoder {
     last: Option<Logged>,
 }
 
+impl Logged {
+    /// Of the record that comes next, if nothing is out of the ordinary.
+    fn following(before: Option<Logged>) -> Logged {
+        match before {
+            None => Logged::default(),
+            Some(before) => Logged { sequence: before.sequence.wrapping_add(1), ..before },
+        }
+    }
+}
+
 impl Encoder {
     /// Adds a record. Times do not run backwards: one that does counts as the one before.
     pub fn push(&mut self, record: Logged, out: &mut Vec<u8>) {
-        let before = self.last.unwrap_or(Logged { ns: 0, bytes: 0 });
-        let delta = record.ns.saturating_sub(before.ns);
-        let differs = record.bytes != before.bytes;
-        leb128(u128::from(delta) << 1 | u128::from(differs), out);
+        let usual = Logged::following(self.last);
+        let delta = record.ns.saturating_sub(usual.ns);
+        let (differs, jumps) = (record.bytes != usual.bytes, record.sequence != usual.sequence);
+        leb128(u128::from(delta) << 2 | u128::from(differs) << 1 | u128::from(jumps), out);
         if differs {
             leb128(record.bytes.into(), out);
         }
-        self.last = Some(Logged { ns: before.ns + delta, bytes: record.bytes });
+        if jumps {
+            leb128(record.sequence.wrapping_sub(usual.sequence).into(), out);
+        }
+        self.last = Some(Logged { ns: usual.ns + delta, ..record });
     }
 }
 
@@ -92,29 +110,36 @@ impl Decoder {
 
     fn record(&self, bytes: &[u8]) -> Result<Option<(Logged, usize)>, LogError> {
         let range = LogError::Range(self.at);
-        let before = self.last.unwrap_or(Logged { ns: 0, bytes: 0 });
-        let Some((number, first)) = number(bytes, range)? else { return Ok(None) };
-        let delta = u64::try_from(number >> 1).map_err(|_| range)?;
-        let ns = before.ns.checked_add(delta).ok_or(range)?;
-        if number & 1 == 0 {
-            return Ok(Some((Logged { ns, bytes: before.bytes }, first)));
+        let usual = Logged::following(self.last);
+        let Some((first, mut length)) = number(bytes, range)? else { return Ok(None) };
+        let delta = u64::try_from(first >> 2).map_err(|_| range)?;
+        let ns = usual.ns.checked_add(delta).ok_or(range)?;
+        let mut record = Logged { ns, ..usual };
+        if first & 2 != 0 {
+            let Some((number, more)) = number(&bytes[length..], range)? else { return Ok(None) };
+            record.bytes = u32::try_from(number).map_err(|_| range)?;
+            length += more;
         }
-        let Some((number, second)) = self::number(&bytes[first..], range)? else { return Ok(None) };
-        let bytes = u32::try_from(number).map_err(|_| range)?;
-        Ok(Some((Logged { ns, bytes }, first + second)))
+        if first & 1 != 0 {
+            let Some((number, more)) = number(&bytes[length..], range)? else { return Ok(None) };
+            let jump = u64::try_from(number).map_err(|_| range)?;
+            record.sequence = usual.sequence.wrapping_add(jump);
+            length += more;
+        }
+        Ok(Some((record, length)))
     }
 }
 
 /// A number and its bytes; nothing if it is not whole.
 fn number(bytes: &[u8], range: LogError) -> Result<Option<(u128, usize)>, LogError> {
     let mut number = 0u128;
-    for (at, byte) in bytes.iter().take(RECORD_BYTES_MAX).enumerate() {
+    for (at, byte) in bytes.iter().take(NUMBER_BYTES_MAX).enumerate() {
         number |= u128::from(byte & 0x7f) << (7 * at);
         if byte & 0x80 == 0 {
             return Ok(Some((number, at + 1)));
         }
     }
-    if bytes.len() >= RECORD_BYTES_MAX { Err(range) } else { Ok(None) }
+    if bytes.len() >= NUMBER_BYTES_MAX { Err(range) } else { Ok(None) }
 }
 
 #[cfg(test)]
@@ -125,15 +150,17 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_however_it_is_cut(
-            steps in prop::collection::vec((0u64..1 << 40, 24u32..200_000), 0..50),
+            steps in prop::collection::vec((0u64..1 << 40, 24u32..200_000, any::<bool>()), 0..50),
             first in any::<u32>(),
             cut in 1usize..20,
         ) {
             let mut ns = u64::from(first);
-            let mut records = Vec::new();
-            for (delta, bytes) in steps {
+            let (mut records, mut sequence) = (Vec::new(), 0u64);
+            for (delta, bytes, jumps) in steps {
                 ns += delta;
-                records.push(Logged { ns, bytes });
+                // Some are lost, and some come after later ones.
+                sequence = if jumps { sequence.wrapping_sub(delta % 7) } else { sequence.wrapping_add(1) };
+                records.push(Logged { sequence, ns, bytes });
             }
             let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());
             records.iter().for_each(|record| encoder.push(*record, &mut bytes));
@@ -162,7 +189,7 @@ mod tests {
     fn equal_packets_at_one_microsecond_take_two_bytes_each() {
         let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());
         for at in 0..1000 {
-            encoder.push(Logged { ns: at * 1000, bytes: 2048 }, &mut bytes);
+            encoder.push(Logged { sequence: at, ns: at * 1000, bytes: 2048 }, &mut bytes);
         }
         assert_eq!(bytes.len(), 1 + 2 + 999 * 2);
     }

@@ -1,6 +1,8 @@
 //! What a packet is on a data connection: a header, and payload that nobody looks at. A packet is
 //! one write of the sender, of the MTU's size unless it is the last of a message.
 
+use crate::log::Logged;
+
 /// Bytes of the header, which is the least size of a packet.
 pub const HEADER_BYTES: usize = 24;
 /// Largest packet.
@@ -45,6 +47,11 @@ pub enum PacketError {
 }
 
 impl Header {
+    /// What is noted of it at a time, ns.
+    pub fn logged(&self, ns: u64) -> Logged {
+        Logged { sequence: self.sequence, ns, bytes: self.bytes }
+    }
+
     /// Its bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];

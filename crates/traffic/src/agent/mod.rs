@@ -2,6 +2,7 @@
 
 mod bucket;
 mod control;
+mod datagrams;
 mod door;
 mod governors;
 mod receiving;

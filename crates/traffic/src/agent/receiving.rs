@@ -3,7 +3,6 @@
 use super::session::{Counter, Session};
 use super::spool::Log;
 use crate::clock::now_ns;
-use crate::log::Logged;
 use crate::packet::Walker;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -69,7 +68,7 @@ fn take(
         let walked = walker.walk(&buffer[..read], |header| {
             packets += 1;
             bytes += u64::from(header.bytes);
-            kept = kept.and_then(|()| log.push(Logged { ns: now, bytes: header.bytes }));
+            kept = kept.and_then(|()| log.push(header.logged(now)));
         });
         counter.bytes.fetch_add(bytes, Relaxed);
         let all = counter.packets.fetch_add(packets, Relaxed) + packets;

@@ -2,6 +2,7 @@
 //! the host's administrator wrote, as it is when the run begins.
 
 use super::bucket::Bucket;
+use super::datagrams;
 use super::door::{Expected, Guests, knock};
 use super::governors::Mechanisms;
 use super::receiving::receive;
@@ -96,9 +97,6 @@ impl Run {
         if self.has_started {
             return Err("the run has started; give all orders before".into());
         }
-        if order.carrier == Carrier::Udp {
-            return Err("UDP is not carried yet; write transport = \"rc\"".into());
-        }
         if order.stop_ns > self.session.duration_ns {
             return Err("the flow is longer than the run".into());
         }
@@ -129,7 +127,8 @@ impl Run {
             let (session, audit) = (Arc::clone(&self.session), Arc::clone(&self.audit));
             let (done, acks) = (self.done.0.clone(), order.acks);
             let serve = Box::new(move |stream| {
-                let received = receive(stream, &session, &counter, &mut log, acks);
+                let take = if udp { datagrams::receive } else { receive };
+                let received = take(stream, &session, &counter, &mut log, acks);
                 if let Err(why) = received {
                     let why = format!("connection {connection}, received: {why}");
                     session.stop(&audit, "data", &why);
@@ -176,13 +175,17 @@ impl Run {
         let sender = Sender::new(order, link, governors);
         let mut lines = Vec::new();
         for (connection, token) in order.connections().zip(tokens) {
-            let stream = knock(to, token)?;
+            let mut stream = knock(to, token)?;
+            let datagrams = match order.carrier {
+                Carrier::Tcp => None,
+                Carrier::Udp => Some(datagrams::sender(&mut stream)?),
+            };
             let log = self.spool.log(connection, End::Sender);
             let log =
                 log.map_err(|error| format!("log of connection {connection}: {}", plain(&error)))?;
             let counter = Arc::new(Counter::new(connection, End::Sender));
             self.counters.push(Arc::clone(&counter));
-            lines.push(Line::new(stream, counter, log));
+            lines.push(Line::new(stream, datagrams, counter, log));
         }
         let held_to = bucket.as_ref().map(|bucket| bucket.rate().0);
         let flow = Flow { sender, lines, bucket, left: Arc::clone(&self.left) };

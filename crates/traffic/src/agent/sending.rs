@@ -1,17 +1,17 @@
 //! A flow at its sender: packets that the core decides on, written to its connections.
 
 use super::bucket::Bucket;
+use super::datagrams;
 use super::receiving::is_wait;
 use super::session::{Counter, Session};
 use super::spool::Log;
 use crate::clock::{now_ns, sleep_until};
-use crate::log::Logged;
 use crate::packet::{HEADER_BYTES, Header};
 use crate::sender::{Next, Sender, picoseconds};
 use clearlane_ib::Picoseconds;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -25,8 +25,10 @@ const GRACE_NS: u64 = 1_000_000_000;
 
 /// A connection of the flow.
 pub struct Line {
-    /// The socket.
+    /// Its stream: of packets, or beside datagrams for consent, acknowledgements and the end.
     pub stream: TcpStream,
+    /// Where datagrams go, if it sends those.
+    pub datagrams: Option<UdpSocket>,
     /// Its counter.
     pub counter: Arc<Counter>,
     /// Its log.
@@ -40,8 +42,13 @@ pub struct Line {
 
 impl Line {
     /// A connection whose receiver consents.
-    pub fn new(stream: TcpStream, counter: Arc<Counter>, log: Log) -> Self {
-        Line { stream, counter, log, begun: None, heard: Vec::new(), next: 0 }
+    pub fn new(
+        stream: TcpStream,
+        datagrams: Option<UdpSocket>,
+        counter: Arc<Counter>,
+        log: Log,
+    ) -> Self {
+        Line { stream, datagrams, counter, log, begun: None, heard: Vec::new(), next: 0 }
     }
 }
 
@@ -101,6 +108,10 @@ impl Flow {
         for line in &self.lines {
             line.stream.set_nonblocking(!alone)?;
             line.stream.set_write_timeout(Some(LOOK))?;
+            if let Some(datagrams) = &line.datagrams {
+                datagrams.set_nonblocking(!alone)?;
+                datagrams.set_write_timeout(Some(LOOK))?;
+            }
         }
         loop {
             let now = now_ns();
@@ -164,7 +175,7 @@ impl Flow {
         let (connection, sequence) = (line.counter.connection, line.next);
         let header = Header { bytes, connection, sequence, sent_ns: now };
         line.next += 1;
-        line.log.push(Logged { ns: now, bytes }).map_err(|_| Ended::Told)?;
+        line.log.push(header.logged(now)).map_err(|_| Ended::Told)?;
         line.counter.packets.store(line.next, Relaxed);
         line.counter.bytes.fetch_add(bytes.into(), Relaxed);
         self.sender.sent(at, bytes, time);
@@ -214,12 +225,7 @@ impl Flow {
             return Ok(());
         }
         let left = Duration::from_nanos(until.saturating_sub(now_ns())).min(LOOK);
-        let flags = |line: &Line| match line.begun {
-            Some(_) => PollFlags::IN | PollFlags::OUT,
-            None => PollFlags::IN,
-        };
-        let mut fds: Vec<PollFd<'_>> =
-            self.lines.iter().map(|line| PollFd::new(&line.stream, flags(line))).collect();
+        let mut fds: Vec<PollFd<'_>> = self.lines.iter().map(Line::watched).collect();
         let timeout =
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {
@@ -244,6 +250,15 @@ impl Flow {
 }
 
 impl Line {
+    /// What is waited for on it: room for the rest of a packet, and what comes back.
+    fn watched(&self) -> PollFd<'_> {
+        match (&self.datagrams, &self.begun) {
+            (Some(datagrams), Some(_)) => PollFd::new(datagrams, PollFlags::OUT),
+            (None, Some(_)) => PollFd::new(&self.stream, PollFlags::IN | PollFlags::OUT),
+            (_, None) => PollFd::new(&self.stream, PollFlags::IN),
+        }
+    }
+
     /// Writes as much of a packet that has begun as goes at once.
     fn push_out(&mut self, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
         while let Some((header, gone)) = self.begun {
@@ -277,6 +292,9 @@ impl Line {
             let part = left.min(BLOCK_BYTES);
             parts[count] = IoSlice::new(&payload[..part]);
             (left, count) = (left - part, count + 1);
+        }
+        if let Some(datagrams) = &self.datagrams {
+            return datagrams::send(datagrams, &parts[..count]);
         }
         let first = usize::from(head.is_empty());
         (&self.stream).write_vectored(&parts[first..count])

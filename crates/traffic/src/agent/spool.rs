@@ -203,7 +203,7 @@ mod tests {
         let mut log = spool.log(7, End::Sender).unwrap();
         assert!(spool.log(7, End::Sender).is_err(), "a log is begun once");
         for at in 0..100_000 {
-            log.push(Logged { ns: at * 777, bytes: 2048 }).unwrap();
+            log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }).unwrap();
         }
         log.flush().unwrap();
         drop(log);
@@ -215,7 +215,7 @@ mod tests {
             at += part.len() as u64;
             decoder
                 .read(&part, |record| {
-                    assert_eq!(record, Logged { ns: count * 777, bytes: 2048 });
+                    assert_eq!(record, Logged { sequence: count, ns: count * 777, bytes: 2048 });
                     count += 1;
                 })
                 .unwrap();
@@ -238,7 +238,8 @@ mod tests {
         let failed = move |why| theirs.lock().unwrap().push(why);
         let mut spool = Spool::begin(&folder, 100_000, failed).unwrap();
         let mut log = spool.log(0, End::Receiver).unwrap();
-        let kept = (0..10_000_000u64).map(|at| log.push(Logged { ns: at * 777, bytes: 2048 }));
+        let kept = (0..10_000_000u64)
+            .map(|at| log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }));
         let refused = kept.take_while(Result::is_ok).count();
         assert!(refused < 9_000_000, "nothing was refused");
         drop(log);

@@ -54,8 +54,9 @@ pub struct Link {
     pub known: Known,
     /// Where it takes data connections.
     pub data: SocketAddr,
-    /// Its address, from which its data comes.
     channel: Channel,
+    /// Answers to come that nobody waits for: to being told to stop.
+    owed: u32,
 }
 
 impl Link {
@@ -69,7 +70,7 @@ impl Link {
             address: known.address,
             error,
         })?;
-        let mut link = Link { known: known.clone(), data: known.address, channel };
+        let mut link = Link { known: known.clone(), data: known.address, channel, owed: 0 };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         match link.ask(&Request::Hello { protocol: PROTOCOL, version })? {
             Answer::Hello { data, .. } => Ok(Link { data, ..link }),
@@ -94,6 +95,7 @@ impl Link {
             match answer {
                 // It was under way when the question was asked.
                 Answer::Progress(_) => {}
+                Answer::Done {} if self.owed > 0 => self.owed -= 1,
                 Answer::Refused { reason } => {
                     let agent = self.known.name.to_string();
                     return Err(LinkError::Refused { agent, reason });
@@ -118,6 +120,12 @@ impl Link {
     /// Says something that has no answer.
     pub fn tell(&mut self, request: &Request) -> Result<(), LinkError> {
         self.channel.send(request).map_err(|error| self.failed(error))
+    }
+
+    /// Has it stop, and does not wait until it has.
+    pub fn tell_to_stop(&mut self) -> Result<(), LinkError> {
+        self.owed += 1;
+        self.tell(&Request::Stop {})
     }
 
     /// How it is.
@@ -150,7 +158,10 @@ impl Link {
             Some(Answer::Refused { reason }) => {
                 Err(LinkError::Refused { agent: self.known.name.to_string(), reason })
             }
-            // To a `Stop` that was told.
+            Some(Answer::Done {}) if self.owed > 0 => {
+                self.owed -= 1;
+                Ok(None)
+            }
             Some(_) | None => Ok(None),
         }
     }

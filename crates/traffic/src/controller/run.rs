@@ -354,7 +354,7 @@ fn listen(
         }
         if !told_to_stop && (stop.load(SeqCst) || Instant::now() >= late) {
             told_to_stop = true;
-            member.link.tell(&Request::Stop {})?;
+            member.link.tell_to_stop()?;
         }
         if Instant::now() >= late + AFTER {
             let agent = member.link.known.name.to_string();

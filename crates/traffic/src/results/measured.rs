@@ -6,7 +6,7 @@ use clearlane_ib::Picoseconds;
 use clearlane_lab::{HostFlow, HostPlan, LoggedPacket, PacketLog};
 use clearlane_workload::Class;
 use hdrhistogram::Histogram;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -230,9 +230,9 @@ fn add<'a>(
         let ours = clocks.map_or(ns, |clocks| clocks.ours(ns));
         ours.saturating_sub(record.start_ns)
     };
-    let mut sequence = 0;
+    let mut arrivals = Arrivals::default();
     while let Some(first) = sent.next()? {
-        let arrived = received.next()?;
+        let arrived = arrivals.take(first.sequence, &mut received)?;
         let sent_ns = since(0, first.ns);
         let received_ns = arrived.map(|second| since(1, second.ns));
         flow.sent += 1;
@@ -258,18 +258,59 @@ fn add<'a>(
             destination: &planned.destination,
             group: &planned.group,
             connection: kept.connection,
-            sequence,
+            sequence: first.sequence,
             bytes: first.bytes,
             sent_ns,
             received_ns,
         };
         packets.push(packet).map_err(|error| MeasureError::Packets(error.to_string()))?;
-        sequence += 1;
     }
-    if received.next()?.is_some() {
-        return Err(received.fault("has more packets than were sent".into()));
+    match arrivals.rest(&mut received)? {
+        0 => Ok(()),
+        many => Err(received.fault(format!("has {many} packets that were not sent"))),
     }
-    Ok(())
+}
+
+/// Packets that have arrived, of which datagrams may be out of order.
+#[derive(Default)]
+struct Arrivals {
+    /// Those that were read ahead.
+    early: BTreeMap<u64, Logged>,
+}
+
+/// Datagrams that are read ahead for one that may be late.
+const AHEAD_MAX: usize = 1 << 16;
+
+impl Arrivals {
+    /// The arrival of a packet; nothing if it is lost.
+    fn take(&mut self, sequence: u64, log: &mut Reader) -> Result<Option<Logged>, MeasureError> {
+        loop {
+            if let Some(arrived) = self.early.remove(&sequence) {
+                return Ok(Some(arrived));
+            }
+            if self.early.len() >= AHEAD_MAX {
+                return Ok(None);
+            }
+            match log.next()? {
+                None => return Ok(None),
+                Some(arrived) if arrived.sequence == sequence => return Ok(Some(arrived)),
+                // One that was taken for lost, or comes twice, is late beyond telling.
+                Some(arrived) if arrived.sequence < sequence => {}
+                Some(arrived) => {
+                    self.early.insert(arrived.sequence, arrived);
+                }
+            }
+        }
+    }
+
+    /// How many are left that nobody sent.
+    fn rest(&self, log: &mut Reader) -> Result<usize, MeasureError> {
+        let mut rest = self.early.len();
+        while log.next()?.is_some() {
+            rest += 1;
+        }
+        Ok(rest)
+    }
 }
 
 /// A log, record by record.

@@ -1,7 +1,7 @@
 //! Whole runs over loopback: what is sent is received and logged, at the rates that were asked for.
 
 use crate::plans::{incast, plan};
-use crate::site::{Quiet, Site};
+use crate::site::{Quiet, Site, policy};
 use clearlane_lab::{HostPlan, PacketLog};
 use clearlane_traffic::controller::Record;
 use clearlane_traffic::results::{Measured, measure, series};
@@ -92,4 +92,24 @@ fn a_plan_whose_host_has_no_agent_is_told() {
     let site = Site::new(&["host0000"]);
     let error = site.run(&plan, &Quiet::default()).unwrap_err().to_string();
     assert!(error.starts_with("host host0001 has no agent; there are host0000"), "{error}");
+}
+
+const WITH_UDP: &str = "[limits]\nconnections = 8\nduration = \"9 s\"\nsent = \"1 GiB\"\n\
+    logs = \"64 MiB\"\n[[network]]\nnetwork = \"127.0.0.0/8\"\nsend = true\nreceive = true\n\
+    udp = true\n";
+
+#[test]
+fn datagrams_go_where_both_policies_allow_them() {
+    let plan = plan(2, 400, &incast(0.2, "transport = \"ud\""), "");
+    let mut site = Site::new(&["host0000"]);
+    site.add("host0001", |folder| policy(folder, WITH_UDP));
+    let error = site.run(&plan, &Quiet::default()).unwrap_err().to_string();
+    assert!(error.contains("does not allow UDP there (udp = true)"), "{error}");
+    policy(&site.of_agent("host0000"), WITH_UDP);
+    let record = site.run(&plan, &Quiet::default()).unwrap();
+    let measured = measured(&site, &plan, &record);
+    let flow = &measured.flows[0];
+    // 0.4 s of 0.4 Gb/s are 20 MB; UDP may lose some, and its loss is told.
+    assert!((flow.sent as f64 * 2048.0 / 20e6 - 1.0).abs() < 0.05, "{}", flow.sent);
+    assert!(flow.received > flow.sent / 2 && flow.received <= flow.sent, "{}", flow.received);
 }

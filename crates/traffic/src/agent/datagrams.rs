@@ -1,0 +1,126 @@
+//! Datagrams: sent after a TCP handshake with the same receiver, whose stream stays open beside them;
+//! its end is their end.
+
+use super::receiving::is_wait;
+use super::session::{Counter, Session};
+use super::spool::Log;
+use crate::clock::now_ns;
+use crate::packet::{HEADER_BYTES, Header};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long a read waits before it is looked whether the sender has ended.
+const LOOK: Duration = Duration::from_millis(50);
+/// After the sender's end, what is under way is still taken for so long.
+const AFTER_NS: u64 = 500_000_000;
+const SHOWING_MAX: Duration = Duration::from_secs(5);
+
+/// Sends one datagram.
+pub fn send(socket: &UdpSocket, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    let mut nothing = SendAncillaryBuffer::default();
+    Ok(sendmsg(socket, parts, &mut nothing, SendFlags::empty())?)
+}
+
+/// A socket at the address of a stream's own end, connected to the other's; each end tells its port
+/// on the stream.
+fn paired(stream: &mut TcpStream) -> io::Result<UdpSocket> {
+    let (own, other) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
+    let socket = UdpSocket::bind(SocketAddr::new(own, 0))?;
+    stream.set_read_timeout(Some(SHOWING_MAX))?;
+    stream.write_all(&socket.local_addr()?.port().to_be_bytes())?;
+    let mut port = [0; 2];
+    stream.read_exact(&mut port)?;
+    socket.connect(SocketAddr::new(other, u16::from_be_bytes(port)))?;
+    Ok(socket)
+}
+
+/// The socket that datagrams are sent on.
+pub fn sender(stream: &mut TcpStream) -> Result<UdpSocket, String> {
+    paired(stream).map_err(|error| clearlane_lab::plain(&error).to_string())
+}
+
+/// Receives until the sender has ended. Returns why not, if it was otherwise.
+pub fn receive(
+    mut stream: TcpStream,
+    session: &Session,
+    counter: &Counter,
+    log: &mut Log,
+    acks: bool,
+) -> Result<(), String> {
+    let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
+    let socket = paired(&mut stream).map_err(plain)?;
+    socket.set_read_timeout(Some(LOOK)).map_err(plain)?;
+    stream.set_nonblocking(true).map_err(plain)?;
+    let taken = take(&socket, &mut stream, session, (counter, log), acks);
+    let _ = stream.shutdown(Shutdown::Both);
+    match log.flush() {
+        Ok(()) => taken,
+        // The spool has said why.
+        Err(_) => Ok(()),
+    }
+}
+
+fn take(
+    socket: &UdpSocket,
+    stream: &mut TcpStream,
+    session: &Session,
+    (counter, log): (&Counter, &mut Log),
+    acks: bool,
+) -> Result<(), String> {
+    let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
+    let mut buffer = vec![0; 1 << 16];
+    let (mut heard, mut looked, mut ended, mut next) = (now_ns(), now_ns(), None, 0);
+    loop {
+        let read = socket.recv(&mut buffer);
+        let now = now_ns();
+        match read {
+            Ok(read) => {
+                heard = now;
+                let Some(head) = buffer[..read].first_chunk::<HEADER_BYTES>() else { continue };
+                // Anybody may send a datagram; one that is none of ours is not counted.
+                let Ok(header) = Header::of_bytes(head) else { continue };
+                let is_ours =
+                    header.connection == counter.connection && header.bytes as usize == read;
+                if is_ours {
+                    counter.packets.fetch_add(1, Relaxed);
+                    counter.bytes.fetch_add(read as u64, Relaxed);
+                    next = next.max(header.sequence.saturating_add(1));
+                    if log.push(header.logged(now)).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+            Err(error) if is_wait(&error) => {}
+            Err(error) => return Err(plain(error)),
+        }
+        if now < looked + LOOK.as_nanos() as u64 && ended.is_none() && !acks {
+            continue;
+        }
+        looked = now;
+        if acks {
+            // All up to the last that came: those before it that did not are lost. An answer that
+            // does not fit is followed by others.
+            let _ = stream.write(&next.to_le_bytes());
+        }
+        if ended.is_none() && has_ended(stream) {
+            ended = Some(now);
+        }
+        let over = session.is_halted() || session.is_abandoned(now);
+        if ended
+            .is_some_and(|ended| now > heard.max(ended) + AFTER_NS / 2 || now > ended + AFTER_NS)
+            || (over && now > heard + AFTER_NS)
+        {
+            return Ok(());
+        }
+    }
+}
+
+fn has_ended(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 16]) {
+        Ok(read) => read == 0,
+        Err(error) => !is_wait(&error),
+    }
+}
