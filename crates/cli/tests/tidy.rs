@@ -29,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("diagnose", &["fabric", "ib", "lab", "subnet"]),
     ("observe", &["capture", "ib", "lab"]),
     ("opensm", &["fabric", "ib", "subnet"]),
+    ("traffic", &["congestion", "ib", "lab", "workload"]),
     (
         "cli",
         &[
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "observe",
             "sim",
             "subnet",
+            "traffic",
             "workload",
         ],
     ),

@@ -4,6 +4,7 @@
 use crate::frame::{FRAME_BYTES_MAX, Frame, FrameError, Inbox, Kind};
 use crate::keys;
 use crate::name::Identity;
+use crate::text::one_line;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use serde::Serialize;
@@ -211,7 +212,8 @@ impl Drop for Channel {
 
 /// A message from its JSON document.
 pub fn read<T: DeserializeOwned>(content: &[u8]) -> Result<T, ChannelError> {
-    serde_json::from_slice(content).map_err(|error| ChannelError::Message(error.to_string()))
+    let wrong = |error: serde_json::Error| ChannelError::Message(one_line(&error.to_string()));
+    serde_json::from_slice(content).map_err(wrong)
 }
 
 fn is_timeout(error: &io::Error) -> bool {

@@ -1,5 +1,5 @@
-//! Keys and certificates of one who takes part: a folder with a private certificate authority of the
-//! site, an own certificate that says who this is, and its key, which never leaves the host.
+//! Keys and certificates of one who takes part: a folder with the private certificate authority of
+//! the site, an own certificate that says who this is, and its key, which never leaves the host.
 
 use crate::name::{Identity, Name, Role};
 use rcgen::{

@@ -159,7 +159,8 @@ mod tests {
             for (delta, bytes, jumps) in steps {
                 ns += delta;
                 // Some are lost, and some come after later ones.
-                sequence = if jumps { sequence.wrapping_sub(delta % 7) } else { sequence.wrapping_add(1) };
+                let step = if jumps { (delta % 7).wrapping_neg() } else { 1 };
+                sequence = sequence.wrapping_add(step);
                 records.push(Logged { sequence, ns, bytes });
             }
             let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());

@@ -1,5 +1,6 @@
 //! What a host allows, written by its administrator. No message changes it.
 
+use crate::text::{of_toml, one_line};
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
 use ipnet::IpNet;
 use serde::Deserialize;
@@ -90,17 +91,15 @@ fn quantity<T: FromStr>(key: &str, text: &str) -> Result<T, PolicyError>
 where
     T::Err: std::fmt::Display,
 {
-    text.parse().map_err(|error: T::Err| PolicyError(format!("{key}: {error}")))
+    text.parse().map_err(|error: T::Err| PolicyError(one_line(&format!("{key}: {error}"))))
 }
 
 impl FromStr for Policy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            PolicyError(format!("line {line}: {}", error.message().replace('\n', " ")))
-        })?;
+        let file: File =
+            toml::from_str(text).map_err(|error| PolicyError(of_toml(text, &error)))?;
         let LimitsTable { connections, duration, sent, logs } = file.limits;
         let limits = Limits {
             connections,
@@ -116,7 +115,7 @@ impl FromStr for Policy {
 impl Network {
     fn read(table: NetworkTable) -> Result<Self, PolicyError> {
         let NetworkTable { network: text, send, receive, rate, udp } = table;
-        let wrong = |problem: &str| PolicyError(format!("network {text:?} {problem}"));
+        let wrong = |problem: &str| PolicyError(one_line(&format!("network {text:?} {problem}")));
         let network: IpNet = text
             .parse()
             .map_err(|_| wrong("is none; write it as \"10.1.0.0/16\" or \"fd00::/8\""))?;

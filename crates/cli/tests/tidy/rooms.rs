@@ -68,6 +68,7 @@ const LAB_ORDER: &[&str] = &[
     "reachable",
     "ideal",
     "prepare",
+    "host_plan",
     "opensm_conf",
     "policy_conf",
     "control_file",

@@ -1,5 +1,5 @@
-//! Datagrams: sent after a TCP handshake with the same receiver, whose stream stays open beside them;
-//! its end is their end.
+//! Datagrams: sent after a TCP handshake with the same receiver, whose stream stays open beside
+//! them; its end is their end.
 
 use super::receiving::is_wait;
 use super::session::{Counter, Session};

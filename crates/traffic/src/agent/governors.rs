@@ -1,5 +1,5 @@
-//! Mechanisms of a run at an agent: the reactors of the simulator, one for each queue pair, flow, or
-//! for all of a host, as the mechanism says.
+//! Mechanisms of a run at an agent: the reactors of the simulator, one for each queue pair, flow,
+//! or for all of a host, as the mechanism says.
 
 use crate::order::Order;
 use crate::sender::{Governor, Governors};

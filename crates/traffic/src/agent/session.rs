@@ -1,5 +1,5 @@
-//! A run at an agent: what it shares with the threads that send and receive. Any of them can end it,
-//! and so can silence of the controller.
+//! A run at an agent: what it shares with the threads that send and receive. Any of them can end
+//! it, and so can silence of the controller.
 
 use crate::audit::{Audit, Came};
 use crate::clock::now_ns;

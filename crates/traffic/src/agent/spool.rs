@@ -16,6 +16,9 @@ use std::thread::JoinHandle;
 /// What the folder is called.
 const FOLDER: &str = "spool";
 const BLOCK_BYTES: usize = 64 << 10;
+/// Kept free on the disk until it is full, so that the audit log has room to say so.
+const RESERVE_FILE: &str = "reserve";
+const RESERVE_BYTES: usize = 64 << 10;
 /// Blocks that wait for the disk: 32 MiB.
 const BLOCKS_MAX: usize = 512;
 
@@ -69,6 +72,7 @@ impl Spool {
         Spool::clear(folder)?;
         let folder = folder.join(FOLDER);
         DirBuilder::new().mode(0o700).create(&folder)?;
+        fs::write(folder.join(RESERVE_FILE), vec![0xff; RESERVE_BYTES])?;
         let (blocks, waiting) = sync_channel(BLOCKS_MAX);
         let files = Arc::default();
         let (theirs, of) = (Arc::clone(&files), folder.clone());
@@ -154,6 +158,8 @@ fn write(
                 .map_err(|error| format!("{}: {}", folder.display(), clearlane_lab::plain(&error))),
         };
         if let Err(why) = written {
+            // If it cannot be removed, there is nothing more to give.
+            let _ = fs::remove_file(folder.join(RESERVE_FILE));
             failed(why);
             // Blocks that come after are refused to those who send them.
             return;

@@ -16,8 +16,10 @@ pub(super) struct Collected {
     pub(super) logs: BTreeMap<u32, [(PathBuf, u64); 2]>,
 }
 
-/// Connections that an agent has an end of.
+/// An end of a connection.
 type Part = (u32, End);
+/// Its log: a file and its records.
+type Fetched = (Part, PathBuf, u64);
 
 /// Fetches the logs of these connections, whose sender and receiver are these agents.
 pub(super) fn collect(
@@ -42,7 +44,7 @@ pub(super) fn collect(
     let parts: Vec<Vec<Part>> = (0..links.len()).map(of).collect();
     let (all, done) = (2 * wanted.len().max(1), AtomicUsize::new(0));
     let kept = AtomicU64::new(0);
-    let fetched: Vec<Result<Vec<(Part, PathBuf, u64)>, RunError>> = std::thread::scope(|scope| {
+    let fetched: Vec<Result<Vec<Fetched>, RunError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = links
             .iter_mut()
             .zip(&parts)

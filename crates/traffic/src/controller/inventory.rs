@@ -1,6 +1,7 @@
 //! The agents that a controller knows, and where they listen: `agents.toml` in its folder.
 
 use crate::name::Name;
+use crate::text::of_toml;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -40,10 +41,8 @@ impl FromStr for Inventory {
     type Err = InventoryError;
 
     fn from_str(text: &str) -> Result<Self, InventoryError> {
-        let inventory: Inventory = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            InventoryError(format!("line {line}: {}", error.message().replace('\n', " ")))
-        })?;
+        let inventory: Inventory =
+            toml::from_str(text).map_err(|error| InventoryError(of_toml(text, &error)))?;
         let twice = |(at, known): &(usize, &Known)| {
             inventory.agent[..*at].iter().any(|other| other.name == known.name)
         };

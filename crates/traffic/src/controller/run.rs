@@ -241,8 +241,8 @@ fn members<'a>(
     Ok((members, places))
 }
 
-/// Gives out orders: receivers first, whose tokens senders need. What policies hold flows to, by the
-/// first connection of each.
+/// Gives out orders: receivers first, whose tokens senders need. What policies hold flows to, by
+/// the first connection of each.
 fn place(
     all: &[Ordered],
     members: &mut [Member],

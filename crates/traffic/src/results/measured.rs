@@ -62,7 +62,7 @@ pub struct Measured {
     pub hosts: Vec<MeasuredHost>,
     /// Length of a slice, ns.
     pub slice_ns: u64,
-    /// The measured part, in which all flows may send, ns since the start; nothing if there is none.
+    /// The measured part, in which all flows may send, ns since the start; nothing without one.
     pub window_ns: Option<(u64, u64)>,
     /// Bytes of a full packet.
     pub packet_bytes: u32,

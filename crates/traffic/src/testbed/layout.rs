@@ -197,8 +197,8 @@ impl Layout {
         }
     }
 
-    /// A class for each other port of a switch, to which an even part of the output belongs and what
-    /// others leave; packets are told by the hosts behind that port.
+    /// A class for each other port of a switch, to which an even part of the output belongs and
+    /// what others leave; packets are told by the hosts behind that port.
     fn classes(
         &mut self,
         nodes: &BTreeMap<&str, Node>,

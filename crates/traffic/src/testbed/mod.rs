@@ -1,6 +1,6 @@
 //! A plan's fabric as network namespaces of this machine: a namespace for each host and switch, a
-//! pair of virtual Ethernet ports for each cable, shaped to its rate. Agents run in the hosts; their
-//! controller has a network of its own, as management has.
+//! pair of virtual Ethernet ports for each cable, shaped to its rate. Agents run in the hosts;
+//! their controller has a network of its own, as management has.
 
 mod built;
 mod layout;

@@ -1,5 +1,5 @@
-//! Who tries what may not be done: it is refused or stopped, the audit log says so, and nothing else
-//! is disturbed.
+//! Who tries what may not be done: it is refused or stopped, the audit log says so, and nothing
+//! else is disturbed.
 
 use crate::plans::{incast, plan};
 use crate::site::{Quiet, Site, policy};
@@ -328,7 +328,7 @@ fn giant_random_and_unknown_frames_end_their_connection_alone() {
             }
         }
     };
-    // A frame of 4 GiB, one of a kind there is not, one that is no message, one of no known question.
+    // A frame of 4 GiB, one of no known kind, one that is no message, one of no known question.
     for raw in [
         b"\xff\xff\xff\xffM".to_vec(),
         b"\0\0\0\x01G?".to_vec(),

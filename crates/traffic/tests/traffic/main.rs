@@ -1,6 +1,8 @@
 //! Agents and a controller on loopback: whole runs, and who tries what may not be done.
 
+#[expect(clippy::disallowed_methods, reason = "how long stopping takes is what is tested")]
 mod attacks;
 mod plans;
 mod runs;
+#[expect(clippy::disallowed_methods, reason = "agents work while a test waits")]
 mod site;

@@ -2,12 +2,14 @@
 
 use clearlane_lab::{Experiment, HostPlan};
 
-/// A plan of hosts host0000, host0001, … at one switch; `traffic` are its groups, `more` whatever else.
+/// A plan of hosts host0000, host0001, … at one switch; `traffic` are its groups, `more` whatever
+/// else.
 pub fn plan(hosts: u32, milliseconds: u64, traffic: &str, more: &str) -> HostPlan {
+    let fabric = format!("build = \"star:{hosts},speed=1xSDR\"");
+    let run = format!("duration = \"{milliseconds} ms\"\nwarm_up = \"0 s\"\nslices = 20");
     let text = format!(
-        "schema = 1\nname = \"test\"\n[fabric]\nbuild = \"star:{hosts},speed=1xSDR\"\n[subnet]\n\
-         engine = \"min-hop\"\n[sim]\npreset = \"sdr-2011\"\n[run]\nduration = \"{milliseconds} ms\"\n\
-         warm_up = \"0 s\"\nslices = 20\n{more}\n{traffic}"
+        "schema = 1\nname = \"test\"\n[fabric]\n{fabric}\n[subnet]\nengine = \"min-hop\"\n\
+         [sim]\npreset = \"sdr-2011\"\n[run]\n{run}\n{more}\n{traffic}"
     );
     let experiment = Experiment::parse(&text, "test.toml".as_ref()).unwrap();
     HostPlan::of(&experiment, None).unwrap()

@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  clearlane traffic agent --listen 10.0.0.1:7447\n  \
     clearlane traffic agent --listen 10.0.0.1:7447 --data 10.1.0.1:7448   data over IPoIB\n\n\
-    What it sends and takes is in policy.toml in the folder of keys; what was asked, in audit.jsonl \
-    there. It needs no privileges: run it as a user of its own.")]
+    What it may send and take is in policy.toml in the folder of keys, what was asked in \
+    audit.jsonl there. It needs no privileges: run it as a user of its own.")]
 pub struct Arguments {
     #[command(flatten)]
     folder: Folder,

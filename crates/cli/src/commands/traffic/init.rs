@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     let folder = folder.display();
     Ok(Answer::text(format!(
-        "{folder} has the keys of controller {name}\nnext: clearlane traffic enrol HOST@ADDRESS:PORT \
-         …, with the address at which each host's agent will listen\n"
+        "{folder} has the keys of controller {name}\nnext: clearlane traffic enrol \
+         HOST@ADDRESS:PORT …, with the address at which each host's agent will listen\n"
     )))
 }

@@ -1,4 +1,4 @@
-//! A run as it goes on, on stderr: for a person a line for each flow, for a log a line now and then.
+//! A run as it goes on, on stderr: for a person a line for each flow, for a log one now and then.
 
 use crate::terminal;
 use clearlane_lab::HostPlan;

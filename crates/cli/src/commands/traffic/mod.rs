@@ -10,6 +10,7 @@ mod phases;
 mod run;
 mod status;
 mod stop;
+#[expect(clippy::disallowed_methods, reason = "programs of a testbed take time to start")]
 mod testbed;
 
 use crate::answer::Answer;

@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
     after_help = "Example:\n  clearlane traffic run experiments/ctbg-parking-lot.toml --out \
     runs/measured\n  clearlane run experiments/ctbg-parking-lot.toml --out runs/simulated\n  \
     clearlane compare runs/simulated runs/measured\n\n\
-    A load of 1 or more with periodic arrivals is full speed. Hosts of the experiment are agents by \
-    their names."
+    A load of 1 or more with periodic arrivals is full speed. Hosts of the experiment are agents \
+    by their names."
 )]
 pub struct Arguments {
     /// Experiment file

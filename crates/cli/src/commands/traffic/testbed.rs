@@ -36,8 +36,8 @@ pub struct Arguments {
     /// How switches queue what comes in at several ports
     #[arg(long, value_enum, default_value_t)]
     queue: Queues,
-    /// Cables so many times slower than the plan's, for machines that do not carry those; shares are
-    /// the same, rates are not
+    /// Cables so many times slower than the plan's, for machines that do not carry those: shares
+    /// are the same, rates are not
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = between(1u32, 1000))]
     slower: u32,
     /// Run everything again with tcpdump at every host, as ibdump was run
@@ -71,6 +71,13 @@ const CAPTURES: &[(&str, &[&str])] = &[
     ("tcpdump -s 96", &["-s", "96"]),
     ("tcpdump -s 0 -B 65536", &["-s", "0", "-B", "65536"]),
 ];
+/// What stands over the table of shares.
+const SHARES: &str =
+    "shares of all that is received, %, in the last two thirds of each part of the run";
+/// What a reader has to know beside the shares.
+const DIFFERS: &str = "what differs: a fabric holds packets back with credits, so inputs share an \
+    output; TCP learns of a full queue by losing packets, so senders share a queue, unevenly, and \
+    not at once";
 const UP_MAX: Duration = Duration::from_secs(15);
 
 /// One run on the testbed.
@@ -159,9 +166,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
         return Ok(Answer::json("clearlane-testbed/1", fields));
     }
     let text = format!(
-        "shares of all that is received, %, in the last two thirds of each part of the run\n\n{}\n{}\n\
-         TCP is no credit-based fabric: it learns of a full queue by losing packets, so shares of one \
-         queue come about among senders and not at inputs, and move.\nreport: {}\n",
+        "{SHARES}\n\n{}\n{}\n{DIFFERS}\nreport: {}\n",
         rows.table(),
         captured_table(&all),
         report.display()
@@ -445,7 +450,7 @@ fn captured_table(all: &[Ran]) -> Table {
         };
         let share = ran.total_gbps.zip(none).map(|(own, none)| 100.0 * own / none);
         let count = |value: Option<u64>| {
-            value.map_or("-".to_owned(), |value| clearlane_lab::grouped(value))
+            value.map_or("-".to_owned(), clearlane_lab::grouped)
         };
         table.rows.push(vec![
             ran.arm.name(),

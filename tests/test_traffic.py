@@ -1,0 +1,338 @@
+"""clearlane traffic as people use it: keys, agents as processes, runs, stops, a full disk, and a
+plan's fabric as network namespaces. Needs root, iproute2 and tcpdump; without them it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BINARY = Path(os.environ.get("CLEARLANE_BIN", ROOT / "target/debug/clearlane")).resolve()
+PLAN = ROOT / "experiments/ctbg-parking-lot.toml"
+# How long sixteen agents send: a minute where there is time for it.
+SECONDS = 60 if os.environ.get("CLEARLANE_LONG") else 5
+
+
+def clearlane(*words, code=0, **more):
+    """A command and what it prints."""
+    done = subprocess.run(
+        [BINARY, *map(str, words)], capture_output=True, text=True, check=False, **more
+    )
+    assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+class Site:
+    """A controller and agents on loopback, as processes."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.controller = folder, folder / "controller"
+        self.agents: dict[str, subprocess.Popen] = {}
+        clearlane("traffic", "init", "--dir", self.controller)
+
+    def enrol(self, names):
+        """Has agents of these names join."""
+        at = {name: f"127.0.0.1:{free_port()}" for name in names}
+        words = [f"{name}@{address}" for name, address in at.items()]
+        command = [BINARY, "traffic", "enrol", "--dir", self.controller, *words]
+        command += ["--listen", "127.0.0.1:0"]
+        enrol = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        tokens = [enrol.stdout.readline().split()[-1] for _ in names]
+        for name, token in zip(names, tokens):
+            clearlane("traffic", "join", token, "--dir", self.folder / name)
+        out, err = enrol.communicate(timeout=20)
+        assert enrol.returncode == 0, out + err
+        return at, tokens
+
+    def start(self, at):
+        """Starts agents."""
+        for name, address in at.items():
+            command = [BINARY, "traffic", "agent", "--dir", self.folder / name]
+            self.agents[name] = subprocess.Popen(
+                [*command, "--listen", address], stderr=subprocess.PIPE, text=True
+            )
+        for agent in self.agents.values():
+            # It says so when it listens.
+            assert "listens at" in agent.stderr.readline()
+
+    def audit(self, name):
+        """The lines of an audit log."""
+        text = (self.folder / name / "audit.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def stop(self):
+        """Ends the agents, in good order."""
+        for agent in self.agents.values():
+            agent.send_signal(signal.SIGTERM)
+        codes = [agent.wait(timeout=20) for agent in self.agents.values()]
+        for agent in self.agents.values():
+            agent.stderr.close()
+        assert codes == [0] * len(codes)
+
+
+def free_port():
+    """A port that nobody listens at."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site whose agents end with the test."""
+    made = Site(tmp_path)
+    yield made
+    made.stop()
+
+
+def shortened(folder, replace):
+    """The parking lot's plan with other lines."""
+    text = PLAN.read_text().replace("../fixtures", str(ROOT / "fixtures"))
+    for old, new in replace.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "plan.toml"
+    path.write_text(text)
+    return path
+
+
+BRIEF = {
+    '"12 s"': '"1200 ms"',
+    '"10 s"': '"1 s"',
+    '"3 s"': '"300 ms"',
+    '"6 s"': '"600 ms"',
+    '"9 s"': '"900 ms"',
+}
+
+
+def test_a_plan_runs_on_hosts_and_lies_over_its_simulation(site, tmp_path):
+    at, _ = site.enrol(["H1", "H2", "H3", "H4", "H5"])
+    site.start(at)
+    status = json.loads(
+        clearlane("--json", "traffic", "status", "--dir", site.controller).split("\nreport")[0]
+    )
+    assert [agent["run"] for agent in status["agents"]] == [None] * 5
+    plan = shortened(tmp_path, BRIEF)
+    measured, simulated = tmp_path / "measured", tmp_path / "simulated"
+    text = clearlane("traffic", "run", plan, "--dir", site.controller, "--out", measured)
+    assert "4 flows received" in text and "H1 → H4" in text
+    names = {path.name for path in measured.iterdir()}
+    expected = "traffic.json experiment.toml flow-series.parquet packets.parquet report.html"
+    assert names == set(expected.split())
+    result = json.loads((measured / "traffic.json").read_text())
+    assert result["packets_lost"] == 0 and not result["partial"]
+    packets = polars.read_parquet(measured / "packets.parquet")
+    for flow in result["flows"]:
+        own = packets.filter(polars.col("source") == flow["source"])
+        assert own.height == flow["packets_sent"] == flow["packets_received"]
+        assert own["sequence"].to_list() == list(range(own.height))
+        assert own["bytes"].sum() == flow["bytes_received"]
+        # Clocks of one machine are one clock, so nothing comes before it was sent.
+        early = own.filter(polars.col("received_ns") + 2_000_000 < polars.col("sent_ns"))
+        assert early.height == 0
+    first = {flow["source"]: packets.filter(polars.col("source") == flow["source"])["sent_ns"].min()
+             for flow in result["flows"]}
+    order = [0.0, 0.3, 0.6, 0.9]
+    for source, start in zip(["H1", "H3", "H2", "H5"], order):
+        assert start <= first[source] * 1e-9 < start + 0.2, first
+    clearlane("run", plan, "--out", simulated)
+    overlay = clearlane("compare", simulated, measured, "--out", tmp_path / "overlay")
+    assert "measured has 4 of 4 flows in common with simulated" in overlay
+
+
+def test_sixteen_agents_with_sixteen_flows_lose_nothing(site, tmp_path):
+    names = [f"host{number:04}" for number in range(16)]
+    at, _ = site.enrol(names)
+    site.start(at)
+    plan = tmp_path / "all.toml"
+    shifts = "\n".join(
+        f'[[traffic]]\nname = "by {by}"\nclass = "background"\n'
+        f'pattern = {{ kind = "shift", by = {by} }}\nload = 1.0\nsize = "64 KiB"\n'
+        'arrivals = "periodic"\n' + ("queue_pairs = 2\n" if by == 1 else "")
+        for by in range(1, 16)
+    )
+    plan.write_text(
+        'schema = 1\nname = "all"\n[fabric]\nbuild = "star:16,speed=1xSDR"\n[subnet]\n'
+        'engine = "min-hop"\n[sim]\npreset = "sdr-2011"\n'
+        f'[run]\nduration = "{SECONDS} s"\nwarm_up = "1 s"\nslices = 20\n{shifts}'
+    )
+    out = tmp_path / "out"
+    clearlane("traffic", "run", plan, "--dir", site.controller, "--out", out, "--packet", "16 KiB")
+    result = json.loads((out / "traffic.json").read_text())
+    connections = sum(flow["connections"] for flow in result["flows"])
+    assert connections == 16 * 16 and result["packets_lost"] == 0 and not result["partial"]
+    # Every packet that was counted is in the table, and each was received.
+    packets = polars.scan_parquet(out / "packets.parquet")
+    counted = packets.select(
+        polars.len(), polars.col("received_ns").null_count().alias("missing")
+    ).collect()
+    sent = sum(flow["packets_sent"] for flow in result["flows"])
+    assert counted.row(0) == (sent, 0)
+    print(f"{connections} connections, {sent:,} packets, {result['total_gbps']:.2f} Gb/s")
+
+
+def test_a_controller_that_is_killed_leaves_nothing_sending(site, tmp_path):
+    at, _ = site.enrol(["H1", "H2", "H3", "H4", "H5"])
+    site.start(at)
+    command = [BINARY, "traffic", "run", PLAN, "--dir", site.controller]
+    run = subprocess.Popen([*command, "--out", tmp_path / "out"], stderr=subprocess.DEVNULL)
+    time.sleep(3)
+    # Stopped, it keeps its connections and says nothing, as a machine that hangs does.
+    run.send_signal(signal.SIGSTOP)
+    time.sleep(3.2)
+    lines = site.audit("H1")
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    stopped = [line for line in lines if line["came"] == "stopped"]
+    assert stopped and "lease ran out" in stopped[0]["why"], lines
+
+
+def test_an_interrupted_run_keeps_what_was_sent(site, tmp_path):
+    at, _ = site.enrol(["H1", "H2", "H3", "H4", "H5"])
+    site.start(at)
+    out = tmp_path / "out"
+    command = [BINARY, "traffic", "run", PLAN, "--dir", site.controller, "--out", out]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    time.sleep(3)
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=30)
+    assert run.returncode == 4, said
+    result = json.loads((out / "traffic.json").read_text())
+    assert result["partial"] and result["packets_lost"] == 0
+    assert result["flows"][0]["packets_sent"] > 1000
+
+
+def test_a_full_disk_stops_the_run_and_the_audit_log_says_so(site, tmp_path):
+    at, _ = site.enrol(["H1", "H2", "H3", "H4", "H5"])
+    small, folder = tmp_path / "small", tmp_path / "H1"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", small], check=True)
+    try:
+        for path in folder.iterdir():
+            (small / path.name).write_bytes(path.read_bytes())
+            (small / path.name).chmod(0o600)
+        mine = at.pop("H1")
+        site.start(at)
+        command = [BINARY, "traffic", "agent", "--dir", small, "--listen", mine]
+        site.agents["H1"] = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert "listens at" in site.agents["H1"].stderr.readline()
+        out = tmp_path / "out"
+        said = clearlane("traffic", "run", PLAN, "--dir", site.controller, "--out", out, code=4)
+        assert "agent H1 stopped" in said and "disk is full" in said, said
+        lines = [json.loads(line) for line in (small / "audit.jsonl").read_text().splitlines()]
+        assert any(line["came"] == "stopped" and "full" in line["why"] for line in lines), lines
+        # Nobody else is disturbed: the next run, without that host, is whole.
+        plan = shortened(tmp_path, {**BRIEF, '["H1"]': '["H2"]'})
+        clearlane("traffic", "run", plan, "--dir", site.controller, "--out", tmp_path / "after")
+    finally:
+        site.agents.pop("H1").terminate()
+        time.sleep(0.5)
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def test_a_token_is_used_up(site, tmp_path):
+    _, tokens = site.enrol(["H1"])
+    folder = tmp_path / "again"
+    said = clearlane("traffic", "join", tokens[0], "--dir", folder, code=2)
+    assert "is `clearlane traffic enrol` still waiting there?" in said
+    said = clearlane("traffic", "join", "../../etc/passwd", "--dir", folder, code=2)
+    assert "is no enrolment token" in said
+    assert not folder.exists()
+
+
+def test_keys_are_not_for_others(site):
+    site.enrol(["H1"])
+    for owner in ["controller", "H1"]:
+        folder = site.folder / owner
+        assert folder.stat().st_mode & 0o077 == 0
+        for name in ["key.pem", "ca-key.pem"]:
+            path = folder / name
+            assert not path.exists() or path.stat().st_mode & 0o077 == 0
+    assert not (site.folder / "H1/ca-key.pem").exists()
+
+
+def namespaces():
+    """Those of testbeds."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if line.startswith("clane")]
+
+
+def parking_lot(folder, seconds, starts):
+    """The plan with all starts so."""
+    text = PLAN.read_text().replace("../fixtures", str(ROOT / "fixtures"))
+    text = text.replace('"12 s"', f'"{seconds} s"').replace('"10 s"', f'"{seconds // 3} s"')
+    for old, new in zip(["3 s", "6 s", "9 s"], starts):
+        text = text.replace(f'start = "{old}"', f'start = "{new}"')
+    path = folder / "lot.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_queue_for_each_input_shares_as_the_fabric_does(tmp_path):
+    """The parking lot in namespaces, at a tenth of its rate so that cores are not what is measured.
+    One queue cannot tell inputs apart; one for each gives H3 and H5 a third each, as simulated."""
+    plan = parking_lot(tmp_path, 9, ["0 s", "0 s", "0 s"])
+    out = tmp_path / "out"
+    text = clearlane("--json", "traffic", "testbed", plan, "--slower", 10, "--out", out)
+    result = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    shares = {row["flow"].split()[0]: row["shares"] for row in result["shares"]}
+    simulated = {host: row["simulated"] for host, row in shares.items()}
+    expected = {"H1": 1 / 6, "H2": 1 / 6, "H3": 1 / 3, "H5": 1 / 3}
+    for host, share in expected.items():
+        assert abs(simulated[host] - share) < 0.01, simulated
+    by_input = {host: row["by-input"] for host, row in shares.items()}
+    assert abs(by_input["H3"] - 1 / 3) < 0.02 and abs(by_input["H5"] - 1 / 3) < 0.02, by_input
+    assert abs(by_input["H1"] + by_input["H2"] - 1 / 3) < 0.02, by_input
+    for run in result["runs"]:
+        # 0.2 Gb/s, less the headers of Ethernet, IP and TCP.
+        assert 0.17 < run["total_gbps"] < 0.2, run
+        assert run["result"]["packets_lost"] == 0
+    assert (out / "overlay/report.html").exists()
+    assert namespaces() == []
+
+
+def test_captures_beside_a_run_are_counted(tmp_path):
+    plan = parking_lot(tmp_path, 3, ["0 s", "0 s", "0 s"])
+    words = ["--slower", 10, "--queue", "fifo", "--tcpdump", "--out", tmp_path / "out"]
+    text = clearlane("--json", "traffic", "testbed", plan, *words)
+    result = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    runs = {run["tcpdump"]: run for run in result["runs"]}
+    assert list(runs)[0] == "no tcpdump" and len(runs) == 4
+    assert runs["no tcpdump"]["captured"] is None
+    for name, run in runs.items():
+        if name != "no tcpdump":
+            assert run["captured"] > 10_000, run
+    assert namespaces() == []
+
+
+def test_an_interrupted_testbed_is_taken_away(tmp_path):
+    command = [BINARY, "traffic", "testbed", PLAN, "--slower", "10", "--out", tmp_path / "out"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 20
+    while not namespaces() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3)
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 4, said
+    assert namespaces() == []
+
+
+def test_a_fabric_with_loops_is_no_testbed(tmp_path):
+    plan = tmp_path / "loop.toml"
+    plan.write_text(
+        PLAN.read_text().replace('file = "../fixtures/ctbg-parking-lot.topo"', 'build = "torus:3"')
+        .replace("H1", "host0000").replace("H2", "host0001").replace("H3", "host0002")
+        .replace("H4", "host0000").replace("H5", "host0001")
+        .replace('engine = "min-hop"', 'engine = "dor"').replace('to = "host0000"', "to = 2")
+        .replace('["host0002"]', '["host0001"]')
+    )
+    said = clearlane("traffic", "testbed", plan, "--out", tmp_path / "out", code=2)
+    assert "bridges of Ethernet need a tree" in said
