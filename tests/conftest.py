@@ -15,7 +15,7 @@ from peers import Ibsim, OpenSm, missing_tools, run_bounded
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ["ibsim", "opensm", "ibnetdiscover", "dump_fts", "ibdmchk", "chromium", "dot", "stdbuf"]
-NEEDED += ["mpirun", "tshark"]
+NEEDED += ["mpirun", "tshark", "ip", "tc", "tcpdump", "mount"]
 
 
 def pytest_sessionstart() -> None:

@@ -34,8 +34,8 @@ pub struct LoggedPacket<'a> {
     pub sequence: u64,
     /// Its bytes, one write of the sender.
     pub bytes: u32,
-    /// When it was written, ns since the start of the run.
-    pub sent_ns: u64,
+    /// When it was written, ns since the start of the run; nothing if that was not logged.
+    pub sent_ns: Option<u64>,
     /// When its header was read; nothing if it was not received.
     pub received_ns: Option<u64>,
 }
@@ -48,7 +48,8 @@ columns! { |row: LoggedPacket<'_>|
     count "sequence" "" "number of the packet on its connection, from 0" row.sequence;
     count "bytes" "bytes" "bytes of the packet, which is one write of the sender"
         u64::from(row.bytes);
-    count "sent_ns" "ns" "when it was written, since the start of the run, controller's clock"
+    count_if_any "sent_ns" "ns"
+        "when it was written, since the start of the run, controller's clock; null if not logged"
         row.sent_ns;
     count_if_any "received_ns" "ns"
         "when its header was read, likewise; null if it was not received" row.received_ns;

@@ -167,6 +167,15 @@ fn write(
     }
 }
 
+/// Adds a block to a log, or none of it: a log ends with a whole record.
+fn append(file: &mut File, block: &[u8]) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.write_all(block).inspect_err(|_| {
+        // What cannot be cut either is told by who reads it.
+        let _ = file.set_len(length);
+    })
+}
+
 impl Log {
     /// Notes a packet.
     #[inline]

@@ -28,6 +28,8 @@ pub struct MeasuredFlow {
     pub sent: u64,
     /// Packets received.
     pub received: u64,
+    /// Those of them whose sending is in no log, as after a full disk.
+    pub unlogged: u64,
     /// Bytes received, headers of packets with them.
     pub bytes: u64,
     /// From the first header received to the last, ns since the start.
@@ -87,6 +89,29 @@ pub enum MeasureError {
 }
 
 impl MeasuredFlow {
+    /// Packets that were sent and not received.
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received.saturating_sub(self.unlogged))
+    }
+
+    /// A packet has arrived.
+    fn arrived(&mut self, at: u64, bytes: u32, slice_ns: u64, window: Option<(u64, u64)>) {
+        let bytes = u64::from(bytes);
+        self.received += 1;
+        self.bytes += bytes;
+        let span = self.span_ns.unwrap_or((at, at));
+        self.span_ns = Some((span.0.min(at), span.1.max(at)));
+        let slice = (at / slice_ns) as usize;
+        if self.slices.len() <= slice {
+            // A packet is late by the run's grace at most.
+            self.slices.resize(slice + 1, 0);
+        }
+        self.slices[slice] += bytes;
+        if window.is_some_and(|(from, to)| (from..to).contains(&at)) {
+            self.measured_bytes += bytes;
+        }
+    }
+
     /// Rate from the first header received to the last, bit/s; nothing of a flow of one packet.
     pub fn rate_bps(&self) -> Option<f64> {
         let (from, to) = self.span_ns.filter(|(from, to)| from < to)?;
@@ -120,7 +145,7 @@ impl Measured {
 
     /// Packets that were sent and not received.
     pub fn lost(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.sent.saturating_sub(flow.received)).sum()
+        self.flows.iter().map(MeasuredFlow::lost).sum()
     }
 
     /// Times of two hosts are known beside each other to within this, ns.
@@ -204,6 +229,7 @@ fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
             connections: 0,
             sent: 0,
             received: 0,
+            unlogged: 0,
             bytes: 0,
             span_ns: None,
             slices: Vec::new(),
@@ -230,45 +256,37 @@ fn add<'a>(
         let ours = clocks.map_or(ns, |clocks| clocks.ours(ns));
         ours.saturating_sub(record.start_ns)
     };
+    let row = |sequence, bytes, sent_ns, received_ns| LoggedPacket {
+        source: &planned.source,
+        destination: &planned.destination,
+        group: &planned.group,
+        connection: kept.connection,
+        sequence,
+        bytes,
+        sent_ns,
+        received_ns,
+    };
+    let mut note =
+        |packet| packets.push(packet).map_err(|error| MeasureError::Packets(error.to_string()));
     let mut arrivals = Arrivals::default();
     while let Some(first) = sent.next()? {
-        let arrived = arrivals.take(first.sequence, &mut received)?;
         let sent_ns = since(0, first.ns);
+        let arrived = arrivals.take(first.sequence, &mut received)?;
         let received_ns = arrived.map(|second| since(1, second.ns));
         flow.sent += 1;
         if let Some(at) = received_ns {
-            let bytes = u64::from(first.bytes);
-            flow.received += 1;
-            flow.bytes += bytes;
-            let span = flow.span_ns.unwrap_or((at, at));
-            flow.span_ns = Some((span.0.min(at), span.1.max(at)));
-            let slice = (at / slice_ns) as usize;
-            if flow.slices.len() <= slice {
-                // A packet is late by the run's grace at most.
-                flow.slices.resize(slice + 1, 0);
-            }
-            flow.slices[slice] += bytes;
-            if window.is_some_and(|(from, to)| (from..to).contains(&at)) {
-                flow.measured_bytes += bytes;
-            }
+            flow.arrived(at, first.bytes, slice_ns, window);
             flow.latency.saturating_record(at.saturating_sub(sent_ns).max(1));
         }
-        let packet = LoggedPacket {
-            source: &planned.source,
-            destination: &planned.destination,
-            group: &planned.group,
-            connection: kept.connection,
-            sequence: first.sequence,
-            bytes: first.bytes,
-            sent_ns,
-            received_ns,
-        };
-        packets.push(packet).map_err(|error| MeasureError::Packets(error.to_string()))?;
+        note(row(first.sequence, first.bytes, Some(sent_ns), received_ns))?;
     }
-    match arrivals.rest(&mut received)? {
-        0 => Ok(()),
-        many => Err(received.fault(format!("has {many} packets that were not sent"))),
+    while let Some(second) = arrivals.rest(&mut received)? {
+        let at = since(1, second.ns);
+        flow.unlogged += 1;
+        flow.arrived(at, second.bytes, slice_ns, window);
+        note(row(second.sequence, second.bytes, None, Some(at)))?;
     }
+    Ok(())
 }
 
 /// Packets that have arrived, of which datagrams may be out of order.
@@ -303,13 +321,12 @@ impl Arrivals {
         }
     }
 
-    /// How many are left that nobody sent.
-    fn rest(&self, log: &mut Reader) -> Result<usize, MeasureError> {
-        let mut rest = self.early.len();
-        while log.next()?.is_some() {
-            rest += 1;
+    /// The next of those that are left when all that is logged as sent has been asked for.
+    fn rest(&mut self, log: &mut Reader) -> Result<Option<Logged>, MeasureError> {
+        match self.early.pop_first() {
+            Some((_, arrived)) => Ok(Some(arrived)),
+            None => log.next(),
         }
-        Ok(rest)
     }
 }
 

@@ -47,7 +47,7 @@ const SHOWN: &[Shown] = &[
         label: "Not received",
         unit: "packets",
         explained: "packets sent whose header the receiver never had",
-        value: |_, flow| Some(flow.sent.saturating_sub(flow.received) as f64),
+        value: |_, flow| Some(flow.lost() as f64),
     },
     Shown {
         key: "latency_p50",
@@ -132,6 +132,11 @@ pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
     if measured.lost() > 0 {
         let lost = grouped(measured.lost());
         remarks.push(format!("{lost} packets were sent and not received"));
+    }
+    let unlogged: u64 = measured.flows.iter().map(|flow| flow.unlogged).sum();
+    if unlogged > 0 {
+        let many = grouped(unlogged);
+        remarks.push(format!("{many} packets were received whose sending was not logged"));
     }
     for flow in &measured.flows {
         if let Some(bps) = flow.held_to_bps {

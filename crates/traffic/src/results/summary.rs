@@ -23,6 +23,7 @@ pub fn summary(plan: &HostPlan, measured: &Measured, command: &str) -> Value {
                 "connections": flow.connections,
                 "packets_sent": flow.sent,
                 "packets_received": flow.received,
+                "packets_unlogged": flow.unlogged,
                 "bytes_received": flow.bytes,
                 "rate_gbps": flow.rate_bps().map(|bps| bps * 1e-9),
                 "measured_gbps": measured.measured_bps(flow).map(|bps| bps * 1e-9),

@@ -449,9 +449,7 @@ fn captured_table(all: &[Ran]) -> Table {
             value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
         };
         let share = ran.total_gbps.zip(none).map(|(own, none)| 100.0 * own / none);
-        let count = |value: Option<u64>| {
-            value.map_or("-".to_owned(), clearlane_lab::grouped)
-        };
+        let count = |value: Option<u64>| value.map_or("-".to_owned(), clearlane_lab::grouped);
         table.rows.push(vec![
             ran.arm.name(),
             CAPTURES[ran.arm.capture].0.to_owned(),
