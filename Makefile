@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test plugin fuzz mutants style bench bench-cache bench-pair docs fixtures
+.PHONY: help demo test test-long plugin fuzz mutants style bench bench-cache bench-pair docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,6 +26,7 @@ help:
 	@echo "make plugin     the routing engine clearlane for a stock OpenSM: docs/opensm-plugin.md"
 	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
 	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
+	@echo "make test-long  the tests that take a minute and more"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
 	@echo "make mutants    the code broken in one place at a time: every mutant has to fail a test;"
 	@echo "                MUTANTS=\"sim round-robin …\" for those of a crate or by name, JSON=file"
@@ -62,6 +63,13 @@ test:
 	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
 		scripts/fuzz 30
 	@echo "needs_shared tests skipped: $$(cat $(CARGO_TARGET_DIR)/needs-shared-skipped)"
+
+# What takes a minute and more: agents that send for a minute.
+test-long:
+	@scripts/setup test
+	@cargo build --quiet -p clearlane --features clearlane/mpi
+	@CLEARLANE_LONG=1 CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
+		scripts/python -m pytest -q -s tests/test_traffic.py
 
 # Long enough to find what half a minute does not; what it learns stays in the target folder.
 FUZZ_SECONDS ?= 600

@@ -7,7 +7,9 @@ use clearlane_diagnose::facts;
 use clearlane_fabric::{formats, topologies};
 use clearlane_lab::measure::{self, kinds};
 use clearlane_lab::reference;
-use clearlane_lab::{Described, POINTS_COLUMNS, POINTS_FILE, TABLES};
+use clearlane_lab::{
+    Described, PACKET_LOG_COLUMNS, PACKET_LOG_FILE, POINTS_COLUMNS, POINTS_FILE, TABLES,
+};
 use clearlane_sim::preset;
 use clearlane_subnet::formats as dumps;
 use clearlane_subnet::{engines, lanes};
@@ -249,7 +251,12 @@ fn results() -> Vec<Entry> {
     let points = "a row per point and variant of a sweep";
     let tables =
         TABLES.iter().map(|table| table_of_results(table.file, table.summary, table.columns));
-    tables.chain([table_of_results(POINTS_FILE, points, POINTS_COLUMNS)]).collect()
+    let packets = "every packet that hosts sent and received, of `traffic run`";
+    let others = [
+        table_of_results(POINTS_FILE, points, POINTS_COLUMNS),
+        table_of_results(PACKET_LOG_FILE, packets, PACKET_LOG_COLUMNS),
+    ];
+    tables.chain(others).collect()
 }
 
 fn table_of_results(file: &str, summary: &str, columns: &[Described]) -> Entry {

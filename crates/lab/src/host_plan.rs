@@ -5,7 +5,6 @@ use crate::experiment::{Experiment, Mode, Variant, WarmUp};
 use crate::halt::Halt;
 use crate::prepare::Prepared;
 use crate::routes::Routed;
-use clearlane_congestion::Mechanism;
 use clearlane_fabric::{Endpoint, Fabric, Link};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{BitsPerSecond, Bytes, LinkRate, Picoseconds};
@@ -95,8 +94,6 @@ pub struct HostPlan {
     pub buffer: Bytes,
     /// The mechanisms, every parameter spelt out; empty without any.
     pub control: String,
-    /// Whether they hear acknowledgements.
-    pub hears_acks: bool,
     /// The experiment with this variant alone and every default spelt out.
     pub resolved: String,
 }
@@ -136,7 +133,6 @@ impl HostPlan {
                 true => variant.control.spelt_out(),
                 false => String::new(),
             },
-            hears_acks: hears_acks(&prepared, experiment.plan.seed).map_err(fault)?,
             resolved,
         };
         let flows = flows(variant, &prepared, plan.seed).map_err(fault)?;
@@ -164,13 +160,6 @@ fn cables(fabric: &Fabric) -> Vec<HostCable> {
         rate: LinkRate::of(link.width, link.speed).bits_per_second(),
     };
     fabric.links().iter().map(cable).collect()
-}
-
-fn hears_acks(prepared: &Prepared, seed: u64) -> Result<bool, String> {
-    let built = prepared.control.mechanisms(seed).map_err(|error| error.to_string())?;
-    let Some(mechanisms) = built else { return Ok(false) };
-    let all = mechanisms.when.iter().chain(&mechanisms.which);
-    Ok(all.map(AsRef::as_ref).any(|mechanism: &dyn Mechanism| mechanism.hears_acks()))
 }
 
 fn flows(variant: &Variant, prepared: &Prepared, seed: u64) -> Result<Vec<HostFlow>, String> {

@@ -83,7 +83,7 @@ pub struct Order {
     /// Congestion mechanisms: the table `[control]` of an experiment, every parameter spelt out;
     /// empty without any.
     pub control: String,
-    /// Whether the receiver acknowledges, because a mechanism hears it.
+    /// Whether the receiver acknowledges, because there is a mechanism that may hear it.
     pub acks: bool,
 }
 

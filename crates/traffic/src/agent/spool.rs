@@ -153,8 +153,7 @@ fn write(
         let Some(file) = files.get_mut(&block.which) else { continue };
         let written = match kept > quota {
             true => Err(format!("the logs of packets are over the policy's {quota} B (logs)")),
-            false => file
-                .write_all(&block.bytes)
+            false => append(file, &block.bytes)
                 .map_err(|error| format!("{}: {}", folder.display(), clearlane_lab::plain(&error))),
         };
         if let Err(why) = written {

@@ -57,6 +57,6 @@ fn order(plan: &HostPlan, flow: &HostFlow, connection: u32, packet_bytes: Option
         stop_ns: ns(flow.stop.min(plan.duration)),
         seed: plan.seed,
         control: plan.control.clone(),
-        acks: plan.hears_acks,
+        acks: !plan.control.is_empty(),
     }
 }

@@ -172,12 +172,13 @@ fn window(plan: &HostPlan) -> Option<(u64, u64)> {
     (from < to).then_some((from.0 / 1000, to.0 / 1000))
 }
 
-/// Reads the logs of a run, and puts every packet into `packets`.
+/// Reads the logs of a run, and puts every packet into `packets`; `told` hears the share done.
 pub fn measure<'a>(
     plan: &'a HostPlan,
     record: &Record,
     packet_bytes: Option<u32>,
     packets: &mut PacketLog<'a>,
+    told: &dyn Fn(f64),
 ) -> Result<Measured, MeasureError> {
     let duration_ns = plan.duration.0 / 1000;
     let slice_ns = duration_ns.div_ceil(plan.slices.into()).max(1);
@@ -190,7 +191,8 @@ pub fn measure<'a>(
         packet_bytes: packet_bytes.unwrap_or(of_plan),
         partial: record.partial,
     };
-    for kept in &record.connections {
+    for (number, kept) in record.connections.iter().enumerate() {
+        told(number as f64 / record.connections.len() as f64);
         let Some(planned) = plan.flows.get(kept.flow) else { continue };
         let place = place(&mut measured.flows, planned);
         let window = measured.window_ns;
@@ -368,5 +370,40 @@ impl Reader {
             decoded.map_err(|error| self.fault(wrong(error)))?;
         }
         Ok(self.records.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Encoder;
+
+    /// A log of packets of these numbers.
+    fn log(name: &str, numbers: &[u64]) -> Reader {
+        let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());
+        for (at, sequence) in numbers.iter().enumerate() {
+            encoder.push(Logged { sequence: *sequence, ns: at as u64, bytes: 100 }, &mut bytes);
+        }
+        let path = std::env::temp_dir().join(format!("clearlane-{name}-{}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let reader = Reader::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        reader
+    }
+
+    #[test]
+    fn datagrams_that_are_lost_late_or_twice_are_told_apart() {
+        // 1 is lost, 4 comes before 3, 2 comes twice.
+        let (mut log, mut arrivals) = (log("arrivals", &[0, 2, 4, 2, 3]), Arrivals::default());
+        let mut came = |sequence| arrivals.take(sequence, &mut log).unwrap();
+        let times: Vec<Option<u64>> = (0..5).map(|at| came(at).map(|one| one.ns)).collect();
+        assert_eq!(times, [Some(0), None, Some(3), Some(4), Some(2)]);
+    }
+
+    #[test]
+    fn shares_are_fair_when_they_are_equal() {
+        assert_eq!(jain([1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([1.0, 0.0].into_iter()), Some(0.5));
+        assert_eq!(jain([0.0].into_iter()), None);
     }
 }

@@ -324,3 +324,83 @@ fn behind<'a>(
 ) -> BTreeSet<&'a str> {
     reached(nodes, neighbour, Some(switch))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearlane_lab::Experiment;
+
+    fn plan(build: &str) -> HostPlan {
+        let text = format!(
+            "schema = 1\nname = \"t\"\n[fabric]\nbuild = \"{build},speed=1xSDR\"\n[subnet]\n\
+             engine = \"up-down\"\n[sim]\npreset = \"sdr-2011\"\n[run]\nduration = \"1 ms\"\n\
+             [[traffic]]\nname = \"all\"\nclass = \"hot\"\nload = 1.0\nsize = \"4 KiB\"\n\
+             arrivals = \"periodic\"\npattern = {{ kind = \"incast\", to = 0 }}\n"
+        );
+        let experiment = Experiment::parse(&text, "t.toml".as_ref()).unwrap();
+        HostPlan::of(&experiment, None).unwrap()
+    }
+
+    fn commands(layout: &Layout) -> Vec<String> {
+        layout.commands.iter().map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn every_output_has_its_cable_s_rate() {
+        let layout = Layout::of(&plan("star:3"), Queue::Fifo, 10, "x").unwrap();
+        assert_eq!((layout.hosts.len(), layout.namespaces.len()), (3, 5));
+        let all = commands(&layout);
+        let shaped = all.iter().filter(|line| line.contains("tbf rate 200000000bit")).count();
+        // Three cables of 2 Gb/s, ten times slower, both ways.
+        assert_eq!(shaped, 6, "{all:#?}");
+        assert!(!all.iter().any(|line| line.contains("htb")), "{all:#?}");
+    }
+
+    /// Two switches with two hosts each: what comes over the cable between them is one input.
+    #[test]
+    fn a_class_is_an_input_and_who_is_behind_it() {
+        let layout = Layout::of(&plan("chain:2x2"), Queue::ByInput, 1, "x").unwrap();
+        let all = commands(&layout);
+        let address = |name: &str| layout.hosts.iter().find(|host| host.name == name).unwrap().data;
+        let first = layout.hosts.iter().find(|host| host.name == "host0000").unwrap();
+        // The switch's port to it: where no packet of its own is told apart.
+        let own = format!("match ip src {}/32", first.data);
+        let filters: Vec<&String> = all.iter().filter(|line| line.contains("tc filter")).collect();
+        let port = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let at = |word| words.iter().position(|known| *known == word).unwrap();
+            (
+                words[3].to_owned(),
+                words[at("dev") + 1].to_owned(),
+                words[at("flowid") + 1].to_owned(),
+            )
+        };
+        let class_of = |host: &str| -> Vec<(String, String, String)> {
+            let of = format!("match ip src {}/32", address(host));
+            filters.iter().filter(|line| line.contains(&of)).map(|line| port(line)).collect()
+        };
+        let to_first: Vec<_> = {
+            let others: Vec<_> = class_of("host0001");
+            let seen = |place: &(String, String, String)| {
+                !filters.iter().any(|line| {
+                    line.contains(&own) && port(line).0 == place.0 && port(line).1 == place.1
+                })
+            };
+            others.into_iter().filter(seen).collect()
+        };
+        let [(switch, dev, near)] = &to_first[..] else { panic!("{to_first:?}") };
+        let at = |host: &str| {
+            let place = class_of(host).into_iter().find(|p| p.0 == *switch && p.1 == *dev);
+            place.unwrap().2
+        };
+        assert_eq!(at("host0002"), at("host0003"), "both come over one cable");
+        assert_ne!(at("host0002"), *near);
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let layout = |build| Layout::of(&plan(build), Queue::Fifo, 1, "x").unwrap_err().to_string();
+        assert!(layout("ring:3x1").contains("need a tree"), "{}", layout("ring:3x1"));
+        assert!(layout("star:120").contains("a testbed has 100"), "{}", layout("star:120"));
+    }
+}

@@ -117,8 +117,9 @@ fn a_token_is_good_once_and_for_who_it_is_for() {
     let from = SocketAddr::from(([127, 0, 0, 1], 1)).ip();
     let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
     let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
+    let data = receiver.data;
     let knock = |bytes: &[u8]| {
-        let mut stream = TcpStream::connect(receiver.data).unwrap();
+        let mut stream = TcpStream::connect(data).unwrap();
         stream.write_all(bytes).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let mut answer = [0; 32];
@@ -134,6 +135,13 @@ fn a_token_is_good_once_and_for_who_it_is_for() {
     assert!(knock(&bytes(56)).is_err());
     site.wait_for("host0000", &["refused", "data connection", "shows no key"]);
     site.wait_for("host0000", &["refused", "data connection", "none that is expected"]);
+    // A token for another host.
+    let elsewhere = Order { connection: 7, ..order(&plan) };
+    let from = "127.0.0.2".parse().unwrap();
+    let answer = receiver.ask(&Request::Receive { order: elsewhere, from }).unwrap();
+    let Answer::Expected { tokens: others } = answer else { panic!("{answer:?}") };
+    assert!(knock(&others[0].request()).is_err());
+    site.wait_for("host0000", &["refused", "data connection", "its token is for 127.0.0.2"]);
     // The right one, and then the same again.
     let (_held, answer) = knock(&tokens[0].request()).unwrap();
     assert!(tokens[0].is_accepted(&answer));

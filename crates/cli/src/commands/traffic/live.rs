@@ -1,5 +1,6 @@
 //! A run as it goes on, on stderr: for a person a line for each flow, for a log one now and then.
 
+use crate::progress::Progress;
 use crate::terminal;
 use clearlane_lab::HostPlan;
 use clearlane_traffic::controller::Watch;
@@ -24,7 +25,6 @@ pub struct Live {
 }
 
 struct State {
-    phase: String,
     bars: Vec<ProgressBar>,
     total: Option<ProgressBar>,
     all: MultiProgress,
@@ -32,6 +32,7 @@ struct State {
     before: (f64, Vec<u64>),
     rates: Vec<f64>,
     logged_s: f64,
+    collecting: Option<Progress>,
 }
 
 impl Live {
@@ -41,13 +42,13 @@ impl Live {
             |flow: &clearlane_lab::HostFlow| format!("{} → {}", flow.source, flow.destination);
         let names: Vec<String> = plan.flows.iter().map(name).collect();
         let state = State {
-            phase: String::new(),
             bars: Vec::new(),
             total: None,
             all: MultiProgress::new(),
             before: (0.0, vec![0; names.len()]),
             rates: vec![0.0; names.len()],
             logged_s: 0.0,
+            collecting: None,
         };
         Live { halt, names, duration_s: plan.duration.as_seconds(), state: Mutex::new(state) }
     }
@@ -102,11 +103,10 @@ impl Live {
 impl Watch for Live {
     fn phase(&self, what: &str) {
         let mut state = self.state();
-        state.phase = what.to_owned();
         if what == "collecting" {
             let _ = state.all.clear();
             state.bars.iter().chain(&state.total).for_each(ProgressBar::finish_and_clear);
-            terminal::remark("collecting the logs of all packets");
+            state.collecting = Some(Progress::start("collecting the logs of packets"));
         }
     }
 
@@ -123,7 +123,9 @@ impl Watch for Live {
         self.draw(&mut state, seconds);
     }
 
-    fn collected(&self, _: f64) {}
+    fn collected(&self, share: f64) {
+        self.state().collecting.iter().for_each(|progress| progress.done(share));
+    }
 
     fn is_stopped(&self) -> bool {
         self.halt.load(Ordering::SeqCst)

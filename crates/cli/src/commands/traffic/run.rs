@@ -6,6 +6,7 @@ use crate::answer::{self, Answer, Verdict};
 use crate::commands::experiment::quoted;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
+use crate::progress::Progress;
 use crate::terminal;
 use crate::writing;
 use clap::Args;
@@ -114,7 +115,10 @@ fn measured(
     let file = File::create_new(path).map_err(|e| Failure::writing(path, &e))?;
     let wrong = |error: &dyn std::fmt::Display| Failure::Machine(error.to_string());
     let mut packets = PacketLog::new(file).map_err(|e| wrong(&e))?;
-    let measured = measure(plan, record, packet_bytes, &mut packets).map_err(|e| wrong(&e))?;
+    let progress = Progress::start("reading the logs of packets");
+    let told = |share| progress.done(share);
+    let measured = measure(plan, record, packet_bytes, &mut packets, &told);
+    let measured = measured.map_err(|e| wrong(&e))?;
     packets.end().map_err(|e| wrong(&e))?;
     Ok(measured)
 }
