@@ -121,7 +121,10 @@ export function reproduce(report: Report): HTMLElement {
   const about = `Clearlane ${report.version}${seeded}. `;
   const line = html("div", { class: "command" }, html("pre", {}, command), copy, said);
   const same = report.observed ? "files and command" : "command and seeds";
-  const note = html("p", {}, about, `The same version, ${same} give the same bytes.`);
+  const again = report.observed?.repeats === false
+    ? "Hosts and networks are real: another run has other figures."
+    : `The same version, ${same} give the same bytes.`;
+  const note = html("p", {}, about, again);
   return section("reproduce", "Reproduce", line, note);
 }
 

@@ -105,6 +105,25 @@ impl Overlay {
         Ok(Overlay { records, flows, slice_us })
     }
 
+    /// Scales each record to the payload of the first, so that shares of flows are compared where
+    /// networks differ in speed. Its name says by how much.
+    pub fn scaled(mut self) -> Self {
+        let all = |flows: &BTreeMap<Ends, Flow>| -> u64 {
+            flows.values().map(|flow| flow.payload_bytes).sum()
+        };
+        let first = self.records.first().map_or(0, |(_, flows)| all(flows)) as f64;
+        for (name, flows) in self.records.iter_mut().skip(1) {
+            let factor = first / all(flows).max(1) as f64;
+            let scale = |bytes: &mut u64| *bytes = (*bytes as f64 * factor).round() as u64;
+            for flow in flows.values_mut() {
+                scale(&mut flow.payload_bytes);
+                flow.slices.iter_mut().for_each(|(_, _, bytes)| scale(bytes));
+            }
+            name.push_str(&format!(" × {factor:.2}"));
+        }
+        self
+    }
+
     /// The rates of flows that a record has in common with the first, as shares of those there.
     fn ratios(&self, record: usize) -> impl Iterator<Item = f64> {
         self.flows.iter().filter_map(move |ends| self.ratio(ends, record))
@@ -239,6 +258,7 @@ impl Overlay {
             summary: self.finding(),
             verdict: None,
             command: command.into(),
+            repeats: true,
             row: "Flow",
             columns: (0..self.records.len()).map(column).collect(),
             rows: self.flows.iter().take(PAGE_ROWS_MAX).map(row).collect(),
@@ -359,6 +379,18 @@ mod tests {
         assert_eq!((page.records[0].name.as_str(), lines.len()), ("h1 → h4", 2));
         assert_eq!(lines[0].values, [1.6, 1.6]);
         assert_eq!(lines[1].values, [1.6, 1.6]);
+    }
+
+    #[test]
+    fn a_slower_network_is_scaled_to_the_first() {
+        let fast = record("simulated", 10.0, &[1000, 1000]);
+        let slow = record("measured", 10.0, &[100, 100]);
+        let overlay = Overlay::of(vec![fast, slow]).unwrap().scaled();
+        assert_eq!(
+            overlay.finding(),
+            "measured × 10.00 has 1 of 1 flows in common with simulated, at 100 to 100 % of their \
+             rates"
+        );
     }
 
     #[test]

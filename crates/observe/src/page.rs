@@ -79,6 +79,7 @@ pub fn page(analysed: &Analysed, names: &Names, command: &str) -> ObservedPage {
         summary: verdict.lines.first().map_or(String::new(), |line| line.text.clone()),
         verdict: Some(verdict),
         command: command.into(),
+        repeats: true,
         row: "Flow",
         rows: flows.iter().take(ROWS_MAX).map(row).collect(),
         columns: columns.into_iter().map(|shown| shown.column).collect(),

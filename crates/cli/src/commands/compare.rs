@@ -28,6 +28,10 @@ pub struct Arguments {
     /// These variants, in this order; without it, all of the experiment
     #[arg(long, value_name = "NAMES")]
     variants: Vec<String>,
+    /// Of records: scale each to all that the first carried, so that shares of flows are compared
+    /// where one network is slower than the other
+    #[arg(long)]
+    scaled: bool,
     #[command(flatten)]
     picture: Picture,
     #[command(flatten)]
@@ -41,7 +45,7 @@ pub fn run(
     interrupts: &Interrupts,
     processes: &Processes,
 ) -> Result<Answer, Failure> {
-    let Arguments { shared, records, variants, picture, captured } = arguments;
+    let Arguments { shared, records, variants, scaled, picture, captured } = arguments;
     if overlay::is_asked(&shared.experiment, records) {
         processes.is_first().then_some(()).ok_or_else(|| {
             Failure::Input("compare of records runs in one process; call it without mpirun".into())
@@ -61,7 +65,12 @@ pub fn run(
         }
         let all: Vec<&Path> =
             [&shared.experiment].into_iter().chain(records).map(PathBuf::as_path).collect();
-        return overlay::run(&all, variants, (shared.out.as_deref(), shared.force), json);
+        let shown = overlay::Shown { wanted: variants, scaled: *scaled };
+        return overlay::run(&all, shown, (shared.out.as_deref(), shared.force), json);
+    }
+    if *scaled {
+        let why = "is for records of flows, and an experiment is compared; leave it out";
+        return Err(Failure::Input(format!("--scaled {why}")));
     }
     let task = Task { command: "compare", variants, picture, captured, processes };
     experiment::answer(&task, shared, json, interrupts, text)

@@ -23,10 +23,19 @@ pub fn is_asked(first: &Path, others: &[PathBuf]) -> bool {
     !others.is_empty() || first.is_dir()
 }
 
+/// What is laid over each other, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// Variants of runs; all if there are none.
+    pub wanted: &'a [String],
+    /// Whether each record is scaled to the first.
+    pub scaled: bool,
+}
+
 /// Lays records over each other; of a run with several variants each is a record.
 pub fn run(
     paths: &[&Path],
-    wanted: &[String],
+    Shown { wanted, scaled }: Shown<'_>,
     (out, force): (Option<&Path>, bool),
     json: bool,
 ) -> Result<Answer, Failure> {
@@ -35,6 +44,7 @@ pub fn run(
         records.extend(read(path, paths, wanted)?);
     }
     let overlay = Overlay::of(records).map_err(Failure::Input)?;
+    let overlay = if scaled { overlay.scaled() } else { overlay };
     if !overlay.is_comparable() {
         return Err(Failure::Input(overlay.finding()));
     }
@@ -46,6 +56,9 @@ pub fn run(
         let mut command = format!("clearlane compare {}", words.collect::<Vec<_>>().join(" "));
         if !wanted.is_empty() {
             command.push_str(&format!(" --variants {}", quoted(&wanted.join(","))));
+        }
+        if scaled {
+            command.push_str(" --scaled");
         }
         let document = answer::document("clearlane-overlay/1", &overlay.summary());
         let page = observed_page(&overlay.page(&command));

@@ -20,6 +20,8 @@ pub struct ObservedPage {
     pub verdict: Option<Verdict>,
     /// The command line that makes the same page again.
     pub command: String,
+    /// Whether it gives the same figures again: files do, real hosts do not.
+    pub repeats: bool,
     /// What a row of the table is, such as `Flow`.
     pub row: &'static str,
     /// The table's columns.
@@ -89,6 +91,7 @@ pub struct ObservedLine {
 #[derive(Serialize)]
 pub(super) struct ObservedData {
     row: &'static str,
+    repeats: bool,
 }
 
 /// Rounded to what a chart shows.
@@ -123,7 +126,7 @@ impl ObservedRecord {
 
 impl ObservedPage {
     pub(super) fn data(&self) -> ObservedData {
-        ObservedData { row: self.row }
+        ObservedData { row: self.row, repeats: self.repeats }
     }
 
     /// Observing ends when the files do.

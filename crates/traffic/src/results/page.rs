@@ -11,6 +11,9 @@ use clearlane_lab::{
 const ROWS_MAX: usize = 48;
 const DRAWN_MAX: usize = 20;
 
+/// From which part of a policy's rate on a flow is said to be held to it: others may share it.
+const HELD_FROM: f64 = 0.1;
+
 /// A column of the tables, and its value.
 struct Shown {
     key: &'static str,
@@ -139,7 +142,9 @@ pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
         remarks.push(format!("{many} packets were received whose sending was not logged"));
     }
     for flow in &measured.flows {
-        if let Some(bps) = flow.held_to_bps {
+        // A limit far above what was sent has held nothing.
+        let near = |bps: &u64| flow.rate_bps().is_some_and(|rate| rate > HELD_FROM * *bps as f64);
+        if let Some(bps) = flow.held_to_bps.filter(near) {
             let gbps = bps as f64 * 1e-9;
             remarks.push(format!(
                 "{}: the sender's policy holds all it sends there to {gbps:.3} Gb/s",
@@ -211,6 +216,7 @@ pub fn page(plan: &HostPlan, measured: &Measured, command: &str) -> ObservedPage
         summary: finding(measured),
         verdict: None,
         command: command.into(),
+        repeats: false,
         row: "Flow",
         columns: SHOWN.iter().map(column).collect(),
         rows: measured.flows.iter().take(ROWS_MAX).map(row).collect(),

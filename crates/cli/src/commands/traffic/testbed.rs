@@ -355,6 +355,9 @@ impl Bench<'_> {
             command.arg(self.out.join(ran.arm.name()));
         }
         command.args(["--out", &Self::path(&out)]);
+        if self.arguments.slower > 1 {
+            command.arg("--scaled");
+        }
         if self.arguments.force {
             command.arg("--force");
         }
