@@ -141,7 +141,8 @@ def test_a_plan_runs_on_hosts_and_lies_over_its_simulation(site, tmp_path):
              for flow in result["flows"]}
     order = [0.0, 0.3, 0.6, 0.9]
     for source, start in zip(["H1", "H3", "H2", "H5"], order):
-        assert start <= first[source] * 1e-9 < start + 0.2, first
+        # Clocks are known to within a part of a millisecond; cores may be busy.
+        assert start - 0.001 <= first[source] * 1e-9 < start + 0.5, first
     clearlane("run", plan, "--out", simulated)
     overlay = clearlane("compare", simulated, measured, "--out", tmp_path / "overlay")
     assert "measured has 4 of 4 flows in common with simulated" in overlay
@@ -184,7 +185,11 @@ def test_a_controller_that_is_killed_leaves_nothing_sending(site, tmp_path):
     site.start(at)
     command = [BINARY, "traffic", "run", PLAN, "--dir", site.controller]
     run = subprocess.Popen([*command, "--out", tmp_path / "out"], stderr=subprocess.DEVNULL)
-    time.sleep(3)
+    deadline = time.monotonic() + 20
+    while not any(line["what"] == "start" for line in site.audit("H1")):
+        assert time.monotonic() < deadline, "it does not start"
+        time.sleep(0.05)
+    time.sleep(1)
     # Stopped, it keeps its connections and says nothing, as a machine that hangs does.
     run.send_signal(signal.SIGSTOP)
     time.sleep(3.2)

@@ -3,7 +3,7 @@
 /// What each exit code means.
 pub const ALL: &[(u8, &str)] = &[
     (0, "done; for `check`: sane"),
-    (1, "`check` or `diagnose` found a fault; an agent of `traffic` gave no answer"),
+    (1, "`check` or `diagnose` found a fault; an agent gave `traffic status` or `stop` no answer"),
     (2, "bad command line, file or value"),
     (3, "a simulated deadlock"),
     (4, "interrupted; partial results are marked so"),

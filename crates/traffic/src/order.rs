@@ -124,6 +124,9 @@ impl Order {
         if self.link().is_none() {
             return fault(format!("a link of {} bit/s is none that is known", self.link_bps));
         }
+        if !self.control.is_empty() && !self.acks {
+            return fault("mechanisms without acknowledgements, which they hear".into());
+        }
         if self.start_ns >= self.stop_ns || self.stop_ns > 1 << 50 {
             let (start, stop) = (self.start_ns, self.stop_ns);
             return fault(format!("sending from {start} ns to {stop} ns is no span of a run"));

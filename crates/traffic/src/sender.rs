@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Messages that wait in a sender; beyond, posting waits too.
 const WAITING_MAX: usize = 1 << 16;
 
+/// Packets of a connection that are not acknowledged, where they are acknowledged.
+const UNDER_WAY_MAX: usize = 1 << 16;
 /// How late a packet may be and still count as sent when it was due: a thread sleeps too long, and
 /// pacing would lose what it slept.
 const LATE_PS: u64 = 2_000_000_000;
@@ -155,7 +157,8 @@ impl Sender {
         let mut earliest = self.stop;
         for at in (0..count).map(|step| (self.turn + step) % count) {
             let Some(waiting) = self.lanes[at].waiting.front() else { continue };
-            if !can_write(at) {
+            // A receiver that acknowledges nothing is sent no more.
+            if !can_write(at) || self.lanes[at].under_way.len() >= UNDER_WAY_MAX {
                 continue;
             }
             let free_at = self.free_at(at, now);
@@ -281,9 +284,11 @@ impl Sender {
         loop {
             let (posted_at, bytes) = match &mut self.source {
                 Source::FullSpeed { order, stream } => {
-                    // One message at each connection keeps it busy.
+                    // One message at each connection keeps it busy; a mechanism may want fewer.
                     let early = now < picoseconds(order.start_ns);
-                    if early || self.lanes.iter().all(|lane| !lane.waiting.is_empty()) {
+                    let waiting = self.lanes.iter().map(|lane| lane.waiting.len());
+                    let busy = waiting.clone().all(|many| many > 0);
+                    if early || busy || waiting.sum::<usize>() >= 2 * self.lanes.len() {
                         return;
                     }
                     (now, order.sizes().draw(stream))
@@ -518,6 +523,25 @@ mod tests {
         }
         // 1 µs apart for 1 ms.
         assert!((995..=1001).contains(&sent), "{sent}");
+    }
+
+    #[test]
+    fn what_waits_is_bounded_whatever_a_mechanism_or_receiver_does() {
+        // At full speed, a mechanism that holds packets apart, and nothing comes back.
+        let heard = Arc::default();
+        let order = Order { paths: 2, stop_ns: 1 << 40, ..order() };
+        let governors = Governors { when: vec![(governor(&heard), Pair(0))], which: None };
+        let mut sender = sender(&order, governors);
+        let (mut now, mut sent) = (Picoseconds(0), 0);
+        while sent <= UNDER_WAY_MAX {
+            let Next::Packet { connection, bytes } = sender.next(now, |_| true) else { break };
+            sender.sent(connection, bytes, now);
+            sent += 1;
+            now.0 += 1_000_000;
+        }
+        // All of them on path 0: no mechanism takes the second.
+        assert_eq!(sent, UNDER_WAY_MAX);
+        assert!(sender.lanes.iter().map(|lane| lane.waiting.len()).sum::<usize>() <= 4);
     }
 
     #[test]

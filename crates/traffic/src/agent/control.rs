@@ -1,7 +1,7 @@
 //! A control connection at an agent: who may ask what, and what is done.
 
 use super::run::Run;
-use super::session::Session;
+use super::session::{LEASE_RAN_OUT, Session};
 use super::{Agent, POLICY_FILE, STOPPED_BY};
 use crate::audit::Came;
 use crate::channel::{Channel, ChannelError};
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// A connection that says nothing for so long, and has no run under way, is closed.
 const SILENT_MAX: Duration = Duration::from_secs(60);
+/// The logs of a run are kept for so long, until the controller has all other ends.
+const LOGS_WAIT_MAX: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A control connection whose other side has a certificate.
@@ -58,7 +60,7 @@ pub fn serve(agent: &Agent, tcp: TcpStream) {
 
 impl Caller<'_> {
     fn listen(&mut self, channel: &mut Channel) -> Result<(), ChannelError> {
-        let (mut heard, mut told) = (Instant::now(), Instant::now());
+        let (mut heard, mut told, mut is_told) = (Instant::now(), Instant::now(), false);
         loop {
             if self.agent.halt.load(SeqCst) {
                 self.leave("the agent was told to end");
@@ -66,20 +68,29 @@ impl Caller<'_> {
             }
             if let Some(request) = channel.receive::<Request>(LOOK)? {
                 heard = Instant::now();
+                if matches!(request, Request::Begin { .. }) {
+                    is_told = false;
+                }
                 self.answer(request, channel)?;
             }
             if let Some(run) = &self.run {
                 // In a run that has begun the lease is the measure.
-                if run.session.is_abandoned(now_ns()) && !run.has_ended() {
-                    self.leave("no word of its controller");
+                let (ended, stopped) = (run.has_ended(), run.session.is_stopped());
+                if run.session.is_abandoned(now_ns()) && (!ended || stopped && !is_told) {
+                    self.leave(LEASE_RAN_OUT);
                     return Err(ChannelError::Closed);
                 }
-                if run.session.start_ns() <= now_ns() && told.elapsed() >= TOLD_EVERY {
+                let has_begun = run.session.start_ns() <= now_ns();
+                if has_begun && !is_told && told.elapsed() >= TOLD_EVERY {
                     told = Instant::now();
+                    // Once all has ended and is told, nothing more happens.
+                    is_told = ended;
                     channel.send(&Answer::Progress(run.progress()))?;
                 }
             }
-            if heard.elapsed() >= SILENT_MAX {
+            // A run that has ended waits for its logs to be asked for, unless somebody stops it.
+            let waits = self.run.as_ref().is_some_and(|run| !run.session.is_halted());
+            if heard.elapsed() >= if waits { LOGS_WAIT_MAX } else { SILENT_MAX } {
                 return Err(ChannelError::Late(SILENT_MAX.as_secs()));
             }
         }

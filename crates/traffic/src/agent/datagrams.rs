@@ -1,7 +1,7 @@
 //! Datagrams: sent after a TCP handshake with the same receiver, whose stream stays open beside
 //! them; its end is their end.
 
-use super::receiving::is_wait;
+use super::receiving::{has_been_over, is_wait};
 use super::session::{Counter, Session};
 use super::spool::Log;
 use crate::clock::now_ns;
@@ -73,6 +73,7 @@ fn take(
     let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
     let mut buffer = vec![0; 1 << 16];
     let (mut heard, mut looked, mut ended, mut next) = (now_ns(), now_ns(), None, 0);
+    let mut over_since = None;
     loop {
         let read = socket.recv(&mut buffer);
         let now = now_ns();
@@ -96,7 +97,7 @@ fn take(
             Err(error) if is_wait(&error) => {}
             Err(error) => return Err(plain(error)),
         }
-        if now < looked + LOOK.as_nanos() as u64 && ended.is_none() && !acks {
+        if now < looked + LOOK.as_nanos() as u64 && !acks {
             continue;
         }
         looked = now;
@@ -108,10 +109,10 @@ fn take(
         if ended.is_none() && has_ended(stream) {
             ended = Some(now);
         }
-        let over = session.is_halted() || session.is_abandoned(now);
+        let over_ns = has_been_over(session, &mut over_since);
         if ended
             .is_some_and(|ended| now > heard.max(ended) + AFTER_NS / 2 || now > ended + AFTER_NS)
-            || (over && now > heard + AFTER_NS)
+            || over_ns > AFTER_NS
         {
             return Ok(());
         }

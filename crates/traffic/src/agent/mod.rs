@@ -174,12 +174,17 @@ impl Agent {
                     continue;
                 }
                 let count = &callers;
-                scope.spawn(move || {
+                let served = move || {
                     if tcp.set_nonblocking(false).is_ok() {
                         control::serve(agent, tcp);
                     }
                     count.fetch_sub(1, SeqCst);
-                });
+                };
+                // A machine without threads to give refuses the caller, and not the run.
+                let thread = std::thread::Builder::new().name("control".into());
+                if thread.spawn_scoped(scope, served).is_err() {
+                    callers.fetch_sub(1, SeqCst);
+                }
             }
             door.join().unwrap_or(Ok(())).map_err(machine)
         })

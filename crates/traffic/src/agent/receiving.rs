@@ -13,6 +13,7 @@ use std::time::Duration;
 const READ_BYTES: usize = 256 << 10;
 /// How long a read waits before it is looked whether the run goes on.
 const LOOK: Duration = Duration::from_millis(200);
+const WRITE_MAX: Duration = Duration::from_secs(5);
 /// After the end of a run, what was sent is still taken for so long.
 const GRACE_NS: u64 = 5_000_000_000;
 
@@ -43,27 +44,24 @@ fn take(
 ) -> Result<(), String> {
     let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
     stream.set_read_timeout(Some(LOOK)).map_err(plain)?;
+    // A sender that does not read acknowledgements holds nobody.
+    stream.set_write_timeout(Some(WRITE_MAX)).map_err(plain)?;
     let mut walker = Walker::new(counter.connection);
     let mut buffer = vec![0; READ_BYTES];
-    let mut quiet_since = now_ns();
+    let mut over_since = None;
     loop {
+        if has_been_over(session, &mut over_since) > GRACE_NS {
+            return Err("the run was stopped and the sender did not end".into());
+        }
         let read = match stream.read(&mut buffer) {
             Ok(0) if walker.is_between_packets() => return Ok(()),
             Ok(0) => return Err("the sender ended within a packet".into()),
             Ok(read) => read,
-            Err(error) if is_wait(&error) => {
-                let now = now_ns();
-                let over = session.is_halted() || session.is_abandoned(now);
-                if over && now > quiet_since + GRACE_NS {
-                    return Err("the run was stopped and the sender did not end".into());
-                }
-                continue;
-            }
+            Err(error) if is_wait(&error) => continue,
             Err(error) => return Err(plain(error)),
         };
         // The time at which the packet's header could be had.
         let now = now_ns();
-        quiet_since = now;
         let (mut packets, mut bytes, mut kept) = (0, 0, Ok(()));
         let walked = walker.walk(&buffer[..read], |header| {
             packets += 1;
@@ -80,6 +78,15 @@ fn take(
             stream.write_all(&all.to_le_bytes()).map_err(plain)?;
         }
     }
+}
+
+/// How long the run has been over for a receiver, ns, whatever still comes; 0 while it goes on.
+pub(super) fn has_been_over(session: &Session, since: &mut Option<u64>) -> u64 {
+    let now = now_ns();
+    if !session.is_halted() && !session.is_abandoned(now) {
+        return 0;
+    }
+    now - (*since.get_or_insert(now)).min(now)
 }
 
 /// Whether a call is to be made again.

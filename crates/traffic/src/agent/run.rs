@@ -213,7 +213,12 @@ impl Run {
         if self.has_started {
             return Err("the run has started".into());
         }
-        let ahead = at_ns.saturating_sub(now_ns());
+        let now = now_ns();
+        if at_ns < now {
+            let late = (now - at_ns) / 1_000_000;
+            return Err(format!("the start was {late} ms ago: it would not be that of the others"));
+        }
+        let ahead = at_ns - now;
         if ahead > AHEAD_NS_MAX {
             return Err(format!("a start {} s ahead is too far ahead", ahead / 1_000_000_000));
         }

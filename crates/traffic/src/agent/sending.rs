@@ -3,13 +3,14 @@
 use super::bucket::Bucket;
 use super::datagrams;
 use super::receiving::is_wait;
-use super::session::{Counter, Session};
+use super::session::{Counter, LEASE_RAN_OUT, Session};
 use super::spool::Log;
 use crate::clock::{now_ns, sleep_until};
 use crate::packet::{HEADER_BYTES, Header};
 use crate::sender::{Next, Sender, picoseconds};
 use clearlane_ib::Picoseconds;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub const LOOK: Duration = Duration::from_millis(200);
 /// Payload is written from a block of this size again and again, so that it stays in the cache.
 const BLOCK_BYTES: usize = 16 << 10;
 /// After the end of a run, a packet that has begun is finished within so long.
-const GRACE_NS: u64 = 1_000_000_000;
+const GRACE_NS: u64 = 5_000_000_000;
 
 /// A connection of the flow.
 pub struct Line {
@@ -83,14 +84,24 @@ impl Flow {
     /// otherwise.
     pub fn run(mut self, session: &Session) -> Result<(), String> {
         while now_ns() < session.start_ns() {
-            if !session.may_send(now_ns()) {
+            if session.is_halted() {
                 return Ok(());
+            }
+            if session.is_abandoned(now_ns()) {
+                return Err(LEASE_RAN_OUT.into());
             }
             let near = session.start_ns().min(now_ns() + LOOK.as_nanos() as u64);
             sleep_until(near, LOOK);
         }
         let sent = self.send(session);
+        let left_alone = session.is_abandoned(now_ns()) && sent.is_err();
         for line in &mut self.lines {
+            if left_alone {
+                // What the kernel still has is not sent either.
+                let _ = set_socket_linger(&line.stream, Some(Duration::ZERO));
+                let _ = line.log.flush();
+                continue;
+            }
             // The receiver reads what is under way, and then the end.
             let _ = line.stream.shutdown(Shutdown::Write);
             let _ = line.log.flush();
@@ -119,9 +130,7 @@ impl Flow {
                 let left_alone = !session.is_halted();
                 self.finish(session, &payload)?;
                 return match left_alone {
-                    true => {
-                        Err(Ended::Fault("no word of the controller: its lease ran out".into()))
-                    }
+                    true => Err(Ended::Fault(LEASE_RAN_OUT.into())),
                     false => Ok(()),
                 };
             }
@@ -206,7 +215,7 @@ impl Flow {
         let until = if session.is_abandoned(now) { now } else { now + GRACE_NS };
         while self.lines.iter().any(|line| line.begun.is_some()) {
             if session.is_abandoned(now) {
-                return Err(Ended::Fault("no word of the controller: its lease ran out".into()));
+                return Err(Ended::Fault(LEASE_RAN_OUT.into()));
             }
             if now_ns() >= until {
                 return Err(Ended::Fault("a packet could not be finished at the end".into()));

@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Without a word of the controller for so long, sending stops.
 pub const LEASE_NS: u64 = 2_000_000_000;
+/// Why a run ends whose controller said nothing for so long.
+pub const LEASE_RAN_OUT: &str = "no word of the controller: its lease ran out";
 /// Between the first order and the start there is more time: connections are made meanwhile.
 pub const PREPARATION_NS: u64 = 60_000_000_000;
 /// A start is not farther ahead.
@@ -75,7 +77,7 @@ impl Session {
 
     /// Senders begin then; from here on the lease is short.
     pub fn start(&self, at_ns: u64) {
-        self.lease_until_ns.store(at_ns.max(now_ns()) + LEASE_NS, SeqCst);
+        self.lease_until_ns.store(now_ns() + LEASE_NS, SeqCst);
         self.start_ns.store(at_ns, SeqCst);
     }
 
@@ -115,6 +117,11 @@ impl Session {
         }
         drop(stopped);
         self.halt();
+    }
+
+    /// Whether it was ended for a reason.
+    pub fn is_stopped(&self) -> bool {
+        !self.stopped.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Why it was ended; empty if it was not.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// From the last order to the start: the time in which all agents hear of it.
 const AHEAD_NS: u64 = 500_000_000;
 /// The same for each agent, which are told one after the other.
-const AHEAD_NS_EACH: u64 = 5_000_000;
+const AHEAD_NS_EACH: u64 = 20_000_000;
 const LEASE_EVERY: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
 /// What agents may take after the end until all is received.
@@ -163,10 +163,7 @@ pub fn run(
     }
     watch.phase("sending");
     let start_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * members.len() as u64;
-    for member in &mut members {
-        let at_ns = member.before.theirs(start_ns);
-        member.link.have_done(&Request::Start { at_ns }, "start")?;
-    }
+    start(&mut members, start_ns)?;
     let partial = follow(plan, &all, &mut members, start_ns, watch)?;
     watch.phase("collecting");
     let ends = |order: &Ordered| {
@@ -191,7 +188,8 @@ pub fn run(
     }
     let Collected { mut logs } = collect(&mut links, &wanted, options, watch)?;
     for link in &mut links {
-        link.have_done(&Request::End {}, "end")?;
+        // All logs are here: an agent that has gone meanwhile has ended too.
+        let _ = link.have_done(&Request::End {}, "end");
     }
     let mut connections = Vec::new();
     for order in &all {
@@ -275,6 +273,22 @@ fn place(
     Ok(held)
 }
 
+/// Has all start at one time. Who was told first is not left without a word meanwhile.
+fn start(members: &mut [Member], start_ns: u64) -> Result<(), LinkError> {
+    let mut renewed = Instant::now();
+    for place in 0..members.len() {
+        let at_ns = members[place].before.theirs(start_ns);
+        members[place].link.have_done(&Request::Start { at_ns }, "start")?;
+        if renewed.elapsed() >= LEASE_EVERY {
+            renewed = Instant::now();
+            for member in &mut members[..=place] {
+                member.link.tell(&Request::Lease {})?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What an agent's thread tells.
 type News = (usize, Progress);
 
@@ -314,7 +328,8 @@ fn follow(
             }
             match told {
                 Ok((_, progress)) => {
-                    bytes.extend(progress.received.iter().map(|(number, _, all)| (*number, *all)));
+                    let known = progress.received.iter().filter(|(n, ..)| flow_of.contains_key(n));
+                    bytes.extend(known.map(|(number, _, all)| (*number, *all)));
                     let mut flows = vec![0; plan.flows.len()];
                     for (number, all) in &bytes {
                         if let Some(sum) = flow_of.get(number).and_then(|at| flows.get_mut(*at)) {
@@ -350,7 +365,8 @@ fn listen(
     loop {
         if renewed.elapsed() >= LEASE_EVERY {
             renewed = Instant::now();
-            member.link.tell(&Request::Lease {})?;
+            let told = member.link.tell(&Request::Lease {});
+            told.inspect_err(|_| stop.store(true, SeqCst))?;
         }
         if !told_to_stop && (stop.load(SeqCst) || Instant::now() >= late) {
             told_to_stop = true;

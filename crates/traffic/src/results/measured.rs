@@ -11,6 +11,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// Slices of a flow: those of the longest plan, and as many again for what is late.
+const SLICES_MAX: usize = 4000;
+
+/// A latency beyond an hour is no latency.
+const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
+
 /// What a flow did.
 #[derive(Clone, Debug)]
 pub struct MeasuredFlow {
@@ -101,9 +107,9 @@ impl MeasuredFlow {
         self.bytes += bytes;
         let span = self.span_ns.unwrap_or((at, at));
         self.span_ns = Some((span.0.min(at), span.1.max(at)));
-        let slice = (at / slice_ns) as usize;
+        // A packet is late by some seconds at most; an agent that says otherwise is not followed.
+        let slice = usize::try_from(at / slice_ns).unwrap_or(usize::MAX).min(SLICES_MAX - 1);
         if self.slices.len() <= slice {
-            // A packet is late by the run's grace at most.
             self.slices.resize(slice + 1, 0);
         }
         self.slices[slice] += bytes;
@@ -220,9 +226,8 @@ fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
             && flow.group == planned.group
     };
     flows.iter().position(same).unwrap_or_else(|| {
-        // Three digits, up to a minute.
-        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 3);
-        let latency = latency.expect("a minute in ns is a range of three digits");
+        // Three digits; it grows as it has to.
+        let latency = Histogram::new(3).expect("three digits are allowed");
         flows.push(MeasuredFlow {
             source: planned.source.clone(),
             destination: planned.destination.clone(),
@@ -278,7 +283,10 @@ fn add<'a>(
         flow.sent += 1;
         if let Some(at) = received_ns {
             flow.arrived(at, first.bytes, slice_ns, window);
-            flow.latency.saturating_record(at.saturating_sub(sent_ns).max(1));
+            let latency = at.saturating_sub(sent_ns).clamp(1, LATENCY_MAX_NS);
+            // It grows up to that.
+            let recorded = flow.latency.record(latency);
+            debug_assert!(recorded.is_ok());
         }
         note(row(first.sequence, first.bytes, Some(sent_ns), received_ns))?;
     }

@@ -12,10 +12,15 @@ use clearlane_traffic::keys::{Authority, Keys};
 use clearlane_traffic::message::{Answer, Request};
 use clearlane_traffic::name::{Identity, Role};
 use clearlane_traffic::order::Order;
+use clearlane_traffic::packet::Header;
 use clearlane_traffic::tls;
 use rand_bytes::bytes;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes that look like nothing, the same each time.
@@ -75,18 +80,32 @@ fn nobody_gets_in_without_a_certificate_of_the_site() {
     let mut heard = Vec::new();
     let _ = plain.read_to_end(&mut heard);
     site.wait_for("host0000", &["refused", "control connection"]);
-    // A certificate of another authority that says the same.
+    // Clients that trust the site: without a certificate, and with that of another authority which
+    // says the same.
     let elsewhere = site.folder.join("elsewhere");
     Authority::init(&elsewhere, "boss".parse().unwrap()).unwrap();
-    let other = Keys::read(&elsewhere).unwrap();
-    assert!(Link::connect(&other, site.known("host0000")).is_err());
-    // One that does not look at whom it talks to is not let in either.
-    let config = tls::enrolment_client(tls::fingerprint(&site.keys().authority)).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(site.keys().authority.clone()).unwrap();
+    let config = || {
+        let crypto = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(crypto);
+        let config = config.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+        config.with_root_certificates(roots.clone())
+    };
+    let foreign = CertificateDer::from_pem_file(elsewhere.join("cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(elsewhere.join("key.pem")).unwrap();
+    let with_foreign = config().with_client_auth_cert(vec![foreign], key).unwrap();
     let who = Identity { name: "host0000".parse().unwrap(), role: Role::Agent };
-    let name = tls::server_name(&who).unwrap();
-    if let Ok(mut channel) = Channel::connect(address, config, name) {
+    for (config, why) in [
+        (config().with_no_client_auth(), "peer sent no certificates"),
+        (with_foreign, "invalid peer certificate"),
+    ] {
+        let name = tls::server_name(&who).unwrap();
+        // In TLS 1.3 a client has shaken hands before the server has looked at its certificate.
+        let mut channel = Channel::connect(address, Arc::new(config), name).unwrap();
         let _ = channel.send(&Request::Status {});
         assert!(channel.expect::<Answer>(Duration::from_secs(5)).is_err());
+        site.wait_for("host0000", &["refused", "control connection", why]);
     }
     works(&site);
 }
@@ -268,7 +287,7 @@ fn without_a_controller_sending_stops_within_three_seconds() {
     let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
     let to = receiver.data;
     sender.ask(&Request::Send { order: order(&plan), to, tokens }).unwrap();
-    let at_ns = now_ns();
+    let at_ns = now_ns() + 100_000_000;
     for link in [&mut receiver, &mut sender] {
         link.have_done(&Request::Start { at_ns }, "start").unwrap();
     }
@@ -280,6 +299,61 @@ fn without_a_controller_sending_stops_within_three_seconds() {
     assert!(took >= Duration::from_millis(1500), "it was to wait for a word: {took:?}");
     drop((receiver, sender));
     std::thread::sleep(Duration::from_millis(300));
+    works(&site);
+}
+
+/// A start far ahead does not give its controller leave to be silent until then.
+#[test]
+fn a_start_far_ahead_needs_a_controller_until_then() {
+    let site = Site::new(&TWO);
+    let plan = two_hosts();
+    let [mut receiver, mut sender] = TWO.map(|name| begun(&site, name));
+    let from = receiver.data.ip();
+    let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
+    let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
+    let to = receiver.data;
+    sender.ask(&Request::Send { order: order(&plan), to, tokens }).unwrap();
+    let at_ns = now_ns() + 4_000_000_000;
+    for link in [&mut receiver, &mut sender] {
+        link.have_done(&Request::Start { at_ns }, "start").unwrap();
+    }
+    let past = Request::Start { at_ns: 1 };
+    assert!(reason(begun_anew(&site, &past)).contains("the start was"));
+    site.wait_for("host0001", &["stopped", "lease ran out"]);
+    assert!(now_ns() < at_ns, "it waited for the start");
+    drop((receiver, sender));
+    works(&site);
+}
+
+/// What another agent says to a request in a run of its own.
+fn begun_anew(site: &Site, request: &Request) -> Result<Answer, LinkError> {
+    let other = Site::new(&["host0009"]);
+    let _ = site;
+    begun(&other, "host0009").ask(request)
+}
+
+/// One that goes on sending when the run is over does not keep the agent in it.
+#[test]
+fn a_sender_that_does_not_end_holds_nobody() {
+    let site = Site::new(&TWO);
+    let plan = two_hosts();
+    let mut receiver = begun(&site, "host0000");
+    let from = receiver.data.ip();
+    let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
+    let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
+    let mut stream = TcpStream::connect(receiver.data).unwrap();
+    stream.write_all(&tokens[0].request()).unwrap();
+    stream.read_exact(&mut [0; 32]).unwrap();
+    drop(receiver);
+    let until = Instant::now() + Duration::from_secs(12);
+    let mut sequence = 0;
+    while site.link("host0000").status().unwrap().run.is_some() {
+        let header = Header { bytes: 24, connection: 0, sequence, sent_ns: 0 };
+        let _ = stream.write_all(&header.to_bytes());
+        sequence += 1;
+        assert!(Instant::now() < until, "the agent is still in the run");
+        std::thread::sleep(Duration::from_millis(200));
+    }
     works(&site);
 }
 

@@ -71,8 +71,13 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let mut enrolment = enrolment.map_err(of_enrolment)?;
     let tokens: Vec<String> = enrolment.tokens().iter().map(ToString::to_string).collect();
     for token in &tokens {
-        // They are wanted before the command ends.
-        terminal::print(&format!("clearlane traffic join {token}\n"))?;
+        // They are wanted before the command ends; a document stands alone on stdout.
+        let line = format!("clearlane traffic join {token}");
+        if json {
+            terminal::remark(&line);
+        } else {
+            terminal::print(&format!("{line}\n"))?;
+        }
     }
     terminal::remark("waiting for them to join; interrupt to wait no longer");
     let halt = interrupts.stop_silently();

@@ -57,23 +57,29 @@ pub fn of_run(error: RunError) -> Failure {
     }
 }
 
-/// The agents of these names; all that are known without any.
+/// The agents of these names, or at the addresses that names have with them; all that are known
+/// without any.
 pub fn agents(folder: &Folder, names: &[String]) -> Result<Vec<Known>, Failure> {
     let path = folder.path()?;
     let inventory = Inventory::read(&path).map_err(Failure::input)?;
-    if inventory.all().is_empty() {
+    let has_addresses = !names.is_empty() && names.iter().all(|name| name.contains('@'));
+    if inventory.all().is_empty() && !has_addresses {
         let path = path.display();
         return Err(Failure::Input(format!("{path}: no agent is enrolled; see traffic enrol")));
     }
     if names.is_empty() {
         return Ok(inventory.all().to_vec());
     }
-    let one = |name: &String| {
-        let known =
-            inventory.all().iter().find(|known| known.name.as_str().eq_ignore_ascii_case(name));
-        known.cloned().ok_or_else(|| {
+    let one = |text: &String| {
+        if let Some((name, address)) = text.split_once('@') {
+            let wrong = || Failure::Input(format!("{text} is no NAME@ADDRESS:PORT of an agent"));
+            let name = name.parse().map_err(|_| wrong())?;
+            return Ok(Known { name, address: address.parse().map_err(|_| wrong())? });
+        }
+        let is_it = |known: &&Known| known.name.as_str().eq_ignore_ascii_case(text);
+        inventory.all().iter().find(is_it).cloned().ok_or_else(|| {
             let all: Vec<&str> = inventory.all().iter().map(|known| known.name.as_str()).collect();
-            Failure::Input(format!("{name} is no agent; there are {}", all.join(", ")))
+            Failure::Input(format!("{text} is no agent; there are {}", all.join(", ")))
         })
     };
     names.iter().map(one).collect()

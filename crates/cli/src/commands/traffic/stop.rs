@@ -10,7 +10,7 @@ use serde_json::json;
 /// Whom to stop.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Agents; all that are enrolled without any
+    /// Agents, by name or as NAME@ADDRESS:PORT; all that are enrolled without any
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
     #[command(flatten)]
