@@ -126,17 +126,31 @@ fn show(
     Ok((stream, expected))
 }
 
-/// Connects to a receiver, shows the token, and has its consent.
-pub fn knock(to: SocketAddr, token: &Token) -> Result<TcpStream, String> {
+/// Connects to a receiver, shows the token, and has its consent, until then at the latest.
+pub fn knock(to: SocketAddr, token: &Token, until: Instant) -> Result<TcpStream, String> {
     let plain = |error: io::Error| format!("{to}: {}", clearlane_lab::plain(&error));
-    let mut stream = TcpStream::connect_timeout(&to, SHOWING_MAX).map_err(plain)?;
+    let left = || {
+        let left = until.saturating_duration_since(Instant::now());
+        // A timeout of 0 would be none.
+        left.max(Duration::from_millis(1)).min(SHOWING_MAX)
+    };
+    let mut stream = TcpStream::connect_timeout(&to, left()).map_err(plain)?;
     stream.set_nodelay(true).map_err(plain)?;
-    stream.set_read_timeout(Some(SHOWING_MAX)).map_err(plain)?;
     stream.set_write_timeout(Some(SHOWING_MAX)).map_err(plain)?;
     stream.write_all(&token.request()).map_err(plain)?;
     let mut answer = [0; crate::consent::ANSWER_BYTES];
     let no_consent = || format!("{to} does not consent to be sent to");
-    stream.read_exact(&mut answer).map_err(|_| no_consent())?;
+    let mut have = 0;
+    while have < answer.len() {
+        if Instant::now() >= until {
+            return Err(no_consent());
+        }
+        stream.set_read_timeout(Some(left())).map_err(plain)?;
+        match stream.read(&mut answer[have..]) {
+            Ok(0) | Err(_) => return Err(no_consent()),
+            Ok(read) => have += read,
+        }
+    }
     match token.is_accepted(&answer) {
         true => Ok(stream),
         false => Err(no_consent()),

@@ -18,6 +18,12 @@ pub struct Mechanisms {
 }
 
 impl Mechanisms {
+    /// Fails if the mechanisms of an order cannot be; keeps nothing.
+    pub fn check(order: &Order) -> Result<(), String> {
+        let link = order.link().ok_or("its link is none")?;
+        Mechanisms::default().of(order, link).map(|_| ())
+    }
+
     /// The reactors of an order. Fails if its mechanisms cannot be.
     pub fn of(&mut self, order: &Order, link: LinkRate) -> Result<Governors, String> {
         if order.control.is_empty() {

@@ -26,7 +26,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender as Told, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a flow's receiver may take to consent on all connections: less than the controller
+/// waits for an answer.
+const CONSENT_MAX: Duration = Duration::from_secs(10);
 
 /// A run.
 pub struct Run {
@@ -171,11 +175,27 @@ impl Run {
             Arc::clone(bucket.or_insert_with(|| Arc::new(Bucket::new(rate))))
         });
         let link = order.link().ok_or("its link is none")?;
+        Mechanisms::check(order)?;
+        let lines = self.lines(order, to, tokens)?;
         let governors = self.mechanisms.of(order, link)?;
         let sender = Sender::new(order, link, governors);
+        let held_to = bucket.as_ref().map(|bucket| bucket.rate().0);
+        let flow = Flow { sender, lines, bucket, left: Arc::clone(&self.left) };
+        self.spawn(flow, order.connection)?;
+        Ok(held_to)
+    }
+
+    /// The connections of a flow, each with its receiver's consent.
+    fn lines(
+        &mut self,
+        order: &Order,
+        to: SocketAddr,
+        tokens: &[Token],
+    ) -> Result<Vec<Line>, String> {
+        let until = Instant::now() + CONSENT_MAX;
         let mut lines = Vec::new();
         for (connection, token) in order.connections().zip(tokens) {
-            let mut stream = knock(to, token)?;
+            let mut stream = knock(to, token, until)?;
             let datagrams = match order.carrier {
                 Carrier::Tcp => None,
                 Carrier::Udp => Some(datagrams::sender(&mut stream)?),
@@ -184,13 +204,11 @@ impl Run {
             let log =
                 log.map_err(|error| format!("log of connection {connection}: {}", plain(&error)))?;
             let counter = Arc::new(Counter::new(connection, End::Sender));
-            self.counters.push(Arc::clone(&counter));
             lines.push(Line::new(stream, datagrams, counter, log));
         }
-        let held_to = bucket.as_ref().map(|bucket| bucket.rate().0);
-        let flow = Flow { sender, lines, bucket, left: Arc::clone(&self.left) };
-        self.spawn(flow, order.connection)?;
-        Ok(held_to)
+        // They count once all of them are there.
+        self.counters.extend(lines.iter().map(|line| Arc::clone(&line.counter)));
+        Ok(lines)
     }
 
     fn spawn(&mut self, flow: Flow, connection: u32) -> Result<(), String> {
