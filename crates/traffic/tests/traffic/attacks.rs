@@ -482,6 +482,15 @@ fn a_policy_that_anybody_may_write_is_none() {
     works(&site);
 }
 
+/// Raises a flag when it goes.
+struct Raised<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn an_enrolment_token_is_good_once() {
     use clearlane_traffic::audit::Audit;
@@ -499,6 +508,8 @@ fn an_enrolment_token_is_good_once() {
     let halt = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| while enrolment.next(&audit, &halt).unwrap().is_some() {});
+        // What fails below ends the waiting too.
+        let _raised = Raised(&halt);
         let folder = |name: &str| site.folder.join(name);
         let keys = join(&tokens[0], &folder("h7")).unwrap();
         assert_eq!(keys.identity.to_string(), "agent h7");
@@ -522,7 +533,6 @@ fn an_enrolment_token_is_good_once() {
             assert!(error.contains("not that of the token's authority"), "{error}");
         }
         join(&tokens[1], &folder("h8")).unwrap();
-        halt.store(true, std::sync::atomic::Ordering::SeqCst);
     });
     assert!(!site.folder.join("again").exists() && !site.folder.join("h9").exists());
     let log = std::fs::read_to_string(controller.join("audit.jsonl")).unwrap();
