@@ -401,8 +401,8 @@ mod tests {
 
     #[test]
     fn datagrams_that_are_lost_late_or_twice_are_told_apart() {
-        // 1 is lost, 4 comes before 3, 2 comes twice.
-        let (mut log, mut arrivals) = (log("arrivals", &[0, 2, 4, 2, 3]), Arrivals::default());
+        // 0 comes twice, 1 is lost, 4 comes before 3.
+        let (mut log, mut arrivals) = (log("arrivals", &[0, 0, 4, 2, 3]), Arrivals::default());
         let mut came = |sequence| arrivals.take(sequence, &mut log).unwrap();
         let times: Vec<Option<u64>> = (0..5).map(|at| came(at).map(|one| one.ns)).collect();
         assert_eq!(times, [Some(0), None, Some(3), Some(4), Some(2)]);
