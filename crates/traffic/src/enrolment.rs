@@ -4,7 +4,7 @@
 
 use crate::audit::{Audit, Came};
 use crate::channel::{Channel, ChannelError};
-use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey};
+use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey, must_be_free};
 use crate::name::{Identity, Name, Role};
 use crate::text::{of_text, to_text};
 use crate::tls::{self, Fingerprint};
@@ -121,6 +121,7 @@ impl fmt::Debug for EnrolmentToken {
 
 /// Joins with a token: the keys in the folder are who this is from then on.
 pub fn join(token: &EnrolmentToken, folder: &Path) -> Result<Keys, EnrolmentError> {
+    must_be_free(folder)?;
     let candidate = Candidate::new()?;
     let failed = |error| EnrolmentError::Channel { at: token.at, error };
     let config = tls::enrolment_client(token.authority)?;

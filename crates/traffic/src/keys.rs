@@ -190,9 +190,7 @@ impl Candidate {
         certificate: &CertificateDer<'_>,
         authority: &CertificateDer<'_>,
     ) -> Result<(), KeysError> {
-        if folder.join(CERT_FILE).exists() {
-            return Err(KeysError::Taken(folder.to_owned()));
-        }
+        must_be_free(folder)?;
         make_folder(folder)?;
         write(folder, CA_FILE, pem(authority).as_bytes(), 0o644)?;
         write(folder, KEY_FILE, self.key.serialize_pem().as_bytes(), 0o600)?;
@@ -209,14 +207,24 @@ impl Keys {
         let certificate = certificate(folder, CERT_FILE)?;
         let identity = whose(&certificate)
             .ok_or_else(|| fault(CERT_FILE, "is no certificate of clearlane traffic".into()))?;
-        let key = PrivateKeyDer::from_pem_file(folder.join(KEY_FILE))
-            .map_err(|error| fault(KEY_FILE, error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_file(folder.join(KEY_FILE)).map_err(|_| {
+            let problem = "is not there, or holds no whole key; copy the file again, or join anew";
+            fault(KEY_FILE, problem.into())
+        })?;
         Ok(Keys { folder: folder.to_owned(), identity, authority, certificate, key })
     }
 
     /// The private key.
     pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()
+    }
+}
+
+/// Fails if a folder has keys already: before a token is used up for it.
+pub fn must_be_free(folder: &Path) -> Result<(), KeysError> {
+    match folder.join(CERT_FILE).exists() {
+        true => Err(KeysError::Taken(folder.to_owned())),
+        false => Ok(()),
     }
 }
 
@@ -245,9 +253,9 @@ fn span(days: i64) -> (OffsetDateTime, OffsetDateTime) {
 
 fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, KeysError> {
     let path = folder.join(file);
-    CertificateDer::from_pem_file(&path).map_err(|error| {
+    CertificateDer::from_pem_file(&path).map_err(|_| {
         let problem = match path.exists() {
-            true => format!("no certificate: {error}"),
+            true => "holds no whole certificate; copy the file again, or join anew".to_owned(),
             false => "is not there; make keys with `clearlane traffic init` on the controller, or \
                       with `clearlane traffic join` on a host, or name their folder with --dir"
                 .to_owned(),
