@@ -196,7 +196,7 @@ def test_a_controller_that_is_killed_leaves_nothing_sending(site, tmp_path):
     lines = site.audit("H1")
     run.send_signal(signal.SIGKILL)
     run.wait()
-    stopped = [line for line in lines if line["came"] == "stopped"]
+    stopped = [line for line in lines if line["outcome"] == "stopped"]
     assert stopped and "lease ran out" in stopped[0]["why"], lines
 
 
@@ -233,7 +233,7 @@ def test_a_full_disk_stops_the_run_and_the_audit_log_says_so(site, tmp_path):
         said = clearlane("traffic", "run", PLAN, "--dir", site.controller, "--out", out, code=4)
         assert "agent H1 stopped" in said and "disk is full" in said, said
         lines = [json.loads(line) for line in (small / "audit.jsonl").read_text().splitlines()]
-        assert any(line["came"] == "stopped" and "full" in line["why"] for line in lines), lines
+        assert any(line["outcome"] == "stopped" and "full" in line["why"] for line in lines), lines
         # Nobody else is disturbed: the next run, without that host, is whole.
         plan = shortened(tmp_path, {**BRIEF, '["H1"]': '["H2"]'})
         clearlane("traffic", "run", plan, "--dir", site.controller, "--out", tmp_path / "after")

@@ -3,15 +3,15 @@
 #![no_main]
 
 use clearlane_fuzz::refused;
-use clearlane_lab::ControlSpec;
 use clearlane_traffic::channel::read;
 use clearlane_traffic::consent::{REQUEST_BYTES, Request as Shown};
 use clearlane_traffic::frame::{Inbox, Kind};
 use clearlane_traffic::log::Decoder;
+use clearlane_traffic::mechanisms::Mechanisms;
 use clearlane_traffic::message::{Answer, Request};
 use clearlane_traffic::order::Order;
 use clearlane_traffic::packet::Walker;
-use clearlane_traffic::sender::{Governors, Next, Sender, picoseconds};
+use clearlane_traffic::sender::{Next, Sender, picoseconds};
 use libfuzzer_sys::fuzz_target;
 
 /// Steps of a sender.
@@ -64,20 +64,25 @@ fn perform(order: &Order) {
     if let Err(fault) = order.check() {
         return refused(&fault);
     }
-    if !order.control.is_empty() {
-        match ControlSpec::of_spelt_out(&order.control) {
-            Ok(spec) => assert!(spec.all().count() <= 2),
-            Err(fault) => refused(&fault),
-        }
-    }
     let link = order.link().expect("it was checked");
-    let mut sender = Sender::new(order, link, Governors::default());
+    let governors = match Mechanisms::default().of(order, link) {
+        Ok(governors) => governors,
+        Err(fault) => return refused(&fault),
+    };
+    let mut sender = Sender::new(order, link, governors);
+    let hears = sender.has_governors();
+    let mut sent = vec![0; order.paths.into()];
     let mut now = picoseconds(order.start_ns);
     for _ in 0..STEPS {
         match sender.next(now, |_| true) {
             Next::Packet { connection, bytes } => {
                 assert!((24..=order.packet_bytes).contains(&bytes));
                 sender.sent(connection, bytes, now);
+                sent[connection] += 1;
+                if hears && sent[connection] % 3 == 0 {
+                    let heard = sender.acknowledged(connection, sent[connection], now);
+                    assert!(heard.is_ok(), "{heard:?}");
+                }
             }
             Next::Wait(until) => {
                 assert!(until >= now, "it waits for the past");

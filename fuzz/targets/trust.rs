@@ -8,6 +8,7 @@ use clearlane_traffic::enrolment::EnrolmentToken;
 use clearlane_traffic::name::Identity;
 use clearlane_traffic::policy::Policy;
 use libfuzzer_sys::fuzz_target;
+use std::net::SocketAddr;
 
 fuzz_target!(|data: &[u8]| {
     let text = text(data);
@@ -16,11 +17,12 @@ fuzz_target!(|data: &[u8]| {
             policy.in_words().iter().for_each(|line| one_line(line));
             for address in ["127.0.0.1", "10.1.2.3", "224.0.0.1", "::1", "::ffff:10.1.2.3", "::"] {
                 let address = address.parse().expect("an address");
-                for fault in [policy.may_send(address, true), policy.may_receive(address, false)] {
+                let port = SocketAddr::new(address, 7448);
+                for fault in [policy.may_send(port, true), policy.may_receive(address, false)] {
                     fault.err().iter().for_each(|fault| refused(fault));
                 }
             }
-            let many = "255.255.255.255".parse().expect("an address");
+            let many = "255.255.255.255:7448".parse().expect("an address");
             assert!(policy.may_send(many, false).is_err(), "a broadcast is allowed");
         }
         Err(fault) => refused(&fault),

@@ -30,8 +30,18 @@ struct GoodOrder {
     out: PathBuf,
     /// Whether that folder was made for them.
     made: bool,
-    /// Whether it is said what happens.
-    speaks: bool,
+    /// What happens.
+    kind: Kind,
+}
+
+/// What an interruption of a command in good order is like.
+enum Kind {
+    /// What is finished is kept.
+    Keeps,
+    /// Nothing is said.
+    Silent,
+    /// Something has to be taken away first, which no second signal spares.
+    Clears(&'static str),
 }
 
 impl Interrupts {
@@ -57,18 +67,24 @@ impl Interrupts {
     /// From here on, the first signal raises the flag that is handed out. What is finished then
     /// goes into `out`; `made` says that this folder was not there before.
     pub fn stop_in_good_order(&self, out: &Path, made: bool) -> Arc<AtomicBool> {
-        self.stop(out.to_owned(), made, true)
+        self.stop(out.to_owned(), made, Kind::Keeps)
     }
 
     /// The same of a process that writes nothing: that which writes says what happens.
     pub fn stop_silently(&self) -> Arc<AtomicBool> {
-        self.stop(PathBuf::new(), false, false)
+        self.stop(PathBuf::new(), false, Kind::Silent)
     }
 
-    fn stop(&self, out: PathBuf, made: bool, speaks: bool) -> Arc<AtomicBool> {
+    /// The same of a process that has something to take away first, which is said: it ends when
+    /// that is done, however often it is interrupted.
+    pub fn stop_and_clear(&self, what: &'static str) -> Arc<AtomicBool> {
+        self.stop(PathBuf::new(), false, Kind::Clears(what))
+    }
+
+    fn stop(&self, out: PathBuf, made: bool, kind: Kind) -> Arc<AtomicBool> {
         let halt = Arc::new(AtomicBool::new(false));
         let asked = AtomicBool::new(false);
-        let order = GoodOrder { halt: Arc::clone(&halt), asked, out, made, speaks };
+        let order = GoodOrder { halt: Arc::clone(&halt), asked, out, made, kind };
         *self.good_order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         halt
     }
@@ -82,12 +98,20 @@ fn answer(order: Option<&GoodOrder>) {
         terminal::remark(&format!("{lead}clearlane: interrupted"));
         return end();
     };
-    if !order.speaks {
-        match order.asked.swap(true, Ordering::SeqCst) {
-            false => order.halt.store(true, Ordering::SeqCst),
-            true => end(),
+    match order.kind {
+        Kind::Keeps => {}
+        Kind::Silent => {
+            match order.asked.swap(true, Ordering::SeqCst) {
+                false => order.halt.store(true, Ordering::SeqCst),
+                true => end(),
+            }
+            return;
         }
-        return;
+        Kind::Clears(what) => {
+            order.halt.store(true, Ordering::SeqCst);
+            terminal::remark(&format!("{lead}clearlane: interrupted; {what}"));
+            return;
+        }
     }
     let out = order.out.display();
     if !order.asked.swap(true, Ordering::SeqCst) {

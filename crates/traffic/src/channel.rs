@@ -89,11 +89,6 @@ impl Channel {
         self.tls.peer_certificates()?.first().and_then(keys::whose)
     }
 
-    /// Where the other side is.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.tcp.peer_addr()
-    }
-
     /// The address of this side.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()

@@ -2,12 +2,13 @@
 //! name, the host's administrator gives it to `join`, and the certificate comes back. A token is
 //! good once, while the controller waits for it; the host's key never leaves the host.
 
-use crate::audit::{Audit, Came};
+use crate::audit::{Audit, Outcome};
 use crate::channel::{Channel, ChannelError};
-use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey, must_be_free};
+use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey, Replace, must_be_free};
 use crate::name::{Identity, Name, Role};
 use crate::text::{of_text, to_text};
 use crate::tls::{self, Fingerprint};
+use crate::unproven::{Entered, Unproven};
 use ring::rand::SecureRandom;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
@@ -17,8 +18,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const SECRET_BYTES: usize = 16;
@@ -79,6 +80,11 @@ struct Join {
     public_key: String,
 }
 
+/// What a host says when it has kept its certificate.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Joined {
@@ -119,9 +125,14 @@ impl fmt::Debug for EnrolmentToken {
     }
 }
 
-/// Joins with a token: the keys in the folder are who this is from then on.
-pub fn join(token: &EnrolmentToken, folder: &Path) -> Result<Keys, EnrolmentError> {
-    must_be_free(folder)?;
+/// Joins with a token: the keys in the folder are who this is from then on, in place of those that
+/// are there, if that is wanted.
+pub fn join(
+    token: &EnrolmentToken,
+    folder: &Path,
+    replace: Replace,
+) -> Result<Keys, EnrolmentError> {
+    must_be_free(folder, replace)?;
     let candidate = Candidate::new()?;
     let failed = |error| EnrolmentError::Channel { at: token.at, error };
     let config = tls::enrolment_client(token.authority)?;
@@ -140,8 +151,11 @@ pub fn join(token: &EnrolmentToken, folder: &Path) -> Result<Keys, EnrolmentErro
     if tls::fingerprint(&authority) != token.authority {
         return Err(EnrolmentError::Refused("it sent another authority than the token's".into()));
     }
-    candidate.store(folder, &certificate, &authority)?;
-    Ok(Keys::read(folder)?)
+    candidate.store(folder, &certificate, &authority, replace)?;
+    let keys = Keys::read(folder)?;
+    // The controller says if it does not hear it; the keys are good all the same.
+    let _ = channel.send(&Stored {});
+    Ok(keys)
 }
 
 /// Waits for those who are to be enrolled.
@@ -149,8 +163,20 @@ pub struct Enrolment {
     listener: TcpListener,
     config: Arc<ServerConfig>,
     authority: Authority,
-    tokens: Vec<EnrolmentToken>,
+    tokens: Mutex<Vec<EnrolmentToken>>,
 }
+
+/// What came of a host's joining.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joining {
+    /// It has its certificate.
+    Stored,
+    /// Its certificate was sent, and no word came that it is kept.
+    Unsure,
+}
+
+/// Hears who joins. What it fails with ends the waiting.
+pub type Told<'a> = &'a (dyn Fn(&Identity, Joining) -> io::Result<()> + Sync);
 
 impl Enrolment {
     /// Makes a token for each, and listens; hosts that join come to `listen`.
@@ -175,44 +201,52 @@ impl Enrolment {
             Ok(EnrolmentToken { identity, secret, authority: fingerprint, at })
         };
         let tokens = who.into_iter().map(token).collect::<Result<_, KeysError>>()?;
-        Ok(Enrolment { listener, config: tls::enrolment_server(keys)?, authority, tokens })
+        let (config, tokens) = (tls::enrolment_server(keys)?, Mutex::new(tokens));
+        Ok(Enrolment { listener, config, authority, tokens })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<EnrolmentToken>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tokens that wait.
-    pub fn tokens(&self) -> &[EnrolmentToken] {
-        &self.tokens
+    pub fn tokens(&self) -> Vec<EnrolmentToken> {
+        self.waiting().clone()
     }
 
-    /// Waits for the next who joins; nothing when `halt` is raised.
-    pub fn next(&mut self, audit: &Audit, halt: &AtomicBool) -> io::Result<Option<Identity>> {
-        loop {
-            if halt.load(Ordering::SeqCst) {
-                return Ok(None);
-            }
-            match self.listener.accept() {
-                Ok((tcp, from)) => {
-                    if let Some(identity) = self.serve(tcp, from, audit)? {
-                        return Ok(Some(identity));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(Duration::from_millis(50));
-                }
+    /// Waits until all have joined, or `halt` is raised. Those who show no token keep nobody out.
+    pub fn wait(&self, audit: &Audit, halt: &AtomicBool, told: Told<'_>) -> io::Result<()> {
+        let (unproven, failed) = (Unproven::default(), Mutex::new(None));
+        let failure = || failed.lock().unwrap_or_else(PoisonError::into_inner);
+        std::thread::scope(|scope| {
+            while !halt.load(Ordering::SeqCst) && !self.waiting().is_empty() && failure().is_none()
+            {
                 // One that was reset before it was taken is nobody's fault.
-                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                let Ok((tcp, from)) = self.listener.accept() else {
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                };
+                let Ok(entered) = unproven.enter(&tcp) else { continue };
+                let failure = &failure;
+                scope.spawn(move || {
+                    if let Err(error) = self.serve(tcp, &from.to_string(), audit, (entered, told)) {
+                        *failure() = Some(error);
+                    }
+                });
             }
-        }
+            unproven.close();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// Serves one; who it was if it was enrolled.
+    /// Serves one.
     fn serve(
-        &mut self,
+        &self,
         tcp: TcpStream,
-        from: SocketAddr,
+        from: &str,
         audit: &Audit,
-    ) -> io::Result<Option<Identity>> {
-        let from = from.to_string();
-        let refused = |why: &str| audit.note(Came::Refused, &from, "join", why).map(|()| None);
+        (entered, told): (Entered, Told<'_>),
+    ) -> io::Result<()> {
         let joined = || -> Result<(Channel, Join), ChannelError> {
             tcp.set_nonblocking(false)?;
             let mut channel = Channel::accept(tcp, Arc::clone(&self.config))?;
@@ -221,27 +255,28 @@ impl Enrolment {
         };
         let (mut channel, join) = match joined() {
             Ok(joined) => joined,
-            Err(error) => return refused(&error.to_string()),
+            Err(error) => return audit.refuse_stranger(from, "join", &error.to_string()),
         };
         let identity = Identity { name: join.name.clone(), role: join.role };
-        match self.signed(&join) {
+        let certificate = match self.signed(&join) {
+            Ok(certificate) => certificate,
             Err(reason) => {
                 let _ = channel.send(&Joined::Refused { reason: reason.clone() });
-                refused(&format!("{identity}: {reason}"))
+                return audit.refuse_stranger(from, "join", &format!("{identity}: {reason}"));
             }
-            Ok((place, certificate)) => {
-                audit.note(Came::Done, &from, "join", &identity.to_string())?;
-                // Good once, whether or not the answer arrives.
-                self.tokens.remove(place);
-                let authority = to_text(self.authority.certificate());
-                let certificate = to_text(&certificate);
-                let answer = Joined::Certificate { certificate, authority };
-                Ok(channel.send(&answer).is_ok().then_some(identity))
-            }
-        }
+        };
+        drop(entered);
+        audit.note(Outcome::Done, from, "join", &identity.to_string())?;
+        let authority = to_text(self.authority.certificate());
+        let certificate = to_text(&certificate);
+        let sent = channel.send(&Joined::Certificate { certificate, authority });
+        let stored = sent.and_then(|()| channel.expect::<Stored>(ANSWER_MAX));
+        told(&identity, if stored.is_ok() { Joining::Stored } else { Joining::Unsure })
     }
 
-    fn signed(&self, join: &Join) -> Result<(usize, CertificateDer<'static>), String> {
+    /// The certificate that a token is good for. The token is used up by it, whether or not the
+    /// answer arrives.
+    fn signed(&self, join: &Join) -> Result<CertificateDer<'static>, String> {
         let secret = of_text(&join.secret).unwrap_or_default();
         let identity = Identity { name: join.name.clone(), role: join.role };
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b"enrolment");
@@ -251,14 +286,16 @@ impl Enrolment {
             token.identity == identity
                 && ring::hmac::verify(&key, &secret, tag(&token.secret).as_ref()).is_ok()
         };
-        let place = self.tokens.iter().position(fits).ok_or_else(|| {
+        let mut tokens = self.waiting();
+        let place = tokens.iter().position(fits).ok_or_else(|| {
             format!("no token waits for {identity} with this secret; it is good once")
         })?;
         let public = of_text(&join.public_key).and_then(PublicKey::of_bytes);
         let public = public.ok_or("it sent no public key")?;
         let signed =
             self.authority.signed(&identity, &public).map_err(|error| error.to_string())?;
-        Ok((place, signed))
+        tokens.remove(place);
+        Ok(signed)
     }
 }
 

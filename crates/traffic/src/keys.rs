@@ -7,7 +7,7 @@ use rcgen::{
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -94,19 +94,30 @@ impl Authority {
         if folder.join(CA_FILE).exists() || folder.join(CERT_FILE).exists() {
             return Err(KeysError::Taken(folder.to_owned()));
         }
-        make_folder(folder)?;
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let params = authority_params()?;
         let certificate = params.self_signed(&key)?;
-        write(folder, CA_FILE, certificate.pem().as_bytes(), 0o644)?;
-        write(folder, CA_KEY_FILE, key.serialize_pem().as_bytes(), 0o600)?;
+        let own = [(CA_FILE, certificate.pem(), 0o644), (CA_KEY_FILE, key.serialize_pem(), 0o600)];
         let der = certificate.der().clone();
         let authority = Authority { issuer: Issuer::new(params, key), certificate: der };
-        let own = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let identity = Identity { name, role: Role::Controller };
-        let signed = authority.signed(&identity, &own)?;
-        authority.store(folder, &signed, &own)?;
+        let controllers = authority.of_controller(name)?;
+        put(folder, own.into_iter().chain(controllers), Replace::Nothing)?;
         Ok(authority)
+    }
+
+    /// Makes a new key and certificate for the controller whose folder this is.
+    pub fn renew(folder: &Path) -> Result<Name, KeysError> {
+        let authority = Authority::read(folder)?;
+        let name = Keys::read(folder)?.identity.name;
+        put(folder, authority.of_controller(name.clone())?, Replace::Keys)?;
+        Ok(name)
+    }
+
+    /// The files of a controller.
+    fn of_controller(&self, name: Name) -> Result<[KeyFile; 2], KeysError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let signed = self.signed(&Identity { name, role: Role::Controller }, &key)?;
+        Ok([(CERT_FILE, pem(&signed), 0o644), (KEY_FILE, key.serialize_pem(), 0o600)])
     }
 
     /// The authority in a folder that `init` made.
@@ -119,7 +130,7 @@ impl Authority {
                  certificates"
                     .into(),
             ),
-            _ => fault(error.to_string()),
+            _ => fault(clearlane_lab::plain(&error).to_string()),
         })?;
         let key = KeyPair::from_pem(&text).map_err(|error| fault(format!("no key: {error}")))?;
         let certificate = certificate(folder, CA_FILE)?;
@@ -150,16 +161,6 @@ impl Authority {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         Ok(params.signed_by(key, &self.issuer)?.der().clone())
     }
-
-    fn store(
-        &self,
-        folder: &Path,
-        signed: &CertificateDer<'_>,
-        key: &KeyPair,
-    ) -> Result<(), KeysError> {
-        write(folder, CERT_FILE, pem(signed).as_bytes(), 0o644)?;
-        write(folder, KEY_FILE, key.serialize_pem().as_bytes(), 0o600)
-    }
 }
 
 /// A key that was made here, for which a certificate is asked for.
@@ -189,12 +190,15 @@ impl Candidate {
         folder: &Path,
         certificate: &CertificateDer<'_>,
         authority: &CertificateDer<'_>,
+        replace: Replace,
     ) -> Result<(), KeysError> {
-        must_be_free(folder)?;
-        make_folder(folder)?;
-        write(folder, CA_FILE, pem(authority).as_bytes(), 0o644)?;
-        write(folder, KEY_FILE, self.key.serialize_pem().as_bytes(), 0o600)?;
-        write(folder, CERT_FILE, pem(certificate).as_bytes(), 0o644)
+        must_be_free(folder, replace)?;
+        let files = [
+            (CA_FILE, pem(authority), 0o644),
+            (KEY_FILE, self.key.serialize_pem(), 0o600),
+            (CERT_FILE, pem(certificate), 0o644),
+        ];
+        put(folder, files, replace)
     }
 }
 
@@ -214,15 +218,38 @@ impl Keys {
         Ok(Keys { folder: folder.to_owned(), identity, authority, certificate, key })
     }
 
+    /// Whether the certificate is good no longer than this, or not at all.
+    pub fn ends_within(&self, days: i64) -> bool {
+        let then = OffsetDateTime::now_utc() + Duration::days(days);
+        let then = std::time::Duration::from_secs(then.unix_timestamp().max(0) as u64);
+        let then = UnixTime::since_unix_epoch(then);
+        let anchors = webpki::anchor_from_trusted_cert(&self.authority).map(|anchor| [anchor]);
+        let Ok(anchors) = anchors else { return true };
+        let Ok(own) = webpki::EndEntityCert::try_from(&self.certificate) else { return true };
+        let all = webpki::ALL_VERIFICATION_ALGS;
+        let usage = webpki::KeyUsage::client_auth();
+        own.verify_for_usage(all, &anchors, &[], then, usage, None, None).is_err()
+    }
+
     /// The private key.
     pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()
     }
 }
 
-/// Fails if a folder has keys already: before a token is used up for it.
-pub fn must_be_free(folder: &Path) -> Result<(), KeysError> {
-    match folder.join(CERT_FILE).exists() {
+/// What keys may be put in place of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replace {
+    /// Of nothing: the folder has none.
+    Nothing,
+    /// Of keys that are there; not of an authority's, whose certificates would be worth nothing.
+    Keys,
+}
+
+/// Fails if keys may not be put into a folder: before a token is used up for it.
+pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
+    let is_authority = folder.join(CA_KEY_FILE).exists();
+    match folder.join(CERT_FILE).exists() && replace == Replace::Nothing || is_authority {
         true => Err(KeysError::Taken(folder.to_owned())),
         false => Ok(()),
     }
@@ -277,7 +304,48 @@ fn pem(certificate: &CertificateDer<'_>) -> String {
 
 fn make_folder(folder: &Path) -> Result<(), KeysError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| KeysError::File { path: folder.to_owned(), problem: error.to_string() })
+    made.map_err(|error| KeysError::File {
+        path: folder.to_owned(),
+        problem: clearlane_lab::plain(&error).to_string(),
+    })
+}
+
+/// A file of keys: its name, text and mode.
+type KeyFile = (&'static str, String, u32);
+
+/// Puts files into a folder, which is made if it is not there: all of them, or none.
+fn put(
+    folder: &Path,
+    files: impl IntoIterator<Item = KeyFile>,
+    replace: Replace,
+) -> Result<(), KeysError> {
+    make_folder(folder)?;
+    let aside = |name: &str| format!(".{name}.{}", std::process::id());
+    let mut written: Vec<(String, &str)> = Vec::new();
+    let put = files.into_iter().try_for_each(|(name, text, mode)| {
+        let path = folder.join(name);
+        if replace == Replace::Nothing && path.exists() {
+            return Err(KeysError::Taken(folder.to_owned()));
+        }
+        write(folder, &aside(name), text.as_bytes(), mode)?;
+        written.push((aside(name), name));
+        Ok(())
+    });
+    let put = put.and_then(|()| {
+        written.iter().try_for_each(|(from, to)| {
+            let to = folder.join(to);
+            fs::rename(folder.join(from), &to).map_err(|error| KeysError::File {
+                path: to,
+                problem: clearlane_lab::plain(&error).to_string(),
+            })
+        })
+    });
+    put.inspect_err(|_| {
+        // Those that have their names already are not there under these.
+        for (from, _) in &written {
+            let _ = fs::remove_file(folder.join(from));
+        }
+    })
 }
 
 /// Writes a file that is not there yet; what is half written is taken away.
@@ -289,5 +357,8 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], mode: u32) -> Resul
             let _ = fs::remove_file(&path);
         })
     };
-    written().map_err(|error| KeysError::File { path: path.clone(), problem: error.to_string() })
+    written().map_err(|error| KeysError::File {
+        path: path.clone(),
+        problem: clearlane_lab::plain(&error).to_string(),
+    })
 }

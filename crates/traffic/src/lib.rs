@@ -8,6 +8,7 @@
 
 #[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 pub mod agent;
+#[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 pub mod audit;
 #[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 pub mod channel;
@@ -21,6 +22,7 @@ pub mod enrolment;
 pub mod frame;
 pub mod keys;
 pub mod log;
+pub mod mechanisms;
 pub mod message;
 pub mod name;
 pub mod order;
@@ -31,3 +33,4 @@ pub mod sender;
 pub mod testbed;
 mod text;
 pub mod tls;
+mod unproven;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// The version of these messages; both sides have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What a controller or viewer says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -129,13 +129,24 @@ pub enum End {
     Receiver,
 }
 
+impl End {
+    /// What the log of a connection at this end is called: a name made of a number and a word of
+    /// ours, so that it leads nowhere else.
+    pub fn log_file(self, connection: u32) -> String {
+        match self {
+            End::Sender => format!("{connection}-sent.log"),
+            End::Receiver => format!("{connection}-received.log"),
+        }
+    }
+}
+
 /// How an agent is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     /// Name of the agent.
     pub name: Name,
-    /// The run it takes part in: plan, controller, and whether data is being sent.
+    /// The run it takes part in.
     pub run: Option<StatusOfRun>,
     /// What its policy allows, a line each.
     pub policy: Vec<String>,
@@ -149,8 +160,22 @@ pub struct StatusOfRun {
     pub plan: String,
     /// Who controls it.
     pub controller: Name,
-    /// Whether data may be sent now.
-    pub is_sending: bool,
+    /// What is being done.
+    pub state: State,
+    /// Why it was stopped before its end; empty if it was not.
+    pub stopped: String,
+}
+
+/// What a run is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Connections are made.
+    Preparing,
+    /// Data may be sent.
+    Sending,
+    /// All is sent; its logs wait for the controller.
+    Ended,
 }
 
 /// What has happened at an agent since the start of the run.

@@ -4,7 +4,7 @@ use crate::text::{of_toml, one_line};
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
 use ipnet::IpNet;
 use serde::Deserialize;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 /// The policy that an agent begins with: loopback alone.
@@ -41,8 +41,11 @@ pub struct Network {
     pub send: bool,
     /// Whether it takes data from there.
     pub receive: bool,
-    /// Rate of all that is sent there; nothing is no limit, which only loopback may have.
+    /// Rate of all that is sent there, headers of frames with it; nothing is no limit, which only
+    /// loopback may have.
     pub rate: Option<BitsPerSecond>,
+    /// Ports that may be sent to, from the first to the last; nothing is any.
+    pub ports: Option<(u16, u16)>,
     /// Whether UDP is allowed.
     pub udp: bool,
 }
@@ -83,6 +86,7 @@ struct NetworkTable {
     #[serde(default)]
     receive: bool,
     rate: Option<String>,
+    ports: Option<(u16, u16)>,
     #[serde(default)]
     udp: bool,
 }
@@ -114,7 +118,7 @@ impl FromStr for Policy {
 
 impl Network {
     fn read(table: NetworkTable) -> Result<Self, PolicyError> {
-        let NetworkTable { network: text, send, receive, rate, udp } = table;
+        let NetworkTable { network: text, send, receive, rate, ports, udp } = table;
         let wrong = |problem: &str| PolicyError(one_line(&format!("network {text:?} {problem}")));
         let network: IpNet = text
             .parse()
@@ -126,7 +130,15 @@ impl Network {
         if rate == Some(BitsPerSecond(0)) {
             return Err(wrong("has a rate of 0; write send = false"));
         }
-        Ok(Network { network, send, receive, rate, udp })
+        if ports.is_some_and(|(first, last)| first > last) {
+            return Err(wrong(
+                "has no port from its first to its last; write ports = [7448, 7480]",
+            ));
+        }
+        if ports.is_some() && udp {
+            return Err(wrong("has ports and UDP, whose ports are any; leave one of them out"));
+        }
+        Ok(Network { network, send, receive, rate, ports, udp })
     }
 }
 
@@ -136,8 +148,15 @@ fn is_loopback(network: &IpNet) -> bool {
 
 impl Policy {
     /// The network of an address that data may be sent to.
-    pub fn may_send(&self, to: IpAddr, udp: bool) -> Result<&Network, Denied> {
-        self.network(to, udp, |network| network.send, "send to")
+    pub fn may_send(&self, to: SocketAddr, udp: bool) -> Result<&Network, Denied> {
+        let network = self.network(to.ip(), udp, |network| network.send, "send to")?;
+        match network.ports.filter(|(first, last)| !(*first..=*last).contains(&to.port())) {
+            None => Ok(network),
+            Some((first, last)) => Err(Denied(format!(
+                "may not send to {to}: the host's policy.toml allows ports {first} to {last} \
+                 there; have the receiver's agent listen at one of them with --data"
+            ))),
+        }
     }
 
     /// The network of an address that data may be taken from.
@@ -191,7 +210,11 @@ impl Policy {
                 None => String::new(),
             };
             let carrier = if network.udp { "TCP and UDP" } else { "TCP" };
-            format!("{verb} {}: {carrier}{rate}", network.network)
+            let ports = match network.ports {
+                Some((first, last)) => format!(", to ports {first} to {last}"),
+                None => String::new(),
+            };
+            format!("{verb} {}: {carrier}{ports}{rate}", network.network)
         };
         let Limits { connections, duration, sent, logs } = self.limits;
         let limits =
@@ -209,16 +232,36 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn port(text: &str) -> SocketAddr {
+        SocketAddr::new(address(text), 7448)
+    }
+
+    #[test]
+    fn ports_that_are_not_listed_are_refused() {
+        let text = DEFAULT.to_owned()
+            + "[[network]]\nnetwork = \"10.1.0.0/16\"\nsend = true\nrate = \"1 Gb/s\"\n"
+            + "ports = [7440, 7449]\n";
+        let policy: Policy = text.parse().unwrap();
+        assert!(policy.may_send(port("10.1.2.3"), false).is_ok());
+        let other = SocketAddr::new(address("10.1.2.3"), 22);
+        let why = policy.may_send(other, false).unwrap_err().to_string();
+        assert!(why.contains("allows ports 7440 to 7449 there"), "{why}");
+        let words = policy.in_words().join("; ");
+        assert!(words.contains("10.1.0.0/16: TCP, to ports 7440 to 7449, at most"), "{words}");
+        let wrong = text.replace("[7440, 7449]", "[7449, 7440]").parse::<Policy>();
+        assert!(wrong.unwrap_err().to_string().contains("no port from its first"));
+    }
+
     #[test]
     fn by_default_nothing_but_loopback_is_reached() {
         let policy: Policy = DEFAULT.parse().unwrap();
         for loopback in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(policy.may_send(address(loopback), false).is_ok(), "{loopback}");
+            assert!(policy.may_send(port(loopback), false).is_ok(), "{loopback}");
             assert!(policy.may_receive(address(loopback), false).is_ok(), "{loopback}");
-            assert!(policy.may_send(address(loopback), true).is_err(), "UDP to {loopback}");
+            assert!(policy.may_send(port(loopback), true).is_err(), "UDP to {loopback}");
         }
         for other in ["10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "::", "::ffff:10.0.0.1"] {
-            assert!(policy.may_send(address(other), false).is_err(), "{other}");
+            assert!(policy.may_send(port(other), false).is_err(), "{other}");
             assert!(policy.may_receive(address(other), false).is_err(), "{other}");
         }
     }
@@ -229,10 +272,10 @@ mod tests {
             + "[[network]]\nnetwork = \"0.0.0.0/0\"\nsend = true\nrate = \"1 Gb/s\"\n"
             + "[[network]]\nnetwork = \"::/0\"\nsend = true\nrate = \"1 Gb/s\"\n";
         let policy: Policy = text.parse().unwrap();
-        assert!(policy.may_send(address("10.1.2.3"), false).is_ok());
+        assert!(policy.may_send(port("10.1.2.3"), false).is_ok());
         assert!(policy.may_receive(address("10.1.2.3"), false).is_err());
         for many in ["224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"] {
-            assert!(policy.may_send(address(many), false).is_err(), "{many}");
+            assert!(policy.may_send(port(many), false).is_err(), "{many}");
         }
     }
 
@@ -241,9 +284,9 @@ mod tests {
         let text = DEFAULT.to_owned()
             + "[[network]]\nnetwork = \"10.1.0.0/16\"\nsend = true\nrate = \"1 Gb/s\"\n";
         let policy: Policy = text.parse().unwrap();
-        assert!(policy.may_send(address("10.1.255.254"), false).is_ok());
-        assert!(policy.may_send(address("10.1.255.255"), false).is_err());
-        assert!(policy.may_send(address("10.1.0.0"), false).is_err());
+        assert!(policy.may_send(port("10.1.255.254"), false).is_ok());
+        assert!(policy.may_send(port("10.1.255.255"), false).is_err());
+        assert!(policy.may_send(port("10.1.0.0"), false).is_err());
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub struct Sender {
     source: Source,
     /// Draws of paths.
     draws: Stream,
-    lanes: Vec<Lane>,
+    paths: Vec<Outstanding>,
     turn: usize,
     governors: Governors,
     stripes: Stripes,
@@ -90,7 +90,7 @@ struct UnderWay {
 
 /// A connection.
 #[derive(Default)]
-struct Lane {
+struct Outstanding {
     waiting: VecDeque<Waiting>,
     /// Of flows whose packets are acknowledged.
     under_way: VecDeque<UnderWay>,
@@ -139,7 +139,7 @@ impl Sender {
             stop: picoseconds(order.stop_ns),
             source,
             draws: stream("traffic paths"),
-            lanes: (0..order.paths).map(|_| Lane::default()).collect(),
+            paths: (0..order.paths).map(|_| Outstanding::default()).collect(),
             turn: 0,
             governors,
             stripes: Stripes::default(),
@@ -153,12 +153,12 @@ impl Sender {
         }
         self.turn_timers(now);
         self.post(now);
-        let count = self.lanes.len();
+        let count = self.paths.len();
         let mut earliest = self.stop;
         for at in (0..count).map(|step| (self.turn + step) % count) {
-            let Some(waiting) = self.lanes[at].waiting.front() else { continue };
+            let Some(waiting) = self.paths[at].waiting.front() else { continue };
             // A receiver that acknowledges nothing is sent no more.
-            if !can_write(at) || self.lanes[at].under_way.len() >= UNDER_WAY_MAX {
+            if !can_write(at) || self.paths[at].under_way.len() >= UNDER_WAY_MAX {
                 continue;
             }
             let free_at = self.free_at(at, now);
@@ -170,7 +170,7 @@ impl Sender {
             let bytes = waiting.left.min(self.packet_bytes.into()) as u32;
             return Next::Packet { connection: at, bytes: bytes.max(HEADER_BYTES as u32) };
         }
-        let idle = self.lanes.iter().all(|lane| lane.waiting.is_empty());
+        let idle = self.paths.iter().all(|path| path.waiting.is_empty());
         let posted = match &self.source {
             Source::FullSpeed { order, .. } => Some(picoseconds(order.start_ns)),
             Source::OpenLoop { next: None, .. } if idle => return Next::Ended,
@@ -185,18 +185,18 @@ impl Sender {
     /// A packet has begun to leave.
     pub fn sent(&mut self, connection: usize, bytes: u32, now: Picoseconds) {
         let packet_bytes = u64::from(self.packet_bytes);
-        let Some(lane) = self.lanes.get_mut(connection) else { return };
+        let Some(path) = self.paths.get_mut(connection) else { return };
         let mut ends = None;
-        if let Some(front) = lane.waiting.front_mut() {
+        if let Some(front) = path.waiting.front_mut() {
             front.left -= front.left.min(packet_bytes);
             if front.left == 0 {
                 ends = Some((front.bytes, front.posted_at));
-                lane.waiting.pop_front();
+                path.waiting.pop_front();
             }
         }
         if self.has_governors() {
-            let lane = &mut self.lanes[connection];
-            lane.under_way.push_back(UnderWay { sent_at: now, bytes, ends });
+            let path = &mut self.paths[connection];
+            path.under_way.push_back(UnderWay { sent_at: now, bytes, ends });
         }
         let busy = Picoseconds(self.link.serialisation(bytes.into()));
         if let Some((governor, pair)) = self.governors.when.get(connection) {
@@ -222,14 +222,14 @@ impl Sender {
         now: Picoseconds,
     ) -> Result<(), &'static str> {
         let wrong = "the receiver acknowledged packets that were not sent";
-        let lane = self.lanes.get_mut(connection).ok_or(wrong)?;
-        let fresh = packets.checked_sub(lane.acknowledged).ok_or(wrong)?;
+        let path = self.paths.get_mut(connection).ok_or(wrong)?;
+        let fresh = packets.checked_sub(path.acknowledged).ok_or(wrong)?;
         let fresh = usize::try_from(fresh).map_err(|_| wrong)?;
-        if fresh == 0 || fresh > lane.under_way.len() {
+        if fresh == 0 || fresh > path.under_way.len() {
             return if fresh == 0 { Ok(()) } else { Err(wrong) };
         }
-        lane.acknowledged = packets;
-        let gone: Vec<UnderWay> = lane.under_way.drain(..fresh).collect();
+        path.acknowledged = packets;
+        let gone: Vec<UnderWay> = path.under_way.drain(..fresh).collect();
         let acknowledged = gone.iter().map(|packet| u64::from(packet.bytes)).sum();
         if let Some(last) = gone.last() {
             let latency = Picoseconds(now.0.saturating_sub(last.sent_at.0));
@@ -286,15 +286,15 @@ impl Sender {
                 Source::FullSpeed { order, stream } => {
                     // One message at each connection keeps it busy; a mechanism may want fewer.
                     let early = now < picoseconds(order.start_ns);
-                    let waiting = self.lanes.iter().map(|lane| lane.waiting.len());
+                    let waiting = self.paths.iter().map(|path| path.waiting.len());
                     let busy = waiting.clone().all(|many| many > 0);
-                    if early || busy || waiting.sum::<usize>() >= 2 * self.lanes.len() {
+                    if early || busy || waiting.sum::<usize>() >= 2 * self.paths.len() {
                         return;
                     }
                     (now, order.sizes().draw(stream))
                 }
                 Source::OpenLoop { program, next } => {
-                    let waiting = self.lanes.iter().map(|lane| lane.waiting.len()).sum::<usize>();
+                    let waiting = self.paths.iter().map(|path| path.waiting.len()).sum::<usize>();
                     let Some(due) = next.filter(|due| *due <= now) else { return };
                     if waiting >= WAITING_MAX {
                         return;
@@ -332,10 +332,10 @@ impl Sender {
         }
         for stripe in self.stripes.parts() {
             let path = usize::from(stripe.path.0);
-            debug_assert!(path < self.lanes.len(), "a path that the flow has not");
-            let lane = path.min(self.lanes.len() - 1);
+            debug_assert!(path < self.paths.len(), "a path that the flow has not");
+            let path = path.min(self.paths.len() - 1);
             let left = stripe.bytes.0.max(1);
-            self.lanes[lane].waiting.push_back(Waiting { bytes: stripe.bytes, left, posted_at });
+            self.paths[path].waiting.push_back(Waiting { bytes: stripe.bytes, left, posted_at });
         }
         // At full speed a mechanism that leaves connections idle wants them so.
         match &self.source {
@@ -499,9 +499,9 @@ mod tests {
         let when = (0..2).map(|_| (governor(&heard), Pair(0))).collect();
         let governors = Governors { when, which: Some(governor(&heard)) };
         let sent = run(&mut sender(&order, governors), |_| true);
-        for lane in [0, 1] {
+        for path in [0, 1] {
             let own: Vec<u64> =
-                sent.iter().filter(|(_, at, _)| *at == lane).map(|(time, _, _)| *time).collect();
+                sent.iter().filter(|(_, at, _)| *at == path).map(|(time, _, _)| *time).collect();
             assert!(own.len() > 40, "{own:?}");
             assert!(own.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{own:?}");
         }
@@ -541,7 +541,7 @@ mod tests {
         }
         // All of them on path 0: no mechanism takes the second.
         assert_eq!(sent, UNDER_WAY_MAX);
-        assert!(sender.lanes.iter().map(|lane| lane.waiting.len()).sum::<usize>() <= 4);
+        assert!(sender.paths.iter().map(|path| path.waiting.len()).sum::<usize>() <= 4);
     }
 
     #[test]
@@ -576,7 +576,7 @@ mod tests {
         let order =
             Order { paths: 2, pace: Pace::Periodic, load: 1.0, stop_ns: 5_000_000, ..order() };
         let governors = Governors { when: Vec::new(), which: Some(governor(&heard)) };
-        let sent = run(&mut sender(&order, governors), |lane| lane == 1);
-        assert!(sent.len() > 100 && sent.iter().all(|(_, lane, _)| *lane == 1));
+        let sent = run(&mut sender(&order, governors), |path| path == 1);
+        assert!(sent.len() > 100 && sent.iter().all(|(_, path, _)| *path == 1));
     }
 }

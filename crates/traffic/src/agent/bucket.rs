@@ -1,5 +1,6 @@
 //! The rate that a host's policy holds all its senders to a network to.
 
+use crate::order::Carrier;
 use clearlane_ib::BitsPerSecond;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -12,6 +13,18 @@ pub struct Bucket {
     rate: BitsPerSecond,
     /// When all that was let through is carried at the rate.
     carried_ns: AtomicU64,
+}
+
+/// Bytes of a packet on the wire, at most: Ethernet frames of 1,500 B with their gap and preamble
+/// (IEEE 802.3: 38 B), IPv6 (40 B), and TCP with a time stamp (32 B) or UDP (8 B). A small packet
+/// is a frame of its own.
+pub fn on_the_wire(bytes: u32, carrier: Carrier) -> u32 {
+    let head = match carrier {
+        Carrier::Tcp => 40 + 32,
+        Carrier::Udp => 40 + 8,
+    };
+    let frames = bytes.div_ceil(1500 - head).max(1);
+    bytes.saturating_add(frames.saturating_mul(38 + head))
 }
 
 impl Bucket {
@@ -40,6 +53,13 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_count_and_those_of_small_packets_most() {
+        assert_eq!(on_the_wire(24, Carrier::Tcp), 24 + 110);
+        assert_eq!(on_the_wire(24, Carrier::Udp), 24 + 86);
+        assert_eq!(on_the_wire(16 << 10, Carrier::Tcp), (16 << 10) + 12 * 110);
+    }
 
     #[test]
     fn it_lets_its_rate_through_whoever_asks() {

@@ -3,14 +3,15 @@
 use super::run::Run;
 use super::session::{LEASE_RAN_OUT, Session};
 use super::{Agent, POLICY_FILE, STOPPED_BY};
-use crate::audit::Came;
+use crate::audit::Outcome;
 use crate::channel::{Channel, ChannelError};
 use crate::clock::now_ns;
 use crate::frame::FRAME_BYTES_MAX;
 use crate::message::{Answer, PROTOCOL, Request, Status, StatusOfRun};
 use crate::name::{Identity, Role};
 use crate::policy::Policy;
-use std::net::TcpStream;
+use crate::unproven::Entered;
+use std::net::{IpAddr, TcpStream};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ const SILENT_MAX: Duration = Duration::from_secs(60);
 /// The logs of a run are kept for so long, until the controller has all other ends.
 const LOGS_WAIT_MAX: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(50);
+/// Control connections at a time of one certificate.
+const CALLS_MAX: usize = 8;
 
 /// A control connection whose other side has a certificate.
 struct Caller<'a> {
@@ -34,11 +37,11 @@ struct Caller<'a> {
     run: Option<Run>,
 }
 
-/// Serves a connection until it ends.
-pub fn serve(agent: &Agent, tcp: TcpStream) {
+/// Serves a connection until it ends; it counts as unproven until its certificate is there.
+pub fn serve(agent: &Agent, tcp: TcpStream, entered: Entered) {
     let from = tcp.peer_addr().map_or("unknown".into(), |from| from.to_string());
     let refused = |why: &str| {
-        let _ = agent.audit.note(Came::Refused, &from, "control connection", why);
+        let _ = agent.audit.refuse_stranger(&from, "control connection", why);
     };
     let mut channel = match Channel::accept(tcp, agent.tls.clone()) {
         Ok(channel) => channel,
@@ -47,15 +50,57 @@ pub fn serve(agent: &Agent, tcp: TcpStream) {
     let Some(who) = channel.peer() else {
         return refused("its certificate is none of clearlane traffic");
     };
+    drop(entered);
     let said = format!("{who} at {from}");
+    let Some(_call) = Call::begin(agent, &who) else {
+        let why = format!("{CALLS_MAX} connections of this certificate are open; close one");
+        let _ = agent.audit.note(Outcome::Refused, &said, "control connection", &why);
+        let _ = channel.send(&Answer::Refused { reason: why });
+        return;
+    };
     let mut caller = Caller { agent, who, said, is_known: false, run: None };
     if let Err(error) = caller.listen(&mut channel) {
         let is_malformed = matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
         if is_malformed {
-            let _ = agent.audit.note(Came::Refused, &caller.said, "message", &error.to_string());
+            let _ = agent.audit.note(Outcome::Refused, &caller.said, "message", &error.to_string());
         }
     }
     caller.leave("its controller has gone");
+}
+
+/// One of the connections of a certificate; it counts until this goes.
+struct Call<'a> {
+    agent: &'a Agent,
+    who: String,
+}
+
+impl<'a> Call<'a> {
+    /// Nothing if there are too many already.
+    fn begin(agent: &'a Agent, who: &Identity) -> Option<Self> {
+        let who = who.to_string();
+        let mut callers = agent.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = callers.entry(who.clone()).or_insert(0);
+        *count += 1;
+        match *count <= CALLS_MAX {
+            true => Some(Call { agent, who }),
+            false => {
+                *count -= 1;
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let mut callers = self.agent.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = callers.get_mut(&self.who) {
+            *count -= 1;
+            if *count == 0 {
+                callers.remove(&self.who);
+            }
+        }
+    }
 }
 
 impl Caller<'_> {
@@ -85,7 +130,9 @@ impl Caller<'_> {
                     told = Instant::now();
                     // Once all has ended and is told, nothing more happens.
                     is_told = ended;
-                    channel.send(&Answer::Progress(run.progress()))?;
+                    for progress in run.progress() {
+                        channel.send(&Answer::Progress(progress))?;
+                    }
                 }
             }
             // A run that has ended waits for its logs to be asked for, unless somebody stops it.
@@ -125,7 +172,7 @@ impl Caller<'_> {
             Ok(answer) => channel.send(&answer),
             Err(reason) => {
                 // What is refused is refused whether or not it can be noted.
-                let _ = self.agent.audit.note(Came::Refused, &self.said, &what, &reason);
+                let _ = self.agent.audit.note(Outcome::Refused, &self.said, &what, &reason);
                 channel.send(&Answer::Refused { reason })
             }
         }
@@ -155,7 +202,7 @@ impl Caller<'_> {
     fn perform(&mut self, request: Request, channel: &Channel) -> Result<Answer, String> {
         let what = in_words(&request);
         let noted = |caller: &Self, why: &str| {
-            let noted = caller.agent.audit.note(Came::Done, &caller.said, &what, why);
+            let noted = caller.agent.audit.note(Outcome::Done, &caller.said, &what, why);
             noted.map_err(|error| {
                 format!("the audit log cannot be written: {}", clearlane_lab::plain(&error))
             })
@@ -217,8 +264,9 @@ impl Caller<'_> {
         }
         let policy = self.agent.policy()?;
         let session = Session::new(plan, self.who.name.clone(), duration_ns);
-        let Agent { folder, audit, guests, .. } = self.agent;
-        let run = Run::begin(session, policy, folder, audit, guests)?;
+        let Agent { folder, audit, expected_connections, .. } = self.agent;
+        let from = self.agent.data.local_addr().map_or(IpAddr::from([0, 0, 0, 0]), |own| own.ip());
+        let run = Run::begin(session, policy, (folder, from), audit, expected_connections)?;
         *running = Some(run.session.clone());
         self.run = Some(run);
         Ok(())
@@ -248,7 +296,8 @@ impl Agent {
         let run = running.as_ref().map(|session| StatusOfRun {
             plan: session.plan.clone(),
             controller: session.controller.clone(),
-            is_sending: session.start_ns() <= now_ns() && !session.is_halted(),
+            state: session.state(now_ns()),
+            stopped: session.stopped(),
         });
         let policy = match self.policy() {
             Ok(policy) => policy.in_words(),

@@ -54,6 +54,10 @@ pub fn receive(
     let socket = paired(&mut stream).map_err(plain)?;
     socket.set_read_timeout(Some(LOOK)).map_err(plain)?;
     stream.set_nonblocking(true).map_err(plain)?;
+    // What strangers sent before the socket was connected; the sender has sent nothing yet.
+    socket.set_nonblocking(true).map_err(plain)?;
+    while socket.recv(&mut [0; 16]).is_ok() {}
+    socket.set_nonblocking(false).map_err(plain)?;
     let taken = take(&socket, &mut stream, session, (counter, log), acks);
     let _ = stream.shutdown(Shutdown::Both);
     match log.flush() {
@@ -73,7 +77,7 @@ fn take(
     let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
     let mut buffer = vec![0; 1 << 16];
     let (mut heard, mut looked, mut ended, mut next) = (now_ns(), now_ns(), None, 0);
-    let mut over_since = None;
+    let (mut over_since, mut answer) = (None, Acknowledgement::default());
     loop {
         let read = socket.recv(&mut buffer);
         let now = now_ns();
@@ -102,9 +106,8 @@ fn take(
         }
         looked = now;
         if acks {
-            // All up to the last that came: those before it that did not are lost. An answer that
-            // does not fit is followed by others.
-            let _ = stream.write(&next.to_le_bytes());
+            // All up to the last that came: those before it that did not are lost.
+            answer.say(next, stream);
         }
         if ended.is_none() && has_ended(stream) {
             ended = Some(now);
@@ -119,9 +122,60 @@ fn take(
     }
 }
 
+/// What is said of packets that came: 8 bytes, of which a full socket may take some only.
+#[derive(Default)]
+struct Acknowledgement {
+    bytes: [u8; 8],
+    /// Bytes at the end of these that are still to go.
+    left: usize,
+}
+
+impl Acknowledgement {
+    /// Says how many there are, once what was begun has gone. One that does not fit at all is
+    /// followed by others.
+    fn say(&mut self, packets: u64, stream: &mut impl Write) {
+        if self.left == 0 {
+            (self.bytes, self.left) = (packets.to_le_bytes(), 8);
+        }
+        let written = stream.write(&self.bytes[8 - self.left..]).unwrap_or(0);
+        // Of one that has not begun, the next is newer.
+        self.left = if written == 0 && self.left == 8 { 0 } else { self.left - written };
+    }
+}
+
 fn has_ended(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 16]) {
         Ok(read) => read == 0,
         Err(error) => !is_wait(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket that takes some bytes at a time.
+    struct Narrow(Vec<u8>, Vec<usize>);
+
+    impl Write for Narrow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let takes = self.1.remove(0).min(bytes.len());
+            self.0.extend_from_slice(&bytes[..takes]);
+            if takes == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(takes) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn acknowledgements_that_are_cut_go_on_where_they_were() {
+        let mut narrow = Narrow(Vec::new(), vec![8, 0, 3, 0, 5, 8]);
+        let mut answer = Acknowledgement::default();
+        (1..=6).for_each(|packets| answer.say(packets, &mut narrow));
+        let said: Vec<u64> =
+            narrow.0.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+        assert_eq!(said, [1, 3, 6]);
     }
 }

@@ -2,29 +2,31 @@
 
 mod bucket;
 mod control;
+mod data_listener;
 mod datagrams;
-mod door;
-mod governors;
 mod receiving;
 mod run;
 mod sending;
 mod session;
 mod spool;
 
-use crate::audit::{Audit, Came};
+use crate::audit::Audit;
 use crate::channel::Channel;
 use crate::keys::{self, Keys, KeysError};
 use crate::name::Role;
 use crate::policy;
 use crate::tls;
+use crate::unproven::Unproven;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use session::Session;
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,8 +36,8 @@ pub const POLICY_FILE: &str = "policy.toml";
 pub const STOPPED_BY: &str = "stopped by ";
 /// A policy that is read.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
-/// Control connections at a time.
-const CALLERS_MAX: usize = 32;
+/// Handles for files that are none of connections.
+const HANDLES_BESIDE: u64 = 256;
 
 /// Why an agent cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,13 @@ pub enum AgentError {
     /// Its policy.
     #[error("{0}")]
     Policy(String),
+    /// Another agent works there.
+    #[error(
+        "{}: an agent with these keys is running; stop it first, or enrol another name in a folder \
+         of its own (--dir)",
+        .0.display()
+    )]
+    Taken(PathBuf),
     /// The machine refused.
     #[error("{what}: {}", clearlane_lab::plain(error))]
     Machine {
@@ -74,9 +83,12 @@ pub struct Agent {
     tls: Arc<ServerConfig>,
     control: TcpListener,
     data: TcpListener,
-    guests: Arc<door::Guests>,
+    expected_connections: Arc<data_listener::ExpectedConnections>,
     running: Mutex<Option<Arc<Session>>>,
+    callers: Mutex<BTreeMap<String, usize>>,
     halt: Arc<AtomicBool>,
+    /// Held while the agent lives.
+    _lock: File,
 }
 
 /// Puts the policy that an agent begins with into its folder, if there is none.
@@ -85,6 +97,25 @@ pub fn write_policy(folder: &Path) -> Result<(), KeysError> {
         true => Ok(()),
         false => keys::write(folder, POLICY_FILE, policy::DEFAULT.as_bytes(), 0o644),
     }
+}
+
+/// Takes the lock of a folder. Where folders cannot be locked (some network disks), the address of
+/// `--listen` still keeps a second agent out.
+fn locked(folder: &Path) -> Result<File, AgentError> {
+    let fault = |error| AgentError::Machine { what: folder.display().to_string(), error };
+    let lock = File::open(folder).map_err(fault)?;
+    match lock.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(AgentError::Taken(folder.to_owned())),
+        _ => Ok(lock),
+    }
+}
+
+/// Lets this process have as many files and connections as it may, and says how many that is.
+fn handles() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    // What cannot be raised stays as it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// The text of a policy, which nobody but its owner may write.
@@ -115,6 +146,7 @@ impl Agent {
             return Err(AgentError::Role { folder: folder.to_owned(), role, name });
         }
         let machine = |what: String| move |error| AgentError::Machine { what, error };
+        let lock = locked(folder)?;
         let audit = Audit::open(folder);
         let audit = audit.map_err(machine(format!("{}: the audit log", folder.display())))?;
         let listen = |at: SocketAddr| {
@@ -127,9 +159,11 @@ impl Agent {
             audit: Arc::new(audit),
             control: listen(control)?,
             data: listen(data)?,
-            guests: Arc::default(),
+            expected_connections: Arc::default(),
             running: Mutex::default(),
+            callers: Mutex::default(),
             halt,
+            _lock: lock,
         };
         agent.policy().map_err(AgentError::Policy)?;
         spool::Spool::clear(folder).map_err(machine(folder.display().to_string()))?;
@@ -139,6 +173,11 @@ impl Agent {
     /// Who it is.
     pub fn name(&self) -> &crate::name::Name {
         &self.keys.identity.name
+    }
+
+    /// Its keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Where it listens for controllers.
@@ -151,42 +190,47 @@ impl Agent {
         self.policy().map(|policy| policy.in_words()).map_err(AgentError::Policy)
     }
 
+    /// Lets the process have the files and connections that it may have. Returns what is to be
+    /// said if the policy's connections need more.
+    pub fn raise_handles(&self) -> Result<Option<String>, AgentError> {
+        let connections = self.policy().map_err(AgentError::Policy)?.limits.connections;
+        // Each has a socket or two, and a log.
+        let needed = 3 * u64::from(connections) + HANDLES_BESIDE;
+        let may = handles();
+        Ok((may < needed).then(|| {
+            format!(
+                "this process may have {may} open files, {connections} connections may need \
+                 {needed}; allow more (ulimit -Hn, or LimitNOFILE= of its unit)"
+            )
+        }))
+    }
+
     /// Works until the flag it was made with is raised.
     pub fn serve(self) -> Result<(), AgentError> {
         let machine = |error| AgentError::Machine { what: "cannot listen".into(), error };
         self.control.set_nonblocking(true).map_err(machine)?;
-        let (callers, agent) = (AtomicUsize::new(0), &self);
+        let (unproven, agent) = (Unproven::default(), &self);
         std::thread::scope(|scope| {
-            let door =
-                scope.spawn(|| door::keep(&agent.data, &agent.guests, &agent.audit, &agent.halt));
+            let data = scope.spawn(|| {
+                let Agent { data, expected_connections, audit, halt, .. } = agent;
+                data_listener::listen(data, expected_connections, audit, halt)
+            });
             while !agent.halt.load(SeqCst) {
-                let (tcp, from) = match agent.control.accept() {
-                    Ok(come) => come,
-                    Err(_) => {
-                        std::thread::sleep(Duration::from_millis(10));
-                        continue;
-                    }
-                };
-                if callers.fetch_add(1, SeqCst) >= CALLERS_MAX {
-                    callers.fetch_sub(1, SeqCst);
-                    let (who, why) = (from.to_string(), "too many control connections");
-                    let _ = agent.audit.note(Came::Refused, &who, "control connection", why);
+                let Ok((tcp, _)) = agent.control.accept() else {
+                    std::thread::sleep(Duration::from_millis(10));
                     continue;
-                }
-                let count = &callers;
+                };
+                // Without handles or threads to give, the caller is refused, and not the run.
+                let Ok(entered) = unproven.enter(&tcp) else { continue };
                 let served = move || {
                     if tcp.set_nonblocking(false).is_ok() {
-                        control::serve(agent, tcp);
+                        control::serve(agent, tcp, entered);
                     }
-                    count.fetch_sub(1, SeqCst);
                 };
-                // A machine without threads to give refuses the caller, and not the run.
                 let thread = std::thread::Builder::new().name("control".into());
-                if thread.spawn_scoped(scope, served).is_err() {
-                    callers.fetch_sub(1, SeqCst);
-                }
+                let _ = thread.spawn_scoped(scope, served);
             }
-            door.join().unwrap_or(Ok(())).map_err(machine)
+            data.join().unwrap_or(Ok(())).map_err(machine)
         })
     }
 

@@ -2,16 +2,16 @@
 //! the host's administrator wrote, as it is when the run begins.
 
 use super::bucket::Bucket;
+use super::data_listener::{Expected, ExpectedConnections, connect};
 use super::datagrams;
-use super::door::{Expected, Guests, knock};
-use super::governors::Mechanisms;
 use super::receiving::receive;
-use super::sending::{Flow, Line};
+use super::sending::{Connection, Flow};
 use super::session::{AHEAD_NS_MAX, Counter, Session, progress};
 use super::spool::Spool;
 use crate::audit::Audit;
 use crate::clock::now_ns;
 use crate::consent::Token;
+use crate::mechanisms::Mechanisms;
 use crate::message::{End, Progress};
 use crate::order::{Carrier, Order};
 use crate::policy::Policy;
@@ -38,8 +38,10 @@ pub struct Run {
     pub session: Arc<Session>,
     policy: Policy,
     audit: Arc<Audit>,
-    guests: Arc<Guests>,
+    expected_connections: Arc<ExpectedConnections>,
     spool: Spool,
+    /// Where connections are made from.
+    from: IpAddr,
     counters: Vec<Arc<Counter>>,
     senders: Vec<JoinHandle<()>>,
     /// Told when a receiver has ended.
@@ -57,13 +59,14 @@ fn plain(error: &io::Error) -> String {
 }
 
 impl Run {
-    /// Takes part in a run. Fails if the policy does not allow so long a run, or the disk refuses.
+    /// Takes part in a run, with a folder for its logs and the address that it sends from. Fails if
+    /// the policy does not allow so long a run, or the disk refuses.
     pub fn begin(
         session: Session,
         policy: Policy,
-        folder: &Path,
+        (folder, from): (&Path, IpAddr),
         audit: &Arc<Audit>,
-        guests: &Arc<Guests>,
+        expected_connections: &Arc<ExpectedConnections>,
     ) -> Result<Self, String> {
         let limits = policy.limits;
         if session.duration_ns > limits.duration.0 / 1000 {
@@ -83,8 +86,9 @@ impl Run {
             left: Arc::new(AtomicU64::new(limits.sent.0)),
             policy,
             audit: Arc::clone(audit),
-            guests: Arc::clone(guests),
+            expected_connections: Arc::clone(expected_connections),
             spool,
+            from,
             counters: Vec::new(),
             senders: Vec::new(),
             done: channel(),
@@ -142,7 +146,7 @@ impl Run {
                 // Nobody waits for it if the agent ends.
                 let _ = done.send(());
             });
-            self.guests.expect(Expected { token: token.clone(), from, serve });
+            self.expected_connections.expect(Expected { token: token.clone(), from, serve });
             tokens.push(token);
         }
         Ok(tokens)
@@ -159,7 +163,7 @@ impl Run {
         if tokens.len() != usize::from(order.paths) {
             return Err(format!("{} tokens for {} connections", tokens.len(), order.paths));
         }
-        let network = self.policy.may_send(to.ip(), order.carrier == Carrier::Udp);
+        let network = self.policy.may_send(to, order.carrier == Carrier::Udp);
         let network = network.map_err(|error| error.to_string())?;
         if let (Some(asked), Some(most)) = (order.rate_asked(), network.rate)
             && asked > most
@@ -176,26 +180,27 @@ impl Run {
         });
         let link = order.link().ok_or("its link is none")?;
         Mechanisms::check(order)?;
-        let lines = self.lines(order, to, tokens)?;
+        let connections = self.connections(order, to, tokens)?;
         let governors = self.mechanisms.of(order, link)?;
         let sender = Sender::new(order, link, governors);
         let held_to = bucket.as_ref().map(|bucket| bucket.rate().0);
-        let flow = Flow { sender, lines, bucket, left: Arc::clone(&self.left) };
+        let (carrier, left) = (order.carrier, Arc::clone(&self.left));
+        let flow = Flow { sender, connections, carrier, bucket, left };
         self.spawn(flow, order.connection)?;
         Ok(held_to)
     }
 
     /// The connections of a flow, each with its receiver's consent.
-    fn lines(
+    fn connections(
         &mut self,
         order: &Order,
         to: SocketAddr,
         tokens: &[Token],
-    ) -> Result<Vec<Line>, String> {
+    ) -> Result<Vec<Connection>, String> {
         let until = Instant::now() + CONSENT_MAX;
-        let mut lines = Vec::new();
+        let mut connections = Vec::new();
         for (connection, token) in order.connections().zip(tokens) {
-            let mut stream = knock(to, token, until)?;
+            let mut stream = connect(self.from, to, token, until)?;
             let datagrams = match order.carrier {
                 Carrier::Tcp => None,
                 Carrier::Udp => Some(datagrams::sender(&mut stream)?),
@@ -204,17 +209,17 @@ impl Run {
             let log =
                 log.map_err(|error| format!("log of connection {connection}: {}", plain(&error)))?;
             let counter = Arc::new(Counter::new(connection, End::Sender));
-            lines.push(Line::new(stream, datagrams, counter, log));
+            connections.push(Connection::new(stream, datagrams, counter, log));
         }
         // They count once all of them are there.
-        self.counters.extend(lines.iter().map(|line| Arc::clone(&line.counter)));
-        Ok(lines)
+        self.counters.extend(connections.iter().map(|connection| Arc::clone(&connection.counter)));
+        Ok(connections)
     }
 
     fn spawn(&mut self, flow: Flow, connection: u32) -> Result<(), String> {
         let (session, audit) = (Arc::clone(&self.session), Arc::clone(&self.audit));
         let counters: Vec<Arc<Counter>> =
-            flow.lines.iter().map(|line| Arc::clone(&line.counter)).collect();
+            flow.connections.iter().map(|connection| Arc::clone(&connection.counter)).collect();
         let thread = std::thread::Builder::new().name(format!("send {connection}"));
         let spawned = thread.spawn(move || {
             if let Err(why) = flow.run(&session) {
@@ -250,9 +255,9 @@ impl Run {
         self.counters.iter().all(|counter| counter.has_ended.load(SeqCst))
     }
 
-    /// What has happened so far.
-    pub fn progress(&self) -> Progress {
-        progress(self.counters.iter().map(Arc::as_ref), self.session.stopped())
+    /// What has happened so far, in messages that fit a frame each.
+    pub fn progress(&self) -> Vec<Progress> {
+        progress(&self.counters, &self.session.stopped())
     }
 
     /// A part of a log, with its bytes and records in all. Fails while it is written.
@@ -291,7 +296,7 @@ impl Drop for Run {
         self.session.halt();
         // Receivers that never came drop their logs with this.
         let before = self.receivers;
-        self.guests.forget();
+        self.expected_connections.forget();
         let came = self
             .counters
             .iter()

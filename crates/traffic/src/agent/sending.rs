@@ -1,11 +1,12 @@
 //! A flow at its sender: packets that the core decides on, written to its connections.
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, on_the_wire};
 use super::datagrams;
 use super::receiving::is_wait;
 use super::session::{Counter, LEASE_RAN_OUT, Session};
 use super::spool::Log;
 use crate::clock::{now_ns, sleep_until};
+use crate::order::Carrier;
 use crate::packet::{HEADER_BYTES, Header};
 use crate::sender::{Next, Sender, picoseconds};
 use clearlane_ib::Picoseconds;
@@ -27,7 +28,7 @@ const READS_MAX: usize = 64;
 const GRACE_NS: u64 = 5_000_000_000;
 
 /// A connection of the flow.
-pub struct Line {
+pub struct Connection {
     /// Its stream: of packets, or beside datagrams for consent, acknowledgements and the end.
     pub stream: TcpStream,
     /// Where datagrams go, if it sends those.
@@ -43,7 +44,7 @@ pub struct Line {
     next: u64,
 }
 
-impl Line {
+impl Connection {
     /// A connection whose receiver consents.
     pub fn new(
         stream: TcpStream,
@@ -51,7 +52,7 @@ impl Line {
         counter: Arc<Counter>,
         log: Log,
     ) -> Self {
-        Line { stream, datagrams, counter, log, begun: None, heard: Vec::new(), next: 0 }
+        Connection { stream, datagrams, counter, log, begun: None, heard: Vec::new(), next: 0 }
     }
 }
 
@@ -60,7 +61,9 @@ pub struct Flow {
     /// What decides.
     pub sender: Sender,
     /// Its connections.
-    pub lines: Vec<Line>,
+    pub connections: Vec<Connection>,
+    /// What carries packets.
+    pub carrier: Carrier,
     /// The policy's rate, if there is one.
     pub bucket: Option<Arc<Bucket>>,
     /// Bytes that the run may still send at this host.
@@ -97,16 +100,16 @@ impl Flow {
         }
         let sent = self.send(session);
         let left_alone = session.is_abandoned(now_ns()) && sent.is_err();
-        for line in &mut self.lines {
+        for connection in &mut self.connections {
             if left_alone {
                 // What the kernel still has is not sent either.
-                let _ = set_socket_linger(&line.stream, Some(Duration::ZERO));
-                let _ = line.log.flush();
+                let _ = set_socket_linger(&connection.stream, Some(Duration::ZERO));
+                let _ = connection.log.flush();
                 continue;
             }
             // The receiver reads what is under way, and then the end.
-            let _ = line.stream.shutdown(Shutdown::Write);
-            let _ = line.log.flush();
+            let _ = connection.stream.shutdown(Shutdown::Write);
+            let _ = connection.log.flush();
         }
         match sent {
             Err(Ended::Fault(why)) => Err(why),
@@ -117,11 +120,11 @@ impl Flow {
     fn send(&mut self, session: &Session) -> Result<(), Ended> {
         let start = session.start_ns();
         let payload = [0u8; BLOCK_BYTES];
-        let alone = self.lines.len() == 1 && !self.hears();
-        for line in &self.lines {
-            line.stream.set_nonblocking(!alone)?;
-            line.stream.set_write_timeout(Some(LOOK))?;
-            if let Some(datagrams) = &line.datagrams {
+        let alone = self.connections.len() == 1 && !self.hears();
+        for connection in &self.connections {
+            connection.stream.set_nonblocking(!alone)?;
+            connection.stream.set_write_timeout(Some(LOOK))?;
+            if let Some(datagrams) = &connection.datagrams {
                 datagrams.set_nonblocking(!alone)?;
                 datagrams.set_write_timeout(Some(LOOK))?;
             }
@@ -141,13 +144,13 @@ impl Flow {
                 self.go_on(&payload)?;
             }
             let time = picoseconds(now.saturating_sub(start));
-            let lines = &self.lines;
-            match self.sender.next(time, |at| lines[at].begun.is_none()) {
+            let connections = &self.connections;
+            match self.sender.next(time, |at| connections[at].begun.is_none()) {
                 Next::Ended => return self.finish(session, &payload),
                 Next::Wait(until) => self.wait(start, until, alone)?,
                 Next::Packet { connection, bytes } => {
                     if let Some(bucket) = &self.bucket
-                        && let Err(later) = bucket.take(bytes, now)
+                        && let Err(later) = bucket.take(on_the_wire(bytes, self.carrier), now)
                     {
                         sleep_until(later, LOOK);
                         continue;
@@ -182,30 +185,32 @@ impl Flow {
         time: Picoseconds,
         payload: &[u8; BLOCK_BYTES],
     ) -> Result<(), Ended> {
-        let line = &mut self.lines[at];
-        let (connection, sequence) = (line.counter.connection, line.next);
-        let header = Header { bytes, connection, sequence, sent_ns: now };
-        line.next += 1;
-        line.log.push(header.logged(now)).map_err(|_| Ended::Told)?;
-        line.counter.packets.store(line.next, Relaxed);
-        line.counter.bytes.fetch_add(bytes.into(), Relaxed);
+        let connection = &mut self.connections[at];
+        let (number, sequence) = (connection.counter.connection, connection.next);
+        let header = Header { bytes, connection: number, sequence, sent_ns: now };
+        connection.next += 1;
+        connection.log.push(header.logged(now)).map_err(|_| Ended::Told)?;
+        connection.counter.packets.store(connection.next, Relaxed);
+        connection.counter.bytes.fetch_add(bytes.into(), Relaxed);
         self.sender.sent(at, bytes, time);
-        line.begun = Some((header, 0));
-        line.push_out(payload)?;
+        connection.begun = Some((header, 0));
+        connection.push_out(payload)?;
         Ok(())
     }
 
     /// Goes on with packets whose write was cut.
     fn go_on(&mut self, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
-        for line in &mut self.lines {
-            line.push_out(payload)?;
+        for connection in &mut self.connections {
+            connection.push_out(payload)?;
         }
         Ok(())
     }
 
     /// Writes the rest of packets that have begun, while the run goes on.
     fn end_packet(&mut self, session: &Session, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
-        while self.lines.iter().any(|line| line.begun.is_some()) && session.may_send(now_ns()) {
+        while self.connections.iter().any(|connection| connection.begun.is_some())
+            && session.may_send(now_ns())
+        {
             self.go_on(payload)?;
         }
         Ok(())
@@ -215,7 +220,7 @@ impl Flow {
     fn finish(&mut self, session: &Session, payload: &[u8; BLOCK_BYTES]) -> Result<(), Ended> {
         let now = now_ns();
         let until = if session.is_abandoned(now) { now } else { now + GRACE_NS };
-        while self.lines.iter().any(|line| line.begun.is_some()) {
+        while self.connections.iter().any(|connection| connection.begun.is_some()) {
             if session.is_abandoned(now) {
                 return Err(Ended::Fault(LEASE_RAN_OUT.into()));
             }
@@ -236,7 +241,7 @@ impl Flow {
             return Ok(());
         }
         let left = Duration::from_nanos(until.saturating_sub(now_ns())).min(LOOK);
-        let mut fds: Vec<PollFd<'_>> = self.lines.iter().map(Line::watched).collect();
+        let mut fds: Vec<PollFd<'_>> = self.connections.iter().map(Connection::watched).collect();
         let timeout =
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {
@@ -250,8 +255,8 @@ impl Flow {
         if !self.hears() {
             return Ok(());
         }
-        for (at, line) in self.lines.iter_mut().enumerate() {
-            let Some(packets) = line.acknowledged()? else { continue };
+        for (at, connection) in self.connections.iter_mut().enumerate() {
+            let Some(packets) = connection.acknowledged()? else { continue };
             let time = picoseconds(now_ns().saturating_sub(start));
             let wrong = |why: &str| Ended::Fault(why.to_owned());
             self.sender.acknowledged(at, packets, time).map_err(wrong)?;
@@ -260,7 +265,7 @@ impl Flow {
     }
 }
 
-impl Line {
+impl Connection {
     /// What is waited for on it: room for the rest of a packet, and what comes back.
     fn watched(&self) -> PollFd<'_> {
         match (&self.datagrams, &self.begun) {

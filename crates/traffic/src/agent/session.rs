@@ -1,12 +1,12 @@
 //! A run at an agent: what it shares with the threads that send and receive. Any of them can end
 //! it, and so can silence of the controller.
 
-use crate::audit::{Audit, Came};
+use crate::audit::{Audit, Outcome};
 use crate::clock::now_ns;
-use crate::message::{End, Progress};
+use crate::message::{End, Progress, State};
 use crate::name::Name;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Without a word of the controller for so long, sending stops.
 pub const LEASE_NS: u64 = 2_000_000_000;
@@ -92,6 +92,17 @@ impl Session {
         !self.halted.load(SeqCst) && now_ns < self.lease_until_ns.load(SeqCst)
     }
 
+    /// What it is at.
+    pub fn state(&self, now_ns: u64) -> State {
+        let start = self.start_ns();
+        match () {
+            () if self.is_halted() => State::Ended,
+            () if now_ns < start => State::Preparing,
+            () if now_ns < start.saturating_add(self.duration_ns) => State::Sending,
+            () => State::Ended,
+        }
+    }
+
     /// Whether it was ended.
     pub fn is_halted(&self) -> bool {
         self.halted.load(SeqCst)
@@ -113,7 +124,7 @@ impl Session {
         if stopped.is_empty() {
             *stopped = why.to_owned();
             // It ends whether or not that can be noted.
-            let _ = audit.note(Came::Stopped, who, &format!("run {}", self.plan), why);
+            let _ = audit.note(Outcome::Stopped, who, &format!("run {}", self.plan), why);
         }
         drop(stopped);
         self.halt();
@@ -130,17 +141,54 @@ impl Session {
     }
 }
 
-/// What has happened on these connections.
-pub fn progress<'a>(counters: impl Iterator<Item = &'a Counter>, stopped: String) -> Progress {
-    let mut progress = Progress { stopped, ..Progress::default() };
-    for counter in counters {
-        let row = (counter.connection, counter.packets.load(SeqCst), counter.bytes.load(SeqCst));
-        match counter.end {
-            End::Sender => progress.sent.push(row),
-            End::Receiver => progress.received.push(row),
+/// Connections that a message tells of: 70 bytes each at most, of a frame of 64 KiB.
+const TOLD_MAX: usize = 800;
+
+/// What has happened on these connections: each message tells of some of them, and how many there
+/// are and have ended in all.
+pub fn progress(counters: &[Arc<Counter>], stopped: &str) -> Vec<Progress> {
+    let ended = counters.iter().filter(|counter| counter.has_ended.load(SeqCst)).count() as u32;
+    let connections = counters.len() as u32;
+    let part = |counters: &[Arc<Counter>]| {
+        let stopped = stopped.to_owned();
+        let mut progress = Progress { ended, connections, stopped, ..Progress::default() };
+        for counter in counters {
+            let (packets, bytes) = (counter.packets.load(SeqCst), counter.bytes.load(SeqCst));
+            let row = (counter.connection, packets, bytes);
+            match counter.end {
+                End::Sender => progress.sent.push(row),
+                End::Receiver => progress.received.push(row),
+            }
         }
-        progress.connections += 1;
-        progress.ended += u32::from(counter.has_ended.load(SeqCst));
+        progress
+    };
+    let parts: Vec<Progress> = counters.chunks(TOLD_MAX).map(part).collect();
+    if parts.is_empty() { vec![part(&[])] } else { parts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FRAME_BYTES_MAX;
+    use crate::message::Answer;
+
+    #[test]
+    fn what_is_told_of_many_connections_fits_frames() {
+        let counter = |number| {
+            let counter = Counter::new(number, End::Sender);
+            counter.packets.store(u64::MAX, SeqCst);
+            counter.bytes.store(u64::MAX, SeqCst);
+            Arc::new(counter)
+        };
+        let counters: Vec<Arc<Counter>> = (u32::MAX - 5000..u32::MAX).map(counter).collect();
+        counters[0].has_ended.store(true, SeqCst);
+        let parts = progress(&counters, &"why ".repeat(1000));
+        assert_eq!(parts.iter().map(|part| part.sent.len()).sum::<usize>(), 5000);
+        assert!(parts.iter().all(|part| (part.ended, part.connections) == (1, 5000)));
+        for part in parts {
+            let text = serde_json::to_vec(&Answer::Progress(part)).unwrap();
+            assert!(text.len() <= FRAME_BYTES_MAX, "{} B", text.len());
+        }
+        assert_eq!(progress(&[], "").len(), 1);
     }
-    progress
 }

@@ -86,14 +86,9 @@ impl Spool {
     /// The log of a connection's end; its file is made here. Fails if there is one already.
     pub fn log(&mut self, connection: u32, end: End) -> io::Result<Log> {
         let which = (connection, end);
-        let name = match end {
-            End::Sender => format!("{connection}-sent.log"),
-            End::Receiver => format!("{connection}-received.log"),
-        };
-        // Names are made of numbers, so that they lead nowhere else.
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o600);
-        let file = file.open(self.folder.join(name))?;
+        let file = file.open(self.folder.join(end.log_file(connection)))?;
         self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(which, file);
         let records = Arc::new(AtomicU64::new(0));
         self.records.insert(which, Arc::clone(&records));

@@ -8,7 +8,7 @@ use crate::message::{Answer, PROTOCOL, Progress, Request, Status};
 use crate::name::{Identity, Role};
 use crate::tls;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Exchanges by which a clock is compared.
 const EXCHANGES: usize = 32;
@@ -46,6 +46,18 @@ pub enum LinkError {
     /// Keys.
     #[error(transparent)]
     Keys(#[from] crate::keys::KeysError),
+}
+
+impl LinkError {
+    /// What happened, without whose agent it is.
+    pub fn reason(&self) -> String {
+        match self {
+            LinkError::Channel { error, .. } => error.to_string(),
+            LinkError::Refused { reason, .. } => reason.clone(),
+            LinkError::Answer { question, .. } => format!("it gave no answer to {question}"),
+            LinkError::Keys(error) => error.to_string(),
+        }
+    }
 }
 
 /// An agent.
@@ -90,9 +102,13 @@ impl Link {
     /// Asks, and waits for the answer.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, LinkError> {
         self.tell(request)?;
+        let until = Instant::now() + ANSWER_MAX;
         loop {
-            let answer = self.channel.expect(ANSWER_MAX).map_err(|error| self.failed(error))?;
-            match answer {
+            // What comes unasked does not prolong the wait.
+            let left = until.saturating_duration_since(Instant::now());
+            let answer = self.channel.receive(left).map_err(|error| self.failed(error))?;
+            let late = || self.failed(ChannelError::Late(ANSWER_MAX.as_secs()));
+            match answer.ok_or_else(late)? {
                 // It was under way when the question was asked.
                 Answer::Progress(_) => {}
                 Answer::Done {} if self.owed > 0 => self.owed -= 1,

@@ -10,4 +10,4 @@ mod run;
 pub use inventory::{INVENTORY_FILE, Inventory, InventoryError, Known};
 pub use link::{Link, LinkError};
 pub use orders::{Ordered, orders};
-pub use run::{Clocks, Host, Kept, Options, Record, RunError, Watch, run};
+pub use run::{Clocks, Host, Kept, KeptLog, Options, Record, RunError, Watch, run};

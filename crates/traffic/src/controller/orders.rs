@@ -13,6 +13,13 @@ pub struct Ordered {
     pub order: Order,
 }
 
+impl Ordered {
+    /// The numbers of its connections.
+    pub fn connections(&self) -> std::ops::Range<u32> {
+        self.order.connections()
+    }
+}
+
 /// The orders of a plan, a packet being of `packet_bytes` instead of the MTU if that is given.
 /// Fails if a flow cannot be sent by hosts.
 pub fn orders(plan: &HostPlan, packet_bytes: Option<u32>) -> Result<Vec<Ordered>, String> {

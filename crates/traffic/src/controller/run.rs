@@ -1,12 +1,12 @@
 //! A run: all agents prepared, started at one time, watched, and asked for their logs.
 
-use super::collect::{Collected, collect};
+use super::collect::{Logs, Part, collect};
 use super::inventory::{Inventory, Known};
 use super::link::{Link, LinkError};
 use super::orders::{Ordered, orders};
 use crate::clock::{Offset, now_ns};
 use crate::keys::Keys;
-use crate::message::{Answer, Progress, Request};
+use crate::message::{Answer, End, Progress, Request};
 use clearlane_lab::HostPlan;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -58,6 +58,9 @@ pub enum RunError {
     /// The logs cannot be kept here.
     #[error("{0}")]
     Machine(String),
+    /// An agent was lost, and nothing of the run is left.
+    #[error("{0}; no log of the run could be fetched")]
+    Lost(String),
     /// It was stopped before it began.
     #[error("interrupted before anything was sent")]
     Interrupted,
@@ -102,6 +105,17 @@ pub struct Host {
     pub clocks: Clocks,
     /// Why its part ended before its time; empty if it did not.
     pub stopped: String,
+    /// Why logs of it are missing; empty if none is.
+    pub missing: String,
+}
+
+/// A log that was fetched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptLog {
+    /// The file.
+    pub path: PathBuf,
+    /// Records that the agent noted in it.
+    pub records: u64,
 }
 
 /// A connection and where its logs are.
@@ -113,8 +127,8 @@ pub struct Kept {
     pub connection: u32,
     /// Its sender and receiver among the hosts.
     pub ends: [usize; 2],
-    /// What each noted: a file and its records.
-    pub logs: [(PathBuf, u64); 2],
+    /// What each noted; nothing where that is missing.
+    pub logs: Logs,
     /// What the sender's policy held it to, bit/s.
     pub held_to_bps: Option<u64>,
 }
@@ -128,17 +142,31 @@ pub struct Record {
     pub connections: Vec<Kept>,
     /// When it started, ns of the controller's clock.
     pub start_ns: u64,
-    /// Whether it ended before its time.
+    /// Whether it ended before its time, or logs are missing.
     pub partial: bool,
 }
 
 /// An agent in a run.
-struct Member {
-    link: Link,
-    /// The plan's hosts that it is.
+pub(super) struct Member {
+    pub(super) link: Link,
     before_ns: u64,
     before: Offset,
     stopped: String,
+    /// Why it can be asked nothing any more; empty as long as it can.
+    pub(super) lost: String,
+}
+
+impl Member {
+    /// Its clock before and after the run. Of one that is lost, the first comparison has to do.
+    fn clocks(&mut self) -> Clocks {
+        let (before_ns, before) = (self.before_ns, self.before);
+        let after_ns = now_ns();
+        let after = match self.lost.is_empty() {
+            true => self.link.clock().inspect_err(|error| self.lost = error.reason()).ok(),
+            false => None,
+        };
+        Clocks { before_ns, before, after_ns, after: after.unwrap_or(before) }
+    }
 }
 
 /// Runs a plan.
@@ -164,37 +192,42 @@ pub fn run(
     watch.phase("sending");
     let start_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * members.len() as u64;
     start(&mut members, start_ns)?;
-    let partial = follow(plan, &all, &mut members, start_ns, watch)?;
+    let stopped = follow(plan, &all, &mut members, start_ns, watch);
     watch.phase("collecting");
     let ends = |order: &Ordered| {
         [&order.order.source, &order.order.destination].map(|name| places[name.as_str()])
     };
-    let mut clocks = Vec::new();
-    for member in &mut members {
-        let (after_ns, after) = (now_ns(), member.link.clock()?);
-        let (before_ns, before) = (member.before_ns, member.before);
-        clocks.push(Clocks { before_ns, before, after_ns, after });
-    }
-    let wanted: Vec<(u32, [usize; 2])> = all
-        .iter()
-        .flat_map(|order| order.order.connections().map(move |number| (number, ends(order))))
-        .collect();
-    let mut links: Vec<Link> = Vec::new();
-    let mut hosts = Vec::new();
-    for (member, clocks) in members.into_iter().zip(clocks) {
-        let Member { link, stopped, .. } = member;
-        hosts.push(Host { known: link.known.clone(), clocks, stopped });
-        links.push(link);
-    }
-    let Collected { mut logs } = collect(&mut links, &wanted, options, watch)?;
-    for link in &mut links {
+    let clocks: Vec<Clocks> = members.iter_mut().map(Member::clocks).collect();
+    let both = |order: &Ordered, number| {
+        [End::Sender, End::Receiver].into_iter().zip(ends(order)).map(move |(end, place)| Part {
+            connection: number,
+            end,
+            place,
+        })
+    };
+    let of_order = |order| Ordered::connections(order).flat_map(move |number| both(order, number));
+    let wanted: Vec<Part> = all.iter().flat_map(of_order).collect();
+    let mut logs = collect(&mut members, &wanted, options, watch)?;
+    for member in members.iter_mut().filter(|member| member.lost.is_empty()) {
         // All logs are here: an agent that has gone meanwhile has ended too.
-        let _ = link.have_done(&Request::End {}, "end");
+        let _ = member.link.have_done(&Request::End {}, "end");
     }
+    if let Some(member) = members.iter().find(|member| !member.lost.is_empty())
+        && logs.values().flatten().flatten().next().is_none()
+    {
+        let Known { name, address } = &member.link.known;
+        return Err(RunError::Lost(format!("agent {name} at {address}: {}", member.lost)));
+    }
+    let host = |(member, clocks): (Member, Clocks)| {
+        let Member { link, stopped, lost, .. } = member;
+        Host { known: link.known, clocks, stopped, missing: lost }
+    };
+    let hosts: Vec<Host> = members.into_iter().zip(clocks).map(host).collect();
+    let partial = stopped || hosts.iter().any(|host| !host.missing.is_empty());
     let mut connections = Vec::new();
     for order in &all {
         for connection in order.order.connections() {
-            let Some(logs) = logs.remove(&connection) else { continue };
+            let logs = logs.remove(&connection).unwrap_or_default();
             let (flow, ends) = (order.flow, ends(order));
             let held_to_bps = held.get(&order.order.connection).copied();
             connections.push(Kept { flow, connection, ends, logs, held_to_bps });
@@ -231,7 +264,13 @@ fn members<'a>(
         let mut link = Link::connect(keys, known)?;
         let (before_ns, before) = (now_ns(), link.clock()?);
         places.insert(host, members.len());
-        members.push(Member { link, before_ns, before, stopped: String::new() });
+        members.push(Member {
+            link,
+            before_ns,
+            before,
+            stopped: String::new(),
+            lost: String::new(),
+        });
         if watch.is_stopped() {
             return Err(RunError::Interrupted);
         }
@@ -292,14 +331,14 @@ fn start(members: &mut [Member], start_ns: u64) -> Result<(), LinkError> {
 /// What an agent's thread tells.
 type News = (usize, Progress);
 
-/// Watches until all have ended. Returns whether that was before its time.
+/// Watches until all have ended or are lost. Returns whether that was before its time.
 fn follow(
     plan: &HostPlan,
     all: &[Ordered],
     members: &mut [Member],
     start_ns: u64,
     watch: &dyn Watch,
-) -> Result<bool, RunError> {
+) -> bool {
     let stop = AtomicBool::new(false);
     let length = Duration::from_nanos(plan.duration.0 / 1000 + AHEAD_NS);
     let late = Instant::now() + length + AFTER;
@@ -314,7 +353,15 @@ fn follow(
             .enumerate()
             .map(|(place, member)| {
                 let (news, stop) = (news.clone(), &stop);
-                scope.spawn(move || listen(place, member, &news, stop, late))
+                scope.spawn(move || {
+                    let followed = listen(place, member, &news, stop, late);
+                    followed.unwrap_or_else(|error| {
+                        // What ends one ends all: the rest would be another experiment.
+                        stop.store(true, SeqCst);
+                        member.lost = error.reason();
+                        true
+                    })
+                })
             })
             .collect();
         drop(news);
@@ -343,12 +390,10 @@ fn follow(
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
             }
         }
-        let mut stopped = interrupted;
-        for thread in threads {
-            let ended = thread.join().unwrap_or_else(|_| Ok(true));
-            stopped |= ended?;
-        }
-        Ok(stopped)
+        // A thread that panicked has stopped all others.
+        threads
+            .into_iter()
+            .fold(interrupted, |stopped, thread| thread.join().unwrap_or(true) || stopped)
     })
 }
 
@@ -365,8 +410,7 @@ fn listen(
     loop {
         if renewed.elapsed() >= LEASE_EVERY {
             renewed = Instant::now();
-            let told = member.link.tell(&Request::Lease {});
-            told.inspect_err(|_| stop.store(true, SeqCst))?;
+            member.link.tell(&Request::Lease {})?;
         }
         if !told_to_stop && (stop.load(SeqCst) || Instant::now() >= late) {
             told_to_stop = true;
@@ -376,9 +420,7 @@ fn listen(
             let agent = member.link.known.name.to_string();
             return Err(LinkError::Answer { agent, question: "stop" });
         }
-        // What ends one ends all: the rest would be another experiment.
-        let heard = member.link.progress(LOOK).inspect_err(|_| stop.store(true, SeqCst))?;
-        let Some(progress) = heard else { continue };
+        let Some(progress) = member.link.progress(LOOK)? else { continue };
         let has_ended = progress.ended == progress.connections;
         if !progress.stopped.is_empty() {
             stop.store(true, SeqCst);

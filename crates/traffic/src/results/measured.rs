@@ -1,6 +1,6 @@
 //! Figures of a run, from the logs of both ends of each connection, on the controller's clock.
 
-use crate::controller::{Host, Kept, Record};
+use crate::controller::{Host, Kept, KeptLog, Record};
 use crate::log::{Decoder, LogError, Logged};
 use clearlane_ib::Picoseconds;
 use clearlane_lab::{HostFlow, HostPlan, LoggedPacket, PacketLog};
@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Slices of a flow: those of the longest plan, and as many again for what is late.
 const SLICES_MAX: usize = 4000;
@@ -36,6 +36,10 @@ pub struct MeasuredFlow {
     pub received: u64,
     /// Those of them whose sending is in no log, as after a full disk.
     pub unlogged: u64,
+    /// Packets sent of which it is not known whether they were received: that log is missing.
+    pub unknown: u64,
+    /// Connections whose receiver's log is missing.
+    pub unknown_connections: u32,
     /// Bytes received, headers of packets with them.
     pub bytes: u64,
     /// From the first header received to the last, ns since the start.
@@ -59,6 +63,8 @@ pub struct MeasuredHost {
     pub bound_ns: u64,
     /// Why its part ended before its time; empty if it did not.
     pub stopped: String,
+    /// Why logs of it are missing; empty if none is.
+    pub missing: String,
 }
 
 /// What a run measured.
@@ -74,8 +80,10 @@ pub struct Measured {
     pub window_ns: Option<(u64, u64)>,
     /// Bytes of a full packet.
     pub packet_bytes: u32,
-    /// Whether the run ended before its time.
+    /// Whether the run ended before its time, or logs are missing.
     pub partial: bool,
+    /// Records that agents noted and that are in no log: 0, unless a disk was full.
+    pub unkept: u64,
 }
 
 /// Why logs say nothing.
@@ -97,7 +105,13 @@ pub enum MeasureError {
 impl MeasuredFlow {
     /// Packets that were sent and not received.
     pub fn lost(&self) -> u64 {
-        self.sent.saturating_sub(self.received.saturating_sub(self.unlogged))
+        let came = self.received.saturating_sub(self.unlogged);
+        self.sent.saturating_sub(self.unknown).saturating_sub(came)
+    }
+
+    /// Whether the logs of all its receiver's connections are there.
+    pub fn is_known(&self) -> bool {
+        self.unknown_connections == 0
     }
 
     /// A packet has arrived.
@@ -118,23 +132,32 @@ impl MeasuredFlow {
         }
     }
 
-    /// Rate from the first header received to the last, bit/s; nothing of a flow of one packet.
+    /// Rate from the first header received to the last, bit/s; nothing of a flow of one packet, or
+    /// whose receiver's log is missing.
     pub fn rate_bps(&self) -> Option<f64> {
+        self.is_known().then_some(())?;
         let (from, to) = self.span_ns.filter(|(from, to)| from < to)?;
         Some(self.bytes as f64 * 8e9 / (to - from) as f64)
     }
 }
 
 impl Measured {
-    /// Rate of a flow in the measured part, bit/s.
+    /// Flows whose receivers' logs are there.
+    pub fn known(&self) -> impl Iterator<Item = &MeasuredFlow> {
+        self.flows.iter().filter(|flow| flow.is_known())
+    }
+
+    /// Rate of a flow in the measured part, bit/s; nothing of one whose receiver's log is missing.
     pub fn measured_bps(&self, flow: &MeasuredFlow) -> Option<f64> {
+        flow.is_known().then_some(())?;
         let (from, to) = self.window_ns.filter(|(from, to)| from < to)?;
         Some(flow.measured_bytes as f64 * 8e9 / (to - from) as f64)
     }
 
-    /// All flows in the measured part, bit/s.
+    /// All known flows in the measured part, bit/s; nothing if none is known.
     pub fn total_bps(&self) -> Option<f64> {
-        self.flows.iter().map(|flow| self.measured_bps(flow)).sum()
+        self.known().next()?;
+        self.known().map(|flow| self.measured_bps(flow)).sum()
     }
 
     /// The part of a flow in all that was received in the measured part.
@@ -146,7 +169,7 @@ impl Measured {
     /// Fairness of rates in the measured part: Jain, Chiu, Hawe, DEC-TR-301, 1984.
     pub fn jain(&self) -> Option<f64> {
         self.window_ns?;
-        jain(self.flows.iter().map(|flow| flow.measured_bytes as f64))
+        jain(self.known().map(|flow| flow.measured_bytes as f64))
     }
 
     /// Packets that were sent and not received.
@@ -196,6 +219,7 @@ pub fn measure<'a>(
         window_ns: window(plan),
         packet_bytes: packet_bytes.unwrap_or(of_plan),
         partial: record.partial,
+        unkept: 0,
     };
     for (number, kept) in record.connections.iter().enumerate() {
         told(number as f64 / record.connections.len() as f64);
@@ -205,7 +229,7 @@ pub fn measure<'a>(
         let flow = &mut measured.flows[place];
         flow.connections += 1;
         flow.held_to_bps = flow.held_to_bps.or(kept.held_to_bps);
-        add(flow, (planned, kept), record, (slice_ns, window), packets)?;
+        measured.unkept += add(flow, (planned, kept), record, (slice_ns, window), packets)?;
     }
     Ok(measured)
 }
@@ -215,6 +239,7 @@ fn host(host: &Host) -> MeasuredHost {
         name: host.known.name.to_string(),
         bound_ns: host.clocks.bound_ns(),
         stopped: host.stopped.clone(),
+        missing: host.missing.clone(),
     }
 }
 
@@ -237,6 +262,8 @@ fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
             sent: 0,
             received: 0,
             unlogged: 0,
+            unknown: 0,
+            unknown_connections: 0,
             bytes: 0,
             span_ns: None,
             slices: Vec::new(),
@@ -248,16 +275,18 @@ fn place(flows: &mut Vec<MeasuredFlow>, planned: &HostFlow) -> usize {
     })
 }
 
-/// Adds a connection to its flow.
+/// Adds a connection to its flow. Returns how many records were noted and are in no log.
 fn add<'a>(
     flow: &mut MeasuredFlow,
     (planned, kept): (&'a HostFlow, &Kept),
     record: &Record,
     (slice_ns, window): (u64, Option<(u64, u64)>),
     packets: &mut PacketLog<'a>,
-) -> Result<(), MeasureError> {
-    let [sent, received] = [0, 1].map(|end| Reader::open(&kept.logs[end].0));
+) -> Result<u64, MeasureError> {
+    let [sent, received] = [0, 1].map(|end| Reader::of(kept.logs[end].as_ref()));
     let (mut sent, mut received) = (sent?, received?);
+    let is_known = kept.logs[1].is_some();
+    flow.unknown_connections += u32::from(!is_known);
     let since = |end: usize, ns: u64| {
         let clocks = record.hosts.get(kept.ends[end]).map(|host| host.clocks);
         let ours = clocks.map_or(ns, |clocks| clocks.ours(ns));
@@ -281,6 +310,7 @@ fn add<'a>(
         let arrived = arrivals.take(first.sequence, &mut received)?;
         let received_ns = arrived.map(|second| since(1, second.ns));
         flow.sent += 1;
+        flow.unknown += u64::from(!is_known);
         if let Some(at) = received_ns {
             flow.arrived(at, first.bytes, slice_ns, window);
             let latency = at.saturating_sub(sent_ns).clamp(1, LATENCY_MAX_NS);
@@ -296,7 +326,7 @@ fn add<'a>(
         flow.arrived(at, second.bytes, slice_ns, window);
         note(row(second.sequence, second.bytes, None, Some(at)))?;
     }
-    Ok(())
+    Ok(sent.unkept() + received.unkept())
 }
 
 /// Packets that have arrived, of which datagrams may be out of order.
@@ -340,23 +370,34 @@ impl Arrivals {
     }
 }
 
-/// A log, record by record.
+/// A log, record by record; of one that is missing, none.
 struct Reader {
     path: PathBuf,
-    file: File,
+    file: Option<File>,
+    /// Records that it is to have, and has had.
+    noted: u64,
+    had: u64,
     decoder: Decoder,
     records: VecDeque<Logged>,
     block: Vec<u8>,
 }
 
 impl Reader {
-    fn open(path: &Path) -> Result<Self, MeasureError> {
-        let file = File::open(path).map_err(|error| MeasureError::Log {
-            path: path.to_owned(),
+    fn of(log: Option<&KeptLog>) -> Result<Self, MeasureError> {
+        let path = log.map(|log| log.path.clone()).unwrap_or_default();
+        let file = log.map(|log| File::open(&log.path)).transpose();
+        let file = file.map_err(|error| MeasureError::Log {
+            path: path.clone(),
             problem: clearlane_lab::plain(&error).to_string(),
         })?;
-        let (decoder, records) = (Decoder::default(), VecDeque::new());
-        Ok(Reader { path: path.to_owned(), file, decoder, records, block: vec![0; 64 << 10] })
+        let noted = log.map_or(0, |log| log.records);
+        let (decoder, records, block) = (Decoder::default(), VecDeque::new(), vec![0; 64 << 10]);
+        Ok(Reader { path, file, noted, had: 0, decoder, records, block })
+    }
+
+    /// Records that were noted and are not in it.
+    fn unkept(&self) -> u64 {
+        self.noted.saturating_sub(self.had)
     }
 
     fn fault(&self, problem: String) -> MeasureError {
@@ -365,7 +406,8 @@ impl Reader {
 
     fn next(&mut self) -> Result<Option<Logged>, MeasureError> {
         while self.records.is_empty() {
-            let read = self.file.read(&mut self.block);
+            let Some(file) = &mut self.file else { return Ok(None) };
+            let read = file.read(&mut self.block);
             let read = read.map_err(|e| self.fault(clearlane_lab::plain(&e).to_string()))?;
             let wrong = |error: LogError| error.to_string();
             if read == 0 {
@@ -377,6 +419,7 @@ impl Reader {
                 self.decoder.read(&self.block[..read], |record| records.push_back(record));
             decoded.map_err(|error| self.fault(wrong(error)))?;
         }
+        self.had += 1;
         Ok(self.records.pop_front())
     }
 }
@@ -394,7 +437,8 @@ mod tests {
         }
         let path = std::env::temp_dir().join(format!("clearlane-{name}-{}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
-        let reader = Reader::open(&path).unwrap();
+        let kept = KeptLog { path: path.clone(), records: 1 + numbers.len() as u64 };
+        let reader = Reader::of(Some(&kept)).unwrap();
         std::fs::remove_file(&path).unwrap();
         reader
     }
@@ -406,6 +450,9 @@ mod tests {
         let mut came = |sequence| arrivals.take(sequence, &mut log).unwrap();
         let times: Vec<Option<u64>> = (0..5).map(|at| came(at).map(|one| one.ns)).collect();
         assert_eq!(times, [Some(0), None, Some(3), Some(4), Some(2)]);
+        assert!(log.next().unwrap().is_none());
+        // One more was noted than the log has.
+        assert_eq!(log.unkept(), 1);
     }
 
     #[test]

@@ -50,7 +50,7 @@ const SHOWN: &[Shown] = &[
         label: "Not received",
         unit: "packets",
         explained: "packets sent whose header the receiver never had",
-        value: |_, flow| Some(flow.lost() as f64),
+        value: |_, flow| flow.is_known().then(|| flow.lost() as f64),
     },
     Shown {
         key: "latency_p50",
@@ -102,10 +102,15 @@ pub fn table(measured: &Measured, rows_max: usize) -> (Table, usize) {
 
 /// The answer in one line: all flows together, and how fair they were.
 pub fn finding(measured: &Measured) -> String {
-    let flows = match measured.flows.len() {
-        1 => "1 flow".to_owned(),
-        many => format!("{many} flows"),
+    let known = measured.known().count();
+    let flows = match (known, measured.flows.len()) {
+        (1, 1) => "1 flow".to_owned(),
+        (known, all) if known < all => format!("{known} of {all} flows"),
+        (_, all) => format!("{all} flows"),
     };
+    if known == 0 {
+        return format!("{flows}: what was received is not known, its logs are missing");
+    }
     let (Some(total), Some(jain)) = (measured.total_bps(), measured.jain()) else {
         return format!("{flows}; there is no time in which all of them may send");
     };
@@ -114,7 +119,11 @@ pub fn finding(measured: &Measured) -> String {
         1 => String::new(),
         _ => format!(", Jain {jain:.3}"),
     };
-    let whole = if measured.partial { "stopped before its time: " } else { "" };
+    let whole = match measured.partial {
+        true if measured.hosts.iter().any(|host| !host.missing.is_empty()) => "incomplete: ",
+        true => "stopped before its time: ",
+        false => "",
+    };
     format!("{whole}{flows} received {total:.3} Gb/s{fair}")
 }
 
@@ -132,6 +141,20 @@ pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
     for host in measured.hosts.iter().filter(told) {
         remarks.push(format!("agent {} stopped: {}", host.name, host.stopped));
     }
+    for host in measured.hosts.iter().filter(|host| !host.missing.is_empty()) {
+        remarks.push(format!("logs of agent {} are missing: {}", host.name, host.missing));
+    }
+    let unknown: u64 = measured.flows.iter().map(|flow| flow.unknown).sum();
+    if unknown > 0 {
+        let many = grouped(unknown);
+        remarks.push(format!(
+            "of {many} packets sent it is not known whether they were received: that log is missing"
+        ));
+    }
+    if measured.unkept > 0 {
+        let many = grouped(measured.unkept);
+        remarks.push(format!("{many} records of packets were noted and are in no log"));
+    }
     if measured.lost() > 0 {
         let lost = grouped(measured.lost());
         remarks.push(format!("{lost} packets were sent and not received"));
@@ -147,7 +170,8 @@ pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
         if let Some(bps) = flow.held_to_bps.filter(near) {
             let gbps = bps as f64 * 1e-9;
             remarks.push(format!(
-                "{}: the sender's policy holds all it sends there to {gbps:.3} Gb/s",
+                "{}: the sender's policy holds all it sends there, headers with it, to {gbps:.3} \
+                 Gb/s",
                 name(flow)
             ));
         }

@@ -24,6 +24,7 @@ pub fn summary(plan: &HostPlan, measured: &Measured, command: &str) -> Value {
                 "packets_sent": flow.sent,
                 "packets_received": flow.received,
                 "packets_unlogged": flow.unlogged,
+                "packets_unknown": flow.unknown,
                 "bytes_received": flow.bytes,
                 "rate_gbps": flow.rate_bps().map(|bps| bps * 1e-9),
                 "measured_gbps": measured.measured_bps(flow).map(|bps| bps * 1e-9),
@@ -42,6 +43,7 @@ pub fn summary(plan: &HostPlan, measured: &Measured, command: &str) -> Value {
                 "name": host.name,
                 "clock_bound_us": host.bound_ns as f64 * 1e-3,
                 "stopped": host.stopped,
+                "logs_missing": host.missing,
             })
         })
         .collect();
@@ -57,6 +59,7 @@ pub fn summary(plan: &HostPlan, measured: &Measured, command: &str) -> Value {
         "total_gbps": measured.total_bps().map(|bps| bps * 1e-9),
         "jain": measured.jain(),
         "packets_lost": measured.lost(),
+        "records_unkept": measured.unkept,
         "clock_bound_us": us(measured.bound_ns()),
         "flows": flows,
         "hosts": hosts,

@@ -1,8 +1,9 @@
 //! A testbed on this machine: built, used, and taken away again.
 
 use super::layout::Layout;
-use std::fmt;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Why a testbed cannot be built.
@@ -29,11 +30,49 @@ pub enum BuildError {
     },
 }
 
+/// How the names of namespaces begin; the number of the process that made them follows, and a dash.
+const PREFIX: &str = "clane";
+
+/// How the names begin of what this process builds.
+pub fn prefix() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
+/// Takes away what testbeds left whose process was killed, with everything that runs there. Returns
+/// the names of their namespaces.
+pub fn sweep() -> Vec<String> {
+    let said = |words: &[&str]| {
+        let output = Command::new("ip").args(words).stdin(Stdio::null()).output();
+        let output = output.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
+    };
+    let is_left = |name: &&str| {
+        let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+        let process = process.and_then(|(number, _)| number.parse::<u32>().ok());
+        process.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists())
+    };
+    let names = said(&["netns", "list"]);
+    let left: Vec<String> = names
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(is_left)
+        .map(str::to_owned)
+        .collect();
+    for name in &left {
+        for process in said(&["netns", "pids", name]).split_whitespace() {
+            let _ = run(&["kill", "-KILL", process]);
+        }
+        let _ = run(&["ip", "netns", "del", name]);
+    }
+    left
+}
+
 /// A testbed that is there until this is dropped.
 #[derive(Debug)]
 pub struct Built {
     namespaces: Vec<String>,
     children: Vec<Child>,
+    telling: Vec<Child>,
 }
 
 fn run(words: &[&str]) -> Result<(), BuildError> {
@@ -52,7 +91,7 @@ fn run(words: &[&str]) -> Result<(), BuildError> {
 impl Built {
     /// Builds it. What was built is taken away again if it fails.
     pub fn new(layout: &Layout) -> Result<Self, BuildError> {
-        let mut built = Built { namespaces: Vec::new(), children: Vec::new() };
+        let mut built = Built { namespaces: Vec::new(), children: Vec::new(), telling: Vec::new() };
         for namespace in &layout.namespaces {
             run(&["ip", "netns", "add", namespace])?;
             built.namespaces.push(namespace.clone());
@@ -68,12 +107,33 @@ impl Built {
         Ok(built)
     }
 
-    /// Runs a program in a namespace until the testbed goes.
+    /// Runs a program in a namespace until the testbed goes. Ctrl-C does not reach it: who built
+    /// the testbed ends it.
     pub fn spawn(&mut self, namespace: &str, command: &[&str]) -> Result<(), BuildError> {
-        let child = within(namespace, command).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut program = within(namespace, command);
+        let child = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let failed = |error| BuildError::Program { program: "ip".into(), error };
         self.children.push(child.map_err(failed)?);
         Ok(())
+    }
+
+    /// Runs a program that says in the end what came of it, until that is asked for.
+    pub fn spawn_telling(&mut self, namespace: &str, command: &[&str]) -> Result<(), BuildError> {
+        let mut program = within(namespace, command);
+        let child = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let failed = |error| BuildError::Program { program: "ip".into(), error };
+        self.telling.push(child.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Ends those programs in good order. What each said on stderr.
+    pub fn told(&mut self) -> Vec<String> {
+        let said = |child: Child| {
+            let _ = run(&["kill", "-INT", &child.id().to_string()]);
+            let said = child.wait_with_output().map(|output| output.stderr).unwrap_or_default();
+            String::from_utf8_lossy(&said).into_owned()
+        };
+        self.telling.drain(..).map(said).collect()
     }
 }
 
@@ -86,6 +146,7 @@ pub fn within(namespace: &str, command: &[&str]) -> Command {
 
 impl Drop for Built {
     fn drop(&mut self) {
+        let _ = self.told();
         for child in &mut self.children {
             // `ip netns exec` becomes the program, which ends in good order.
             let pid = child.id().to_string();
@@ -98,11 +159,5 @@ impl Drop for Built {
             // Ports and their queues go with it.
             let _ = run(&["ip", "netns", "del", namespace]);
         }
-    }
-}
-
-impl fmt::Display for Built {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} namespaces", self.namespaces.len())
     }
 }

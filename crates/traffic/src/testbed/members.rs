@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::agent::POLICY_FILE;
 use crate::controller::{Inventory, Known};
-use crate::keys::{Authority, Candidate, KeysError, write};
+use crate::keys::{Authority, Candidate, KeysError, Replace, write};
 use crate::name::{Identity, Name, Role};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn members(layout: &Layout, folder: &Path) -> Result<Members, KeysError> {
         let candidate = Candidate::new()?;
         let identity = Identity { name: name.clone(), role: Role::Agent };
         let signed = authority.signed(&identity, candidate.key())?;
-        candidate.store(&own, &signed, authority.certificate())?;
+        candidate.store(&own, &signed, authority.certificate(), Replace::Nothing)?;
         write(&own, POLICY_FILE, policy(layout).as_bytes(), 0o644)?;
         let control = SocketAddr::from((host.control, CONTROL_PORT));
         let data = SocketAddr::from((host.data, DATA_PORT));

@@ -2,6 +2,7 @@
 //! else is disturbed.
 
 use crate::plans::{incast, plan};
+use crate::runs::measured;
 use crate::site::{Quiet, Site, policy};
 use clearlane_lab::HostPlan;
 use clearlane_traffic::channel::Channel;
@@ -13,6 +14,7 @@ use clearlane_traffic::message::{Answer, Request};
 use clearlane_traffic::name::{Identity, Role};
 use clearlane_traffic::order::Order;
 use clearlane_traffic::packet::Header;
+use clearlane_traffic::results::remarks;
 use clearlane_traffic::tls;
 use rand_bytes::bytes;
 use rustls::pki_types::pem::PemObject;
@@ -137,7 +139,7 @@ fn a_token_is_good_once_and_for_who_it_is_for() {
     let answer = receiver.ask(&Request::Receive { order: order(&plan), from }).unwrap();
     let Answer::Expected { tokens } = answer else { panic!("{answer:?}") };
     let data = receiver.data;
-    let knock = |bytes: &[u8]| {
+    let connect = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(data).unwrap();
         stream.write_all(bytes).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -147,11 +149,11 @@ fn a_token_is_good_once_and_for_who_it_is_for() {
     };
     // One that was made up, one whose key is another's, and noise.
     let foreign = Token::new(&ring::rand::SystemRandom::new()).unwrap();
-    assert!(knock(&foreign.request()).is_err());
+    assert!(connect(&foreign.request()).is_err());
     let mut forged = tokens[0].request();
     forged[30] ^= 1;
-    assert!(knock(&forged).is_err());
-    assert!(knock(&bytes(56)).is_err());
+    assert!(connect(&forged).is_err());
+    assert!(connect(&bytes(56)).is_err());
     site.wait_for("host0000", &["refused", "data connection", "shows no key"]);
     site.wait_for("host0000", &["refused", "data connection", "none that is expected"]);
     // A token for another host.
@@ -159,12 +161,12 @@ fn a_token_is_good_once_and_for_who_it_is_for() {
     let from = "127.0.0.2".parse().unwrap();
     let answer = receiver.ask(&Request::Receive { order: elsewhere, from }).unwrap();
     let Answer::Expected { tokens: others } = answer else { panic!("{answer:?}") };
-    assert!(knock(&others[0].request()).is_err());
+    assert!(connect(&others[0].request()).is_err());
     site.wait_for("host0000", &["refused", "data connection", "its token is for 127.0.0.2"]);
     // The right one, and then the same again.
-    let (_held, answer) = knock(&tokens[0].request()).unwrap();
+    let (_held, answer) = connect(&tokens[0].request()).unwrap();
     assert!(tokens[0].is_accepted(&answer));
-    assert!(knock(&tokens[0].request()).is_err());
+    assert!(connect(&tokens[0].request()).is_err());
     drop(_held);
     drop(receiver);
     works(&site);
@@ -237,7 +239,7 @@ fn a_rate_above_the_policy_is_refused_and_full_speed_is_held_to_it() {
     let full = plan(2, 1000, &incast(1.0, ""), "");
     let record = site.run(&full, &Quiet::default()).unwrap();
     assert_eq!(record.connections[0].held_to_bps, Some(200_000_000));
-    let (_, packets) = record.connections[0].logs[0];
+    let packets = record.connections[0].logs[0].as_ref().unwrap().records;
     // 25 MB in packets of 2 KiB, and what is let through at once.
     assert!((10_000..12_600).contains(&packets), "{packets}");
 }
@@ -255,7 +257,7 @@ fn runs_longer_than_the_policy_and_too_many_bytes_are_stopped() {
     assert!(record.partial);
     assert!(record.hosts.iter().any(|host| host.stopped.contains("limits.sent")), "{record:?}");
     site.wait_for("host0001", &["stopped", "limits.sent"]);
-    let (_, packets) = record.connections[0].logs[0];
+    let packets = record.connections[0].logs[0].as_ref().unwrap().records;
     assert!(packets <= (64 << 20) / 2048, "{packets}");
     assert_eq!(site.link("host0001").status().unwrap().run, None);
 }
@@ -266,9 +268,17 @@ fn logs_over_the_quota_stop_the_run_and_what_was_noted_is_told() {
     let small = LIMITED.replace("rate = \"200 Mb/s\"\n", "").replace("1 MiB", "64 KiB");
     let small = small.replace("64 MiB", "64 GiB");
     site.add("host0001", |folder| policy(folder, &small));
-    let record = site.run(&plan(2, 1500, &incast(1.0, ""), ""), &Quiet::default()).unwrap();
+    let long = plan(2, 1500, &incast(1.0, ""), "");
+    let record = site.run(&long, &Quiet::default()).unwrap();
     assert!(record.partial);
     site.wait_for("host0001", &["stopped", "over the policy's 65536 B"]);
+    // What was kept is read; what was noted and not kept is told.
+    let measured = measured(&site, &long, &record);
+    let flow = &measured.flows[0];
+    assert!(measured.unkept > 0 && flow.received > flow.sent, "{flow:?}");
+    assert!(flow.sent > 1000 && flow.unlogged > 0, "{flow:?}");
+    let words = remarks(&long, &measured).join("\n");
+    assert!(words.contains("records of packets were noted and are in no log"), "{words}");
     assert_eq!(site.link("host0001").status().unwrap().run, None);
 }
 
@@ -482,59 +492,38 @@ fn a_policy_that_anybody_may_write_is_none() {
     works(&site);
 }
 
-/// Raises a flag when it goes.
-struct Raised<'a>(&'a std::sync::atomic::AtomicBool);
-
-impl Drop for Raised<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+/// Connections that say nothing, more than are waited for at a time, keep nobody out.
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let site = Site::new(&TWO);
+    let mut silent = Vec::new();
+    for name in TWO {
+        let link = site.link(name);
+        for address in [link.known.address, link.data] {
+            silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
+        }
     }
+    // Less than it takes until who says nothing is late.
+    let asked = Instant::now();
+    site.link("host0000").have_done(&Request::Stop {}, "stop").unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    works(&site);
+    drop(silent);
+    // Each of them is one line at most; most are counted.
+    let refused = site.audit("host0000").lines().filter(|line| line.contains("refused")).count();
+    assert!((1..=25).contains(&refused), "{refused}");
 }
 
 #[test]
-fn an_enrolment_token_is_good_once() {
-    use clearlane_traffic::audit::Audit;
-    use clearlane_traffic::enrolment::{Enrolment, EnrolmentToken, join};
-    use std::sync::atomic::AtomicBool;
-    let site = Site::new(&["host0000"]);
-    let controller = site.folder.join("controller");
-    let authority = Authority::read(&controller).unwrap();
-    let who = ["h7", "h8"].map(|name| Identity { name: name.parse().unwrap(), role: Role::Agent });
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let random = ring::rand::SystemRandom::new();
-    let mut enrolment = Enrolment::new(&site.keys(), authority, any, who.into(), &random).unwrap();
-    let tokens: Vec<EnrolmentToken> = enrolment.tokens().to_vec();
-    let audit = Audit::open(&controller).unwrap();
-    let halt = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| while enrolment.next(&audit, &halt).unwrap().is_some() {});
-        // What fails below ends the waiting too.
-        let _raised = Raised(&halt);
-        let folder = |name: &str| site.folder.join(name);
-        let keys = join(&tokens[0], &folder("h7")).unwrap();
-        assert_eq!(keys.identity.to_string(), "agent h7");
-        // Again, and with another's name.
-        let error = join(&tokens[0], &folder("again")).err().unwrap().to_string();
-        assert!(error.contains("it is good once"), "{error}");
-        let mut text = tokens[1].to_string();
-        text.replace_range(..2, "h9");
-        let error = join(&text.parse().unwrap(), &folder("h9")).err().unwrap().to_string();
-        assert!(error.contains("no token waits for agent h9"), "{error}");
-        let viewer = tokens[1].to_string().replace(".agent.", ".controller.");
-        let error = join(&viewer.parse().unwrap(), &folder("c")).err().unwrap().to_string();
-        assert!(error.contains("no token waits for controller h8"), "{error}");
-        // A stranger who answers at the address of a token is not the token's authority.
-        let mut pinned = tokens[1].to_string();
-        let at = pinned.rfind('@').unwrap();
-        pinned.replace_range(at - 4..at, "AAAA");
-        let stranger = pinned.parse::<EnrolmentToken>();
-        if let Ok(stranger) = stranger {
-            let error = join(&stranger, &folder("s")).err().unwrap().to_string();
-            assert!(error.contains("not that of the token's authority"), "{error}");
-        }
-        join(&tokens[1], &folder("h8")).unwrap();
-    });
-    assert!(!site.folder.join("again").exists() && !site.folder.join("h9").exists());
-    let log = std::fs::read_to_string(controller.join("audit.jsonl")).unwrap();
-    assert!(log.lines().filter(|line| line.contains("\"refused\"")).count() >= 4, "{log}");
+fn a_certificate_has_some_connections_and_no_more() {
+    let site = Site::new(&TWO);
+    let mut open: Vec<Link> = (0..8).map(|_| site.link("host0000")).collect();
+    let error = Link::connect(&site.keys(), site.known("host0000")).err().unwrap().to_string();
+    assert!(error.contains("8 connections of this certificate are open"), "{error}");
+    // Another's certificate is not kept out by them.
+    let viewer = Keys::read(&site.enrolled("anna", Role::Viewer)).unwrap();
+    Link::connect(&viewer, site.known("host0000")).unwrap().status().unwrap();
+    open.clear();
+    std::thread::sleep(Duration::from_millis(300));
+    works(&site);
 }

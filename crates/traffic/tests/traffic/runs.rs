@@ -7,7 +7,7 @@ use clearlane_traffic::controller::Record;
 use clearlane_traffic::results::{Measured, measure, series};
 use std::fs::File;
 
-fn measured(site: &Site, plan: &HostPlan, record: &Record) -> Measured {
+pub fn measured(site: &Site, plan: &HostPlan, record: &Record) -> Measured {
     let file = File::create(site.folder.join("packets.parquet")).unwrap();
     let mut packets = PacketLog::new(file).unwrap();
     let measured = measure(plan, record, None, &mut packets, &|_| {}).unwrap();
@@ -28,7 +28,7 @@ fn everything_that_is_sent_is_received_and_logged() {
     let plan = plan(4, 500, &incast(1.0, ""), "");
     let measured = run(4, &plan);
     assert!(!measured.partial);
-    assert_eq!((measured.flows.len(), measured.lost()), (3, 0));
+    assert_eq!((measured.flows.len(), measured.lost(), measured.unkept), (3, 0, 0));
     for flow in &measured.flows {
         assert!(flow.sent > 100 && flow.sent == flow.received, "{flow:?}");
         let (from, to) = flow.span_ns.unwrap();

@@ -4,8 +4,9 @@
 use clearlane_traffic::agent::{Agent, POLICY_FILE, write_policy};
 use clearlane_traffic::audit::AUDIT_FILE;
 use clearlane_traffic::controller::{Inventory, Known, Link, Options, Record, RunError, Watch};
-use clearlane_traffic::keys::{Authority, Candidate, Keys};
+use clearlane_traffic::keys::{Authority, Candidate, Keys, Replace};
 use clearlane_traffic::name::{Identity, Role};
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,7 @@ pub struct Site {
     pub folder: PathBuf,
     pub authority: Authority,
     pub inventory: Inventory,
-    halt: Arc<AtomicBool>,
-    agents: Vec<JoinHandle<()>>,
+    agents: BTreeMap<String, (Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl Site {
@@ -35,9 +35,8 @@ impl Site {
         fs::create_dir(&folder).unwrap();
         let authority =
             Authority::init(&folder.join("controller"), "boss".parse().unwrap()).unwrap();
-        let halt = Arc::new(AtomicBool::new(false));
         let inventory = Inventory::default();
-        let mut site = Site { folder, authority, inventory, halt, agents: Vec::new() };
+        let mut site = Site { folder, authority, inventory, agents: BTreeMap::new() };
         names.iter().for_each(|name| site.add(name, |_| {}));
         site
     }
@@ -48,10 +47,17 @@ impl Site {
         write_policy(&folder).unwrap();
         change(&folder);
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let agent = Agent::new(&folder, any, any, Arc::clone(&self.halt)).unwrap();
+        let halt = Arc::new(AtomicBool::new(false));
+        let agent = Agent::new(&folder, any, any, Arc::clone(&halt)).unwrap();
         let address = agent.control_address().unwrap();
         self.inventory.set(Known { name: name.parse().unwrap(), address });
-        self.agents.push(std::thread::spawn(move || agent.serve().unwrap()));
+        let serving = std::thread::spawn(move || agent.serve().unwrap());
+        self.agents.insert(name.to_owned(), (halt, serving));
+    }
+
+    /// Has an agent end, as by a signal.
+    pub fn end(&self, name: &str) {
+        self.agents[name].0.store(true, SeqCst);
     }
 
     /// A folder with keys of this name and role, signed by the site's authority.
@@ -61,7 +67,7 @@ impl Site {
         let identity = Identity { name: name.parse().unwrap(), role };
         let key = clearlane_traffic::keys::PublicKey::of_bytes(candidate.public()).unwrap();
         let signed = self.authority.signed(&identity, &key).unwrap();
-        candidate.store(&folder, &signed, self.authority.certificate()).unwrap();
+        candidate.store(&folder, &signed, self.authority.certificate(), Replace::Nothing).unwrap();
         folder
     }
 
@@ -125,8 +131,8 @@ pub fn policy(folder: &Path, text: &str) {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        self.halt.store(true, SeqCst);
-        for agent in self.agents.drain(..) {
+        self.agents.values().for_each(|(halt, _)| halt.store(true, SeqCst));
+        for (_, agent) in std::mem::take(&mut self.agents).into_values() {
             let ended = agent.join();
             assert!(ended.is_ok() || std::thread::panicking(), "an agent panicked");
         }

@@ -1,6 +1,6 @@
 //! `clearlane traffic agent`.
 
-use super::keys::{Folder, of_agent};
+use super::keys::{Folder, of_agent, remind};
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
@@ -37,6 +37,10 @@ pub fn run(arguments: &Arguments, interrupts: &Interrupts) -> Result<Answer, Fai
     terminal::remark(&format!("agent {} listens at {at}; it may", agent.name()));
     for line in agent.policy_in_words().map_err(of_agent)? {
         terminal::remark(&format!("  {line}"));
+    }
+    remind(agent.keys());
+    if let Some(more) = agent.raise_handles().map_err(of_agent)? {
+        terminal::remark(&format!("note  {more}"));
     }
     agent.serve().map_err(of_agent)?;
     Ok(Answer::text(String::new()))

@@ -8,12 +8,13 @@ use crate::terminal;
 use clap::{Args, ValueEnum};
 use clearlane_traffic::audit::Audit;
 use clearlane_traffic::controller::{Inventory, Known};
-use clearlane_traffic::enrolment::Enrolment;
+use clearlane_traffic::enrolment::{Enrolment, Joining};
 use clearlane_traffic::keys::Authority;
 use clearlane_traffic::name::{Identity, Name, Role};
 use ring::rand::SystemRandom;
 use serde_json::json;
 use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whom to enrol.
 #[derive(Args, Debug)]
@@ -51,7 +52,80 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let folder = arguments.folder.path()?;
     let keys = arguments.folder.keys()?;
     let authority = Authority::read(&folder).map_err(of_keys)?;
-    let mut inventory = Inventory::read(&folder).map_err(Failure::input)?;
+    let inventory = Inventory::read(&folder).map_err(Failure::input)?;
+    let (who, agents) = named(arguments)?;
+    let audit = Audit::open(&folder).map_err(|e| Failure::writing(&folder, &e))?;
+    let enrolment = Enrolment::new(&keys, authority, arguments.listen, who, &SystemRandom::new());
+    let enrolment = enrolment.map_err(of_enrolment)?;
+    let tokens: Vec<String> = enrolment.tokens().iter().map(ToString::to_string).collect();
+    for token in &tokens {
+        // They are wanted before the command ends; a document stands alone on stdout.
+        let line = format!("clearlane traffic join {token}");
+        if json {
+            terminal::remark(&line);
+        } else {
+            terminal::print(&format!("{line}\n"))?;
+        }
+    }
+    terminal::remark("waiting for them to join; interrupt to wait no longer");
+    let halt = interrupts.stop_silently();
+    let inventory = Mutex::new(inventory);
+    let (joined, unsure) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let told = |identity: &Identity, joining: Joining| {
+        if let Some(known) = agents.iter().find(|known| known.name == identity.name) {
+            let mut inventory = locked(&inventory);
+            inventory.set(known.clone());
+            inventory.write(&folder)?;
+        }
+        let name = identity.name.to_string();
+        match joining {
+            Joining::Stored => {
+                terminal::remark(&format!("{identity} has joined"));
+                locked(&joined).push(name);
+            }
+            Joining::Unsure => {
+                terminal::remark(&format!(
+                    "{identity} was sent its certificate and did not say that it has it; if join \
+                     failed there, enrol it again"
+                ));
+                locked(&unsure).push(name);
+            }
+        }
+        Ok(())
+    };
+    enrolment.wait(&audit, &halt, &told).map_err(|e| Failure::writing(&folder, &e))?;
+    let (joined, unsure) = (locked(&joined).clone(), locked(&unsure).clone());
+    let missing: Vec<String> =
+        enrolment.tokens().iter().map(|token| token.identity.name.to_string()).collect();
+    Ok(answer(&joined, &unsure, &missing, json))
+}
+
+/// What is said in the end.
+fn answer(joined: &[String], unsure: &[String], missing: &[String], json: bool) -> Answer {
+    let verdict = match (missing.is_empty(), unsure.is_empty()) {
+        (true, true) => Verdict::Done,
+        (true, false) => Verdict::BadNews,
+        (false, _) => Verdict::Interrupted,
+    };
+    if json {
+        let fields = json!({ "joined": joined, "unsure": unsure, "missing": missing });
+        return Answer::json("clearlane-traffic-enrol/1", fields).with(verdict);
+    }
+    let mut told = format!("{} joined", joined.len());
+    for (names, what) in [(unsure, "may have"), (missing, "did not")] {
+        if !names.is_empty() {
+            told += &format!("; {} {what}", names.join(", "));
+        }
+    }
+    Answer::text(told + "\n").with(verdict)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who is to be enrolled, and the addresses of the agents among them.
+fn named(arguments: &Arguments) -> Result<(Vec<Identity>, Vec<Known>), Failure> {
     let mut agents = Vec::new();
     let mut who = Vec::new();
     for text in &arguments.who {
@@ -66,44 +140,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
         who.push(Identity { name: name.clone(), role });
         agents.extend(address.map(|address| Known { name, address }));
     }
-    let audit = Audit::open(&folder).map_err(|e| Failure::writing(&folder, &e))?;
-    let enrolment = Enrolment::new(&keys, authority, arguments.listen, who, &SystemRandom::new());
-    let mut enrolment = enrolment.map_err(of_enrolment)?;
-    let tokens: Vec<String> = enrolment.tokens().iter().map(ToString::to_string).collect();
-    for token in &tokens {
-        // They are wanted before the command ends; a document stands alone on stdout.
-        let line = format!("clearlane traffic join {token}");
-        if json {
-            terminal::remark(&line);
-        } else {
-            terminal::print(&format!("{line}\n"))?;
-        }
-    }
-    terminal::remark("waiting for them to join; interrupt to wait no longer");
-    let halt = interrupts.stop_silently();
-    let mut joined = Vec::new();
-    while !enrolment.tokens().is_empty() {
-        let next = enrolment.next(&audit, &halt).map_err(|e| Failure::writing(&folder, &e))?;
-        let Some(identity) = next else { break };
-        if let Some(known) = agents.iter().find(|known| known.name == identity.name) {
-            inventory.set(known.clone());
-            inventory.write(&folder).map_err(|e| Failure::writing(&folder, &e))?;
-        }
-        terminal::remark(&format!("{identity} has joined"));
-        joined.push(identity.name.to_string());
-    }
-    let missing: Vec<String> =
-        enrolment.tokens().iter().map(|token| token.identity.name.to_string()).collect();
-    let verdict = if missing.is_empty() { Verdict::Done } else { Verdict::Interrupted };
-    if json {
-        let fields = json!({ "joined": joined, "missing": missing });
-        return Ok(Answer::json("clearlane-traffic-enrol/1", fields).with(verdict));
-    }
-    let told = match missing.is_empty() {
-        true => format!("{} joined\n", joined.len()),
-        false => format!("{} joined; {} did not\n", joined.len(), missing.join(", ")),
-    };
-    Ok(Answer::text(told).with(verdict))
+    Ok((who, agents))
 }
 
 fn read(text: &str, role: EnrolledRole) -> Result<(Name, Option<SocketAddr>), Failure> {

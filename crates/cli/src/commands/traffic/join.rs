@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use clearlane_traffic::agent::{POLICY_FILE, write_policy};
 use clearlane_traffic::enrolment::{EnrolmentToken, join};
+use clearlane_traffic::keys::Replace;
 use clearlane_traffic::name::Role;
 use serde_json::json;
 
@@ -17,6 +18,9 @@ pub struct Arguments {
     token: String,
     #[command(flatten)]
     folder: Folder,
+    /// Replace the keys that are in the folder, as when their certificate ends
+    #[arg(long)]
+    force: bool,
 }
 
 /// Joins.
@@ -27,7 +31,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         .parse()
         .map_err(|error| Failure::Input(format!("what was given {error}")))?;
     let folder = arguments.folder.path()?;
-    let keys = join(&token, &folder).map_err(of_enrolment)?;
+    let replace = if arguments.force { Replace::Keys } else { Replace::Nothing };
+    let keys = join(&token, &folder, replace).map_err(of_enrolment)?;
     let policy = folder.join(POLICY_FILE);
     if keys.identity.role == Role::Agent {
         write_policy(&folder).map_err(of_keys)?;

@@ -1,12 +1,17 @@
 //! The folder of keys, and failures of the library in the terms of exit codes.
 
 use crate::failure::Failure;
+use crate::terminal;
 use clap::Args;
 use clearlane_traffic::agent::AgentError;
 use clearlane_traffic::controller::{Inventory, Known, Link, LinkError, RunError};
 use clearlane_traffic::enrolment::EnrolmentError;
 use clearlane_traffic::keys::{Keys, KeysError};
+use clearlane_traffic::name::Role;
 use std::path::PathBuf;
+
+/// So long before the end of a certificate it is said that it ends.
+const REMINDED_DAYS: i64 = 30;
 
 /// The flag of all commands.
 #[derive(Args, Debug)]
@@ -27,8 +32,25 @@ impl Folder {
 
     /// The keys in it.
     pub fn keys(&self) -> Result<Keys, Failure> {
-        Keys::read(&self.path()?).map_err(of_keys)
+        let keys = Keys::read(&self.path()?).map_err(of_keys)?;
+        remind(&keys);
+        Ok(keys)
     }
+}
+
+/// Says when a certificate is about to end, and how it is renewed.
+pub fn remind(keys: &Keys) {
+    let ends = match () {
+        () if keys.ends_within(0) => "has ended".to_owned(),
+        () if keys.ends_within(REMINDED_DAYS) => format!("ends within {REMINDED_DAYS} days"),
+        () => return,
+    };
+    let renewed = match keys.identity.role {
+        Role::Controller => "clearlane traffic init --renew",
+        Role::Agent | Role::Viewer => "enrol it again, and clearlane traffic join --force TOKEN",
+    };
+    let who = &keys.identity;
+    terminal::remark(&format!("note  the certificate of {who} {ends}; renew it: {renewed}"));
 }
 
 pub fn of_keys(error: KeysError) -> Failure {
@@ -51,15 +73,41 @@ pub fn of_agent(error: AgentError) -> Failure {
 
 pub fn of_run(error: RunError) -> Failure {
     match error {
-        RunError::Machine(_) => Failure::Machine(error.to_string()),
+        RunError::Machine(_) | RunError::Lost(_) => Failure::Machine(error.to_string()),
         RunError::Interrupted => Failure::Interrupted(error.to_string()),
         error => Failure::Input(error.to_string()),
     }
 }
 
+/// The flags of commands that ask agents.
+#[derive(Args, Debug)]
+pub struct Asked {
+    /// Agents, by name or as NAME@ADDRESS:PORT; all that are enrolled without any
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// An agent, and what it says.
+pub type Told<T> = (Known, Result<T, LinkError>);
+
+impl Asked {
+    /// What each agent says.
+    pub fn ask<T: Send>(
+        &self,
+        ask: impl Fn(&mut Link) -> Result<T, LinkError> + Sync,
+    ) -> Result<Vec<Told<T>>, Failure> {
+        let keys = self.folder.keys()?;
+        let agents = agents(&self.folder, &self.agents)?;
+        let answers = ask_all(&keys, &agents, ask);
+        Ok(agents.into_iter().zip(answers).collect())
+    }
+}
+
 /// The agents of these names, or at the addresses that names have with them; all that are known
 /// without any.
-pub fn agents(folder: &Folder, names: &[String]) -> Result<Vec<Known>, Failure> {
+fn agents(folder: &Folder, names: &[String]) -> Result<Vec<Known>, Failure> {
     let path = folder.path()?;
     let inventory = Inventory::read(&path).map_err(Failure::input)?;
     let has_addresses = !names.is_empty() && names.iter().all(|name| name.contains('@'));
@@ -86,7 +134,7 @@ pub fn agents(folder: &Folder, names: &[String]) -> Result<Vec<Known>, Failure> 
 }
 
 /// What each agent says, all asked at once: one that is gone keeps nobody waiting.
-pub fn ask_all<T: Send>(
+fn ask_all<T: Send>(
     keys: &Keys,
     agents: &[Known],
     ask: impl Fn(&mut Link) -> Result<T, LinkError> + Sync,

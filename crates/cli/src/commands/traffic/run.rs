@@ -15,11 +15,12 @@ use clearlane_lab::{
     Experiment, FLOW_SERIES_FILE, HostPlan, PACKET_LOG_FILE, PacketLog, RunFolder, observed_page,
     write_flow_series,
 };
-use clearlane_traffic::controller::{Inventory, Options, Record, run as run_plan};
+use clearlane_traffic::controller::{Inventory, Options, Ordered, Record, orders, run as run_plan};
 use clearlane_traffic::packet::{HEADER_BYTES, PACKET_BYTES_MAX};
 use clearlane_traffic::results::{
     Measured, finding, measure, page, remarks, series, summary, table,
 };
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,8 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let plan = HostPlan::of(&experiment, arguments.variant.as_deref()).map_err(Failure::lab)?;
     let packet_bytes = arguments.packet.map(packet).transpose()?;
     if arguments.dry_run {
-        return Ok(Answer::text(asked(&plan)));
+        let orders = orders(&plan, packet_bytes).map_err(Failure::Input)?;
+        return dry(&plan, &orders, json);
     }
     let default = || Path::new("runs").join(format!("{}-measured", plan.name));
     let out = arguments.out.clone().unwrap_or_else(default);
@@ -155,17 +157,41 @@ fn command(arguments: &Arguments) -> String {
 }
 
 /// What hosts are to send.
-fn asked(plan: &HostPlan) -> String {
-    let line = |flow: &clearlane_lab::HostFlow| {
+fn dry(plan: &HostPlan, orders: &[Ordered], json: bool) -> Result<Answer, Failure> {
+    if json {
+        let flow = |Ordered { order, .. }: &Ordered| {
+            Ok(json!({
+                "source": order.source,
+                "destination": order.destination,
+                "group": order.group,
+                "connections": order.paths,
+                "packet_bytes": order.packet_bytes,
+                "pace": answer::value(&order.pace)?,
+                "load": order.load,
+                "link_gbps": order.link_bps as f64 * 1e-9,
+                "start_us": order.start_ns as f64 * 1e-3,
+                "stop_us": order.stop_ns as f64 * 1e-3,
+            }))
+        };
+        let flows = orders.iter().map(flow).collect::<Result<Vec<Value>, Failure>>()?;
+        let fields = json!({ "name": plan.name, "variant": plan.variant, "flows": flows });
+        return Ok(Answer::json("clearlane-traffic-plan/1", fields));
+    }
+    let line = |Ordered { flow, order }: &Ordered| {
+        let flow = &plan.flows[*flow];
         let (source, destination, group) = (&flow.source, &flow.destination, &flow.group);
         let pace = match flow.at_full_speed {
             true => "full speed".to_owned(),
             false => format!("{:.3} of {}", flow.load, flow.link.bits_per_second()),
         };
         let (start, stop) = (flow.start, flow.stop.min(plan.duration));
-        format!("{source} → {destination}: {group}, {pace}, {start} to {stop}\n")
+        let connections = match order.paths {
+            1 => String::new(),
+            many => format!(", {many} connections"),
+        };
+        format!("{source} → {destination}: {group}, {pace}, {start} to {stop}{connections}\n")
     };
-    plan.flows.iter().map(line).collect()
+    Ok(Answer::text(orders.iter().map(line).collect()))
 }
 
 fn text(plan: &HostPlan, measured: &Measured) -> String {

@@ -1,6 +1,6 @@
 //! `clearlane traffic stop`.
 
-use super::keys::{Folder, agents, ask_all};
+use super::keys::Asked;
 use crate::answer::{Answer, Verdict};
 use crate::failure::Failure;
 use clap::Args;
@@ -10,26 +10,22 @@ use serde_json::json;
 /// Whom to stop.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Agents, by name or as NAME@ADDRESS:PORT; all that are enrolled without any
-    #[arg(value_name = "AGENT")]
-    agents: Vec<String>,
     #[command(flatten)]
-    folder: Folder,
+    asked: Asked,
 }
 
 /// Stops them.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    let keys = arguments.folder.keys()?;
-    let agents = agents(&arguments.folder, &arguments.agents)?;
-    let answers = ask_all(&keys, &agents, |link| link.have_done(&Request::Stop {}, "stop"));
+    let answers = arguments.asked.ask(|link| link.have_done(&Request::Stop {}, "stop"))?;
     let failed: Vec<String> =
-        answers.iter().filter_map(|answer| Some(answer.as_ref().err()?.to_string())).collect();
+        answers.iter().filter_map(|(_, answer)| Some(answer.as_ref().err()?.to_string())).collect();
     let verdict = if failed.is_empty() { Verdict::Done } else { Verdict::BadNews };
-    let stopped = agents.len() - failed.len();
+    let stopped = answers.len() - failed.len();
     if json {
         let fields = json!({ "stopped": stopped, "failed": failed });
         return Ok(Answer::json("clearlane-traffic-stop/1", fields).with(verdict));
     }
     let lines: String = failed.iter().map(|line| format!("{line}\n")).collect();
-    Ok(Answer::text(format!("{stopped} of {} agents stopped\n{lines}", agents.len())).with(verdict))
+    Ok(Answer::text(format!("{stopped} of {} agents stopped\n{lines}", answers.len()))
+        .with(verdict))
 }

@@ -11,11 +11,12 @@ use clap::{Args, ValueEnum};
 use clearlane_lab::{
     Align, Experiment, FLOW_SERIES_FILE, FlowSlice, HostPlan, Table, read_flow_series,
 };
-use clearlane_traffic::testbed::{Built, Layout, Members, Queue, members, within};
+use clearlane_traffic::testbed::{Built, Layout, Members, Queue, members, prefix, sweep, within};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -130,7 +131,10 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     };
     let default = || Path::new("runs").join(format!("{}-testbed", plan.name));
     let out = arguments.out.clone().unwrap_or_else(default);
-    let halt = interrupts.stop_silently();
+    let halt = interrupts.stop_and_clear("the testbed is taken away first");
+    for name in sweep() {
+        terminal::remark(&format!("took away namespace {name} of a testbed that was killed"));
+    }
     fs::create_dir_all(&out).map_err(|e| Failure::writing(&out, &e))?;
     let scratch = Scratch::new()?;
     let program = std::env::current_exe()
@@ -205,8 +209,7 @@ impl Bench<'_> {
     /// Runs a command of this program that has to succeed.
     fn own(&self, mut command: Command, what: &str) -> Result<String, Failure> {
         let failed = |e| Failure::Machine(format!("{what}: {}", clearlane_lab::plain(&e)));
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = child.output().map_err(failed)?;
+        let output = self.ended(command.stderr(Stdio::piped())).map_err(failed)?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
@@ -215,6 +218,27 @@ impl Bench<'_> {
             }
             false => Err(self.machine(what, &said)),
         }
+    }
+
+    /// Runs a command to its end. It hears of an interruption from here, once, wherever that came
+    /// from.
+    fn ended(&self, command: &mut Command) -> std::io::Result<Output> {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        let child = command.spawn()?;
+        let pid = child.id().to_string();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(move || child.wait_with_output());
+            let mut is_told = false;
+            while !waiting.is_finished() {
+                if self.halt.load(Ordering::SeqCst) && !is_told {
+                    is_told = true;
+                    let _ = Command::new("kill").args(["-INT", &pid]).status();
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let panicked = || Err(std::io::Error::other("the thread that waits panicked"));
+            waiting.join().unwrap_or_else(|_| panicked())
+        })
     }
 
     /// The simulated run of the same file.
@@ -243,8 +267,7 @@ impl Bench<'_> {
         }
         let name = arm.name();
         terminal::remark(&format!("running on the testbed: {name}"));
-        let prefix = format!("clane{}", std::process::id());
-        let layout = Layout::of(self.plan, arm.queue, self.arguments.slower, &prefix)
+        let layout = Layout::of(self.plan, arm.queue, self.arguments.slower, &prefix())
             .map_err(Failure::input)?;
         let folder = self.scratch.join(&name);
         fs::create_dir(&folder).map_err(|e| Failure::writing(&folder, &e))?;
@@ -252,7 +275,6 @@ impl Bench<'_> {
         let mut built = Built::new(&layout).map_err(|e| Failure::Machine(e.to_string()))?;
         self.start(&mut built, &layout, &members)?;
         let (_, flags) = CAPTURES[arm.capture];
-        let mut dumps = Vec::new();
         if !flags.is_empty() {
             for host in &layout.hosts {
                 let port = host.ports.first().map_or("any", String::as_str);
@@ -261,23 +283,15 @@ impl Bench<'_> {
                 let file = Self::path(&file);
                 words.push(&file);
                 words.extend(flags);
-                let mut command = within(&host.namespace, &words);
-                let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-                let failed = |e| Failure::Machine(format!("tcpdump: {}", clearlane_lab::plain(&e)));
-                dumps.push(child.map_err(failed)?);
+                let started = built.spawn_telling(&host.namespace, &words);
+                started.map_err(|e| Failure::Machine(e.to_string()))?;
             }
             std::thread::sleep(Duration::from_millis(500));
         }
         let text = self.measure(&layout, &members, &name);
-        let mut captured = (!dumps.is_empty()).then_some((0, 0));
-        for child in dumps {
-            let pid = child.id().to_string();
-            let _ = Command::new("kill").args(["-INT", &pid]).status();
-            let said = child.wait_with_output().map(|output| output.stderr).unwrap_or_default();
-            let said = String::from_utf8_lossy(&said).into_owned();
-            let (taken, dropped) = counted(&said);
-            captured = captured.map(|(all, lost)| (all + taken, lost + dropped));
-        }
+        let counts = built.told().iter().map(|said| counted(said)).collect::<Vec<_>>();
+        let sum = |(all, lost), (taken, dropped): &(u64, u64)| (all + taken, lost + dropped);
+        let captured = (!flags.is_empty()).then(|| counts.iter().fold((0, 0), sum));
         drop(built);
         // Captures are large, and their size is not what is asked.
         let _ = fs::remove_dir_all(&folder);
@@ -306,6 +320,7 @@ impl Bench<'_> {
             let words = [program.as_str(), "traffic", "status", "--dir", &controller];
             match self.own(within(&layout.controller, &words), "asking the agents") {
                 Ok(_) => return Ok(()),
+                Err(Failure::Interrupted(why)) => return Err(Failure::Interrupted(why)),
                 Err(failure) if Instant::now() >= until => return Err(failure),
                 Err(_) => std::thread::sleep(Duration::from_millis(200)),
             }
@@ -334,9 +349,8 @@ impl Bench<'_> {
         }
         // The run is watched as any other.
         let mut command = within(&layout.controller, &words);
-        let output = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
         let failed = |e| Failure::Machine(format!("run {name}: {}", clearlane_lab::plain(&e)));
-        let output = output.map_err(failed)?;
+        let output = self.ended(command.stderr(Stdio::inherit())).map_err(failed)?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false if self.halt.load(Ordering::SeqCst) => {

@@ -1,17 +1,18 @@
 //! Where data connections come in: nothing is taken from one that shows no token of this agent.
 
-use crate::audit::{Audit, Came};
+use crate::audit::Audit;
 use crate::consent::{REQUEST_BYTES, Request, Token, TokenId};
+use crate::unproven::Unproven;
+use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to show its token, and how many may be about it.
+/// How long a connection may take to show its token.
 const SHOWING_MAX: Duration = Duration::from_secs(5);
-const SHOWING_AT_A_TIME: usize = 64;
 
 /// A connection that is expected.
 pub struct Expected {
@@ -25,13 +26,13 @@ pub struct Expected {
 
 /// The connections that are expected: each comes once.
 #[derive(Default)]
-pub struct Guests(Mutex<BTreeMap<TokenId, Expected>>);
+pub struct ExpectedConnections(Mutex<BTreeMap<TokenId, Expected>>);
 
-impl Guests {
+impl ExpectedConnections {
     /// Expects a connection.
     pub fn expect(&self, expected: Expected) {
-        let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        guests.insert(expected.token.id(), expected);
+        let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.insert(expected.token.id(), expected);
     }
 
     /// Expects none any more.
@@ -41,28 +42,28 @@ impl Guests {
 
     /// Takes the one that a request is of, if it shows its key and comes from where it should.
     fn take(&self, request: &Request, from: IpAddr) -> Result<Expected, String> {
-        let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = "its token is none that is expected: it is good once, for one connection";
-        let expected = guests.get(&request.id).ok_or(unknown)?;
+        let expected = awaited.get(&request.id).ok_or(unknown)?;
         if !expected.token.allows(request) {
             return Err("it shows no key for its token".into());
         }
         if expected.from.to_canonical() != from.to_canonical() {
             return Err(format!("its token is for {}", expected.from));
         }
-        guests.remove(&request.id).ok_or(unknown.into())
+        awaited.remove(&request.id).ok_or(unknown.into())
     }
 }
 
 /// Takes data connections until `halt` is raised.
-pub fn keep(
+pub fn listen(
     listener: &TcpListener,
-    guests: &Arc<Guests>,
+    awaited: &Arc<ExpectedConnections>,
     audit: &Arc<Audit>,
     halt: &AtomicBool,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let showing = Arc::new(AtomicUsize::new(0));
+    let unproven = Unproven::default();
     while !halt.load(SeqCst) {
         let (stream, from) = match listener.accept() {
             Ok(come) => come,
@@ -71,27 +72,20 @@ pub fn keep(
                 continue;
             }
         };
-        if showing.fetch_add(1, SeqCst) >= SHOWING_AT_A_TIME {
-            showing.fetch_sub(1, SeqCst);
-            let why = "too many connections show no token";
-            let _ = audit.note(Came::Refused, &from.to_string(), "data connection", why);
-            continue;
-        }
-        let (guests, audit, count) = (Arc::clone(guests), Arc::clone(audit), Arc::clone(&showing));
-        let thread = std::thread::Builder::new().name("door".into());
-        let spawned = thread.spawn(move || {
-            let shown = show(stream, from, &guests);
-            count.fetch_sub(1, SeqCst);
+        // Without handles or threads to give, the connection is refused, and not the run.
+        let Ok(entered) = unproven.enter(&stream) else { continue };
+        let (awaited, audit) = (Arc::clone(awaited), Arc::clone(audit));
+        let thread = std::thread::Builder::new().name("data connection".into());
+        let _ = thread.spawn(move || {
+            let shown = show(stream, from, &awaited);
+            drop(entered);
             match shown {
                 Ok((stream, expected)) => (expected.serve)(stream),
                 Err(why) => {
-                    let _ = audit.note(Came::Refused, &from.to_string(), "data connection", &why);
+                    let _ = audit.refuse_stranger(&from.to_string(), "data connection", &why);
                 }
             }
         });
-        if spawned.is_err() {
-            showing.fetch_sub(1, SeqCst);
-        }
     }
     Ok(())
 }
@@ -100,7 +94,7 @@ pub fn keep(
 fn show(
     mut stream: TcpStream,
     from: SocketAddr,
-    guests: &Guests,
+    awaited: &ExpectedConnections,
 ) -> Result<(TcpStream, Expected), String> {
     let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
     stream.set_nonblocking(false).map_err(plain)?;
@@ -120,21 +114,27 @@ fn show(
         }
     }
     let request = Request::of_bytes(&bytes).ok_or("it shows no token of clearlane traffic")?;
-    let expected = guests.take(&request, from.ip())?;
+    let expected = awaited.take(&request, from.ip())?;
     stream.set_nodelay(true).map_err(plain)?;
     stream.write_all(&expected.token.answer()).map_err(plain)?;
     Ok((stream, expected))
 }
 
-/// Connects to a receiver, shows the token, and has its consent, until then at the latest.
-pub fn knock(to: SocketAddr, token: &Token, until: Instant) -> Result<TcpStream, String> {
+/// Connects to a receiver from an address of this host (any, if it is unspecified), shows the
+/// token, and has its consent, until then at the latest.
+pub fn connect(
+    from: IpAddr,
+    to: SocketAddr,
+    token: &Token,
+    until: Instant,
+) -> Result<TcpStream, String> {
     let plain = |error: io::Error| format!("{to}: {}", clearlane_lab::plain(&error));
     let left = || {
         let left = until.saturating_duration_since(Instant::now());
         // A timeout of 0 would be none.
         left.max(Duration::from_millis(1)).min(SHOWING_MAX)
     };
-    let mut stream = TcpStream::connect_timeout(&to, left()).map_err(plain)?;
+    let mut stream = connected(from, to, left()).map_err(plain)?;
     stream.set_nodelay(true).map_err(plain)?;
     stream.set_write_timeout(Some(SHOWING_MAX)).map_err(plain)?;
     stream.write_all(&token.request()).map_err(plain)?;
@@ -155,4 +155,17 @@ pub fn knock(to: SocketAddr, token: &Token, until: Instant) -> Result<TcpStream,
         true => Ok(stream),
         false => Err(no_consent()),
     }
+}
+
+/// A stream from an address: flows go over the network that was chosen for data, whatever the
+/// routes of the host prefer.
+fn connected(from: IpAddr, to: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+    let kind = Domain::for_address(to);
+    let socket = Socket::new(kind, Type::STREAM, Some(Protocol::TCP))?;
+    // A host of the other family than the address has no such choice.
+    if !from.is_unspecified() && from.is_ipv4() == to.is_ipv4() {
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+    }
+    socket.connect_timeout(&to.into(), within)?;
+    Ok(socket.into())
 }

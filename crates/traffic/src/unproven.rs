@@ -1,0 +1,63 @@
+//! Connections that have shown neither certificate nor token. There are few of them at a time: when
+//! one more comes, the oldest is closed, so that those who stay silent keep nobody out.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many at a time.
+const UNPROVEN_MAX: usize = 64;
+
+/// The connections, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Unproven(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    next: u64,
+    streams: VecDeque<(u64, TcpStream)>,
+}
+
+/// One of them; it counts until this goes.
+#[derive(Debug)]
+pub struct Entered {
+    all: Unproven,
+    number: u64,
+}
+
+impl Unproven {
+    fn list(&self) -> std::sync::MutexGuard<'_, List> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes all of them.
+    pub fn close(&self) {
+        for (_, stream) in self.list().streams.drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Takes one in, and closes the oldest if there are too many. Fails if the machine has no
+    /// handle left for it.
+    pub fn enter(&self, stream: &TcpStream) -> io::Result<Entered> {
+        let stream = stream.try_clone()?;
+        let mut list = self.list();
+        if list.streams.len() >= UNPROVEN_MAX
+            && let Some((_, oldest)) = list.streams.pop_front()
+        {
+            // Its thread reads the end, and notes that.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        let number = list.next;
+        list.next += 1;
+        list.streams.push_back((number, stream));
+        Ok(Entered { all: self.clone(), number })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.all.list().streams.retain(|(number, _)| *number != self.number);
+    }
+}
