@@ -61,3 +61,37 @@ impl Drop for Entered {
         self.all.list().streams.retain(|(number, _)| *number != self.number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    #[test]
+    fn the_oldest_goes_and_those_that_are_proven_do_not_count() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let all = Unproven::default();
+        let connected = || {
+            let client = TcpStream::connect(at).unwrap();
+            client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            let stream = listener.accept().unwrap().0;
+            let entered = all.enter(&stream).unwrap();
+            (client, stream, entered)
+        };
+        let is_open = |client: &mut TcpStream| !matches!(client.read(&mut [0]), Ok(0));
+        let mut open: Vec<_> = (0..UNPROVEN_MAX).map(|_| connected()).collect();
+        assert!(open.iter_mut().all(|(client, ..)| is_open(client)));
+        // The first is proven and goes on; the next is then the oldest.
+        let (mut proven, _stream, entered) = open.remove(0);
+        drop(entered);
+        open.push(connected());
+        assert!(is_open(&mut open[0].0));
+        open.push(connected());
+        assert!(!is_open(&mut open[0].0) && is_open(&mut open[1].0) && is_open(&mut proven));
+        all.close();
+        assert!(!open.iter_mut().any(|(client, ..)| is_open(client)) && is_open(&mut proven));
+    }
+}
