@@ -6,6 +6,7 @@ use clearlane_ib::Picoseconds;
 use clearlane_lab::{HostFlow, HostPlan, LoggedPacket, PacketLog};
 use clearlane_workload::Class;
 use hdrhistogram::Histogram;
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
@@ -221,15 +222,19 @@ pub fn measure<'a>(
         partial: record.partial,
         unkept: 0,
     };
-    for (number, kept) in record.connections.iter().enumerate() {
-        told(number as f64 / record.connections.len() as f64);
+    let logs = || record.connections.iter().flat_map(|kept| kept.logs.iter().flatten());
+    // A log that is not there is told when it is opened.
+    let size = |log: &KeptLog| std::fs::metadata(&log.path).map_or(0, |known| known.len());
+    let read = Share { done: Cell::new(0), all: logs().map(size).sum::<u64>().max(1), told };
+    for kept in &record.connections {
         let Some(planned) = plan.flows.get(kept.flow) else { continue };
         let place = place(&mut measured.flows, planned);
         let window = measured.window_ns;
         let flow = &mut measured.flows[place];
         flow.connections += 1;
         flow.held_to_bps = flow.held_to_bps.or(kept.held_to_bps);
-        measured.unkept += add(flow, (planned, kept), record, (slice_ns, window), packets)?;
+        measured.unkept +=
+            add(flow, (planned, kept), record, (slice_ns, window), (packets, &read))?;
     }
     Ok(measured)
 }
@@ -281,9 +286,9 @@ fn add<'a>(
     (planned, kept): (&'a HostFlow, &Kept),
     record: &Record,
     (slice_ns, window): (u64, Option<(u64, u64)>),
-    packets: &mut PacketLog<'a>,
+    (packets, read): (&mut PacketLog<'a>, &Share<'_>),
 ) -> Result<u64, MeasureError> {
-    let [sent, received] = [0, 1].map(|end| Reader::of(kept.logs[end].as_ref()));
+    let [sent, received] = [0, 1].map(|end| Reader::of(kept.logs[end].as_ref(), read));
     let (mut sent, mut received) = (sent?, received?);
     let is_known = kept.logs[1].is_some();
     flow.unknown_connections += u32::from(!is_known);
@@ -341,7 +346,11 @@ const AHEAD_MAX: usize = 1 << 16;
 
 impl Arrivals {
     /// The arrival of a packet; nothing if it is lost.
-    fn take(&mut self, sequence: u64, log: &mut Reader) -> Result<Option<Logged>, MeasureError> {
+    fn take(
+        &mut self,
+        sequence: u64,
+        log: &mut Reader<'_>,
+    ) -> Result<Option<Logged>, MeasureError> {
         loop {
             if let Some(arrived) = self.early.remove(&sequence) {
                 return Ok(Some(arrived));
@@ -362,7 +371,7 @@ impl Arrivals {
     }
 
     /// The next of those that are left when all that is logged as sent has been asked for.
-    fn rest(&mut self, log: &mut Reader) -> Result<Option<Logged>, MeasureError> {
+    fn rest(&mut self, log: &mut Reader<'_>) -> Result<Option<Logged>, MeasureError> {
         match self.early.pop_first() {
             Some((_, arrived)) => Ok(Some(arrived)),
             None => log.next(),
@@ -370,8 +379,23 @@ impl Arrivals {
     }
 }
 
+/// How much of all logs has been read, in bytes, and who hears of it.
+struct Share<'a> {
+    done: Cell<u64>,
+    all: u64,
+    told: &'a dyn Fn(f64),
+}
+
+impl Share<'_> {
+    fn add(&self, bytes: usize) {
+        self.done.set(self.done.get() + bytes as u64);
+        (self.told)(self.done.get() as f64 / self.all as f64);
+    }
+}
+
 /// A log, record by record; of one that is missing, none.
-struct Reader {
+struct Reader<'a> {
+    read: &'a Share<'a>,
     path: PathBuf,
     file: Option<File>,
     /// Records that it is to have, and has had.
@@ -382,8 +406,8 @@ struct Reader {
     block: Vec<u8>,
 }
 
-impl Reader {
-    fn of(log: Option<&KeptLog>) -> Result<Self, MeasureError> {
+impl<'a> Reader<'a> {
+    fn of(log: Option<&KeptLog>, read: &'a Share<'_>) -> Result<Self, MeasureError> {
         let path = log.map(|log| log.path.clone()).unwrap_or_default();
         let file = log.map(|log| File::open(&log.path)).transpose();
         let file = file.map_err(|error| MeasureError::Log {
@@ -392,7 +416,7 @@ impl Reader {
         })?;
         let noted = log.map_or(0, |log| log.records);
         let (decoder, records, block) = (Decoder::default(), VecDeque::new(), vec![0; 64 << 10]);
-        Ok(Reader { path, file, noted, had: 0, decoder, records, block })
+        Ok(Reader { read, path, file, noted, had: 0, decoder, records, block })
     }
 
     /// Records that were noted and are not in it.
@@ -409,6 +433,7 @@ impl Reader {
             let Some(file) = &mut self.file else { return Ok(None) };
             let read = file.read(&mut self.block);
             let read = read.map_err(|e| self.fault(clearlane_lab::plain(&e).to_string()))?;
+            self.read.add(read);
             let wrong = |error: LogError| error.to_string();
             if read == 0 {
                 self.decoder.end().map_err(|error| self.fault(wrong(error)))?;
@@ -430,7 +455,7 @@ mod tests {
     use crate::log::Encoder;
 
     /// A log of packets of these numbers.
-    fn log(name: &str, numbers: &[u64]) -> Reader {
+    fn log<'a>(name: &str, numbers: &[u64], read: &'a Share<'_>) -> Reader<'a> {
         let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());
         for (at, sequence) in numbers.iter().enumerate() {
             encoder.push(Logged { sequence: *sequence, ns: at as u64, bytes: 100 }, &mut bytes);
@@ -438,7 +463,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("clearlane-{name}-{}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         let kept = KeptLog { path: path.clone(), records: 1 + numbers.len() as u64 };
-        let reader = Reader::of(Some(&kept)).unwrap();
+        let reader = Reader::of(Some(&kept), read).unwrap();
         std::fs::remove_file(&path).unwrap();
         reader
     }
@@ -446,13 +471,18 @@ mod tests {
     #[test]
     fn datagrams_that_are_lost_late_or_twice_are_told_apart() {
         // 0 comes twice, 1 is lost, 4 comes before 3.
-        let (mut log, mut arrivals) = (log("arrivals", &[0, 0, 4, 2, 3]), Arrivals::default());
+        let heard = Cell::new(0.0);
+        let told = |share| heard.set(share);
+        let read = Share { done: Cell::new(0), all: 1000, told: &told };
+        let mut log = log("arrivals", &[0, 0, 4, 2, 3], &read);
+        let mut arrivals = Arrivals::default();
         let mut came = |sequence| arrivals.take(sequence, &mut log).unwrap();
         let times: Vec<Option<u64>> = (0..5).map(|at| came(at).map(|one| one.ns)).collect();
         assert_eq!(times, [Some(0), None, Some(3), Some(4), Some(2)]);
         assert!(log.next().unwrap().is_none());
         // One more was noted than the log has.
         assert_eq!(log.unkept(), 1);
+        assert!(heard.get() > 0.0 && heard.get() < 1.0, "{heard:?}");
     }
 
     #[test]

@@ -20,6 +20,8 @@ const RATE_S: f64 = 0.5;
 pub struct Live {
     halt: Arc<AtomicBool>,
     names: Vec<String>,
+    /// When each flow may send, s.
+    spans: Vec<(f64, f64)>,
     duration_s: f64,
     state: Mutex<State>,
 }
@@ -41,6 +43,9 @@ impl Live {
         let name =
             |flow: &clearlane_lab::HostFlow| format!("{} → {}", flow.source, flow.destination);
         let names: Vec<String> = plan.flows.iter().map(name).collect();
+        let span =
+            |flow: &clearlane_lab::HostFlow| (flow.start.as_seconds(), flow.stop.as_seconds());
+        let spans = plan.flows.iter().map(span).collect();
         let state = State {
             bars: Vec::new(),
             total: None,
@@ -50,7 +55,13 @@ impl Live {
             logged_s: 0.0,
             collecting: None,
         };
-        Live { halt, names, duration_s: plan.duration.as_seconds(), state: Mutex::new(state) }
+        Live {
+            halt,
+            names,
+            spans,
+            duration_s: plan.duration.as_seconds(),
+            state: Mutex::new(state),
+        }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -60,7 +71,11 @@ impl Live {
     /// Draws the flows with most.
     fn draw(&self, state: &mut State, seconds: f64) {
         let total: f64 = state.rates.iter().sum();
-        let fair = jain(state.rates.iter().copied()).filter(|_| state.rates.len() > 1);
+        // Of those that may send at this time.
+        let may = |(_, (start, stop)): &(&f64, &(f64, f64))| (*start..*stop).contains(&seconds);
+        let sending: Vec<f64> =
+            state.rates.iter().zip(&self.spans).filter(may).map(|(rate, _)| *rate).collect();
+        let fair = jain(sending.iter().copied()).filter(|_| sending.len() > 1);
         let fair = fair.map_or(String::new(), |jain| format!(", Jain {jain:.3}"));
         let line = format!(
             "{:.1} of {} s: {total:.3} Gb/s{fair}",
