@@ -318,16 +318,39 @@ def test_captures_beside_a_run_are_counted(tmp_path):
     assert namespaces() == []
 
 
-def test_an_interrupted_testbed_is_taken_away(tmp_path):
+def begun_testbed(tmp_path):
+    """A testbed whose agents run."""
     command = [BINARY, "traffic", "testbed", PLAN, "--slower", "10", "--out", tmp_path / "out"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 20
     while not namespaces() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(3)
+    return run
+
+
+def test_an_interrupted_testbed_is_taken_away(tmp_path):
+    run = begun_testbed(tmp_path)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    # Once more, as who is in a hurry does.
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=60)
     assert run.returncode == 4, said
+    assert "interrupted; the testbed is taken away first" in said
+    assert namespaces() == []
+
+
+def test_a_killed_testbed_is_taken_away_by_the_next(tmp_path):
+    run = begun_testbed(tmp_path)
+    run.kill()
+    run.wait()
+    assert len(namespaces()) == 8
+    # One that is interrupted early is enough.
+    run = begun_testbed(tmp_path / "next")
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=60)
+    assert "took away 8 namespaces of a testbed that was killed" in said
     assert namespaces() == []
 
 

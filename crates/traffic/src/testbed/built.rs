@@ -1,6 +1,7 @@
 //! A testbed on this machine: built, used, and taken away again.
 
 use super::layout::Layout;
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -32,15 +33,34 @@ pub enum BuildError {
 
 /// How the names of namespaces begin; the number of the process that made them follows, and a dash.
 const PREFIX: &str = "clane";
+/// The same of folders.
+const SCRATCH: &str = "clearlane-testbed-";
 
 /// How the names begin of what this process builds.
 pub fn prefix() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Takes away what testbeds left whose process was killed, with everything that runs there. Returns
-/// the names of their namespaces.
-pub fn sweep() -> Vec<String> {
+/// What the folder of keys and captures is called that this process makes.
+pub fn scratch() -> String {
+    format!("{SCRATCH}{}", std::process::id())
+}
+
+fn is_gone(process: u32) -> bool {
+    !Path::new(&format!("/proc/{process}")).exists()
+}
+
+/// Takes away what testbeds left whose process was killed, with everything that runs there, and
+/// their folders among `scratches`. Returns the names of their namespaces.
+pub fn sweep(scratches: &Path) -> Vec<String> {
+    for entry in fs::read_dir(scratches).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(SCRATCH).and_then(|number| number.parse().ok());
+        if process.is_some_and(is_gone) {
+            // Another user's is not ours to take away.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
     let said = |words: &[&str]| {
         let output = Command::new("ip").args(words).stdin(Stdio::null()).output();
         let output = output.map(|output| output.stdout).unwrap_or_default();
@@ -49,7 +69,7 @@ pub fn sweep() -> Vec<String> {
     let is_left = |name: &&str| {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
         let process = process.and_then(|(number, _)| number.parse::<u32>().ok());
-        process.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists())
+        process.is_some_and(is_gone)
     };
     let names = said(&["netns", "list"]);
     let left: Vec<String> = names

@@ -6,6 +6,6 @@ mod built;
 mod layout;
 mod members;
 
-pub use built::{BuildError, Built, prefix, sweep, within};
+pub use built::{BuildError, Built, prefix, scratch, sweep, within};
 pub use layout::{HostPlace, Layout, LayoutError, Queue};
 pub use members::{Members, members};

@@ -11,7 +11,9 @@ use clap::{Args, ValueEnum};
 use clearlane_lab::{
     Align, Experiment, FLOW_SERIES_FILE, FlowSlice, HostPlan, Table, read_flow_series,
 };
-use clearlane_traffic::testbed::{Built, Layout, Members, Queue, members, prefix, sweep, within};
+use clearlane_traffic::testbed::{
+    Built, Layout, Members, Queue, members, prefix, scratch, sweep, within,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -132,8 +134,12 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let default = || Path::new("runs").join(format!("{}-testbed", plan.name));
     let out = arguments.out.clone().unwrap_or_else(default);
     let halt = interrupts.stop_and_clear("the testbed is taken away first");
-    for name in sweep() {
-        terminal::remark(&format!("took away namespace {name} of a testbed that was killed"));
+    match sweep(&std::env::temp_dir()).len() {
+        0 => {}
+        some => {
+            let what = format!("took away {some} namespaces of a testbed that was killed");
+            terminal::remark(&what);
+        }
     }
     fs::create_dir_all(&out).map_err(|e| Failure::writing(&out, &e))?;
     let scratch = Scratch::new()?;
@@ -183,7 +189,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("clearlane-testbed-{}", std::process::id()));
+        let path = std::env::temp_dir().join(scratch());
         fs::create_dir(&path).map_err(|e| Failure::writing(&path, &e))?;
         Ok(Scratch(path))
     }
