@@ -48,7 +48,7 @@ fn take(
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(plain)?;
     let mut walker = Walker::new(counter.connection);
     let mut buffer = vec![0; READ_BYTES];
-    let mut over_since = None;
+    let (mut over_since, mut is_heard) = (None, acks);
     loop {
         if has_been_over(session, &mut over_since) > GRACE_NS {
             return Err("the run was stopped and the sender did not end".into());
@@ -74,8 +74,13 @@ fn take(
         if kept.is_err() {
             return Ok(());
         }
-        if acks && packets > 0 {
-            stream.write_all(&all.to_le_bytes()).map_err(plain)?;
+        if is_heard && packets > 0 {
+            match stream.write_all(&all.to_le_bytes()) {
+                Ok(()) => {}
+                // A sender that has ended hears nothing any more; what it sent is still taken.
+                Err(error) if has_gone(&error) => is_heard = false,
+                Err(error) => return Err(plain(error)),
+            }
         }
     }
 }
@@ -87,6 +92,10 @@ pub(super) fn has_been_over(session: &Session, since: &mut Option<u64>) -> u64 {
         return 0;
     }
     now - (*since.get_or_insert(now)).min(now)
+}
+
+fn has_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 /// Whether a call is to be made again.

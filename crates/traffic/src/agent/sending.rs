@@ -111,6 +111,10 @@ impl Flow {
             let _ = connection.stream.shutdown(Shutdown::Write);
             let _ = connection.log.flush();
         }
+        if self.hears() && !left_alone {
+            let until = now_ns() + GRACE_NS;
+            self.connections.iter_mut().for_each(|connection| connection.hear_out(until));
+        }
         match sent {
             Err(Ended::Fault(why)) => Err(why),
             Ok(()) | Err(Ended::Told) => Ok(()),
@@ -314,6 +318,21 @@ impl Connection {
         }
         let first = usize::from(head.is_empty());
         (&self.stream).write_vectored(&parts[first..count])
+    }
+
+    /// Reads until the receiver has ended too. A stream that is closed with acknowledgements in it
+    /// is reset, and what is under way to the receiver is lost (RFC 1122, 4.2.2.13).
+    fn hear_out(&mut self, until: u64) {
+        let _ = self.stream.set_nonblocking(false);
+        let _ = self.stream.set_read_timeout(Some(LOOK));
+        while now_ns() < until {
+            match (&self.stream).read(&mut [0; 512]) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if is_wait(&error) => {}
+                Err(_) => return,
+            }
+        }
     }
 
     /// How many packets the receiver has, if it has said so anew.

@@ -77,9 +77,30 @@ fn mechanisms_of_the_simulator_pace_real_flows() {
     assert!(plan.control.contains("timely"), "{plan:?}");
     let measured = run(2, &plan);
     let flow = &measured.flows[0];
-    assert!(flow.received > 10 && measured.lost() == 0, "{flow:?}");
+    assert!(flow.received > 10 && measured.lost() == 0 && !measured.partial, "{flow:?}");
     let rate = flow.rate_bps().unwrap();
     assert!(rate < 2.1e9, "{rate}");
+}
+
+/// Messages of many packets.
+fn large(load: f64) -> String {
+    incast(load, "").replace("8 KiB", "64 KiB")
+}
+
+/// A receiver still acknowledges when its senders have ended: that ends nothing before its time.
+#[test]
+fn acknowledgements_after_the_end_are_no_fault() {
+    for mechanism in ["iba-cc", "dcqcn"] {
+        let control = format!("[control]\nwhen = \"{mechanism}\"\n");
+        for load in [0.5, 1.0, 1.0] {
+            let measured = run(4, &plan(4, 600, &large(load), &control));
+            let stopped: Vec<&str> =
+                measured.hosts.iter().map(|host| host.stopped.as_str()).collect();
+            assert!(!measured.partial, "{mechanism} at {load}: {stopped:?}");
+            assert_eq!(measured.lost(), 0, "{mechanism} at {load}");
+            assert!(measured.flows.iter().all(|flow| flow.received > 10), "{measured:?}");
+        }
+    }
 }
 
 #[test]
