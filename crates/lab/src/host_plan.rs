@@ -1,10 +1,10 @@
 //! What the hosts of a variant are to send, for hosts that are not simulated.
 
-use crate::LabError;
 use crate::experiment::{Experiment, Mode, Variant, WarmUp};
 use crate::halt::Halt;
 use crate::prepare::Prepared;
 use crate::routes::Routed;
+use crate::{ControlSpec, LabError};
 use clearlane_fabric::{Endpoint, Fabric, Link};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{BitsPerSecond, Bytes, LinkRate, Picoseconds};
@@ -99,6 +99,16 @@ pub struct HostPlan {
 }
 
 impl HostPlan {
+    /// Names of the mechanisms that senders have; empty without any.
+    pub fn mechanisms(&self) -> Vec<&'static str> {
+        match ControlSpec::of_spelt_out(&self.control) {
+            Ok(spec) if !self.control.is_empty() => {
+                spec.all().map(|mechanism| mechanism.entry.name).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The plan of a variant, the first if none is named. Fails where the experiment does, and on
     /// programs, which hosts run as what they are.
     pub fn of(experiment: &Experiment, variant: Option<&str>) -> Result<Self, LabError> {

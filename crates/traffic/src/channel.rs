@@ -5,6 +5,7 @@ use crate::frame::{FRAME_BYTES_MAX, Frame, FrameError, Inbox, Kind};
 use crate::keys;
 use crate::name::Identity;
 use crate::text::one_line;
+use crate::tls;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub enum ChannelError {
     #[error("{}", clearlane_lab::plain(.0))]
     Io(#[from] io::Error),
     /// No certificate of the authority, or none that is meant.
-    #[error("{0}")]
+    #[error("{}", tls::in_words(.0))]
     Tls(#[from] rustls::Error),
     /// It said something that is none of ours.
     #[error(transparent)]
@@ -40,6 +41,9 @@ pub enum ChannelError {
     /// It took too long.
     #[error("no answer within {0} s")]
     Late(u64),
+    /// It stopped telling what happens.
+    #[error("it said nothing for {0} s, though a run was under way")]
+    Silent(u64),
 }
 
 /// A control connection.

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
@@ -36,6 +36,9 @@ pub enum KeysError {
         /// What is wrong, and a remedy.
         problem: String,
     },
+    /// The key and the certificate in a folder are not of each other.
+    #[error("{}: its key.pem is not that of its cert.pem; join anew with --force", .0.display())]
+    Unlike(PathBuf),
     /// There is a folder already.
     #[error("{} holds keys already; use them, or choose another folder with --dir", .0.display())]
     Taken(PathBuf),
@@ -132,6 +135,7 @@ impl Authority {
             ),
             _ => fault(clearlane_lab::plain(&error).to_string()),
         })?;
+        must_be_private(&path)?;
         let key = KeyPair::from_pem(&text).map_err(|error| fault(format!("no key: {error}")))?;
         let certificate = certificate(folder, CA_FILE)?;
         Ok(Authority { issuer: Issuer::new(authority_params()?, key), certificate })
@@ -211,8 +215,9 @@ impl Keys {
         let certificate = certificate(folder, CERT_FILE)?;
         let identity = whose(&certificate)
             .ok_or_else(|| fault(CERT_FILE, "is no certificate of clearlane traffic".into()))?;
+        must_be_private(&folder.join(KEY_FILE))?;
         let key = PrivateKeyDer::from_pem_file(folder.join(KEY_FILE)).map_err(|_| {
-            let problem = "is not there, or holds no whole key; copy the file again, or join anew";
+            let problem = "holds no whole key; copy the file again, or join anew with --force";
             fault(KEY_FILE, problem.into())
         })?;
         Ok(Keys { folder: folder.to_owned(), identity, authority, certificate, key })
@@ -255,6 +260,20 @@ pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
     }
 }
 
+/// Fails if others than its owner may read a key.
+fn must_be_private(path: &Path) -> Result<(), KeysError> {
+    let fault = |problem: String| KeysError::File { path: path.to_owned(), problem };
+    let known = fs::metadata(path).map_err(|error| fault(clearlane_lab::plain(&error)))?;
+    match known.mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(fault(format!(
+            "others than its owner may read this key; chmod go= {}, and make new keys if somebody \
+             may have",
+            path.display()
+        ))),
+    }
+}
+
 /// Who a certificate says its holder is; nothing if it is none of ours. Its signature is another's
 /// business.
 pub fn whose(certificate: &CertificateDer<'_>) -> Option<Identity> {
@@ -281,11 +300,16 @@ fn span(days: i64) -> (OffsetDateTime, OffsetDateTime) {
 fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, KeysError> {
     let path = folder.join(file);
     CertificateDer::from_pem_file(&path).map_err(|_| {
-        let problem = match path.exists() {
-            true => "holds no whole certificate; copy the file again, or join anew".to_owned(),
-            false => "is not there; make keys with `clearlane traffic init` on the controller, or \
+        let problem = match fs::metadata(&path) {
+            Ok(_) => "holds no whole certificate; copy the file again, or join anew".to_owned(),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                clearlane_lab::plain(&error).to_string()
+            }
+            Err(_) => {
+                "is not there; make keys with `clearlane traffic init` on the controller, or \
                       with `clearlane traffic join` on a host, or name their folder with --dir"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         KeysError::File { path, problem }
     })

@@ -3,6 +3,7 @@
 
 use crate::keys::{ENROLMENT_DNS, Keys, KeysError};
 use crate::name::Identity;
+use crate::text::one_line;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring as provider};
@@ -10,7 +11,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+    ServerConfig, SignatureScheme,
 };
 use std::sync::Arc;
 
@@ -28,6 +30,43 @@ fn roots(authority: &CertificateDer<'static>) -> Result<Arc<RootCertStore>, Keys
     Ok(Arc::new(roots))
 }
 
+/// What a fault of a handshake says to who runs a site, with the remedy.
+pub fn in_words(error: &Error) -> String {
+    use AlertDescription as Alert;
+    use CertificateError as Fault;
+    let words = match error {
+        Error::InvalidCertificate(fault) => match fault {
+            Fault::BadSignature | Fault::UnknownIssuer => {
+                "its certificate is of another site's authority; use the keys of one site on both \
+                 sides (--dir)"
+            }
+            Fault::Expired
+            | Fault::ExpiredContext { .. }
+            | Fault::NotValidYet
+            | Fault::NotValidYetContext { .. } => {
+                "its certificate is not good at this host's time; set this host's clock, or renew \
+                 the certificate"
+            }
+            Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
+                "another agent than this one answers there; put its address right: enrol it again, \
+                 or edit agents.toml"
+            }
+            _ => return format!("its certificate is refused: {}", one_line(&error.to_string())),
+        },
+        Error::AlertReceived(Alert::CertificateExpired) => {
+            "it finds our certificate not good at its time; set its host's clock, or renew our \
+             certificate"
+        }
+        Error::AlertReceived(Alert::UnknownCA | Alert::DecryptError | Alert::BadCertificate) => {
+            "it finds our certificate of another site's authority; use the keys of one site on \
+             both sides (--dir)"
+        }
+        Error::AlertReceived(Alert::CertificateRequired) => "it wants a certificate; use --dir",
+        error => return one_line(&error.to_string()),
+    };
+    words.to_owned()
+}
+
 /// Who takes connections: only of those with a certificate of the authority.
 pub fn server(keys: &Keys) -> Result<Arc<ServerConfig>, KeysError> {
     let roots = roots(&keys.authority)?;
@@ -37,8 +76,16 @@ pub fn server(keys: &Keys) -> Result<Arc<ServerConfig>, KeysError> {
         .map_err(fault)?
         .with_client_cert_verifier(verifier.map_err(fault)?)
         .with_single_cert(vec![keys.certificate.clone()], keys.key())
-        .map_err(fault)?;
+        .map_err(|error| unlike(keys, error))?;
     Ok(Arc::new(config))
+}
+
+/// The key and the certificate of a folder do not belong together.
+fn unlike(keys: &Keys, error: Error) -> KeysError {
+    match error {
+        Error::InconsistentKeys(_) => KeysError::Unlike(keys.folder.clone()),
+        error => fault(error),
+    }
 }
 
 /// Who connects, with a certificate.
@@ -48,7 +95,7 @@ pub fn client(keys: &Keys) -> Result<Arc<ClientConfig>, KeysError> {
         .map_err(fault)?
         .with_root_certificates(roots(&keys.authority)?)
         .with_client_auth_cert(vec![keys.certificate.clone()], keys.key())
-        .map_err(fault)?;
+        .map_err(|error| unlike(keys, error))?;
     Ok(Arc::new(config))
 }
 

@@ -12,8 +12,8 @@ use crate::name::{Identity, Role};
 use crate::policy::Policy;
 use crate::unproven::Entered;
 use std::net::{IpAddr, TcpStream};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often what has happened is told while a run is under way.
@@ -23,6 +23,8 @@ const SILENT_MAX: Duration = Duration::from_secs(60);
 /// The logs of a run are kept for so long, until the controller has all other ends.
 const LOGS_WAIT_MAX: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(50);
+/// A run that has ended is waited for so long before another is refused.
+const LEAVING_MAX: Duration = Duration::from_secs(3);
 /// Control connections at a time of one certificate.
 const CALLS_MAX: usize = 8;
 
@@ -201,12 +203,6 @@ impl Caller<'_> {
 
     fn perform(&mut self, request: Request, channel: &Channel) -> Result<Answer, String> {
         let what = in_words(&request);
-        let noted = |caller: &Self, why: &str| {
-            let noted = caller.agent.audit.note(Outcome::Done, &caller.said, &what, why);
-            noted.map_err(|error| {
-                format!("the audit log cannot be written: {}", clearlane_lab::plain(&error))
-            })
-        };
         match request {
             Request::Hello { protocol, version } => {
                 if protocol != PROTOCOL {
@@ -223,30 +219,33 @@ impl Caller<'_> {
             }
             Request::Status {} => Ok(Answer::Status(self.agent.status())),
             Request::Begin { plan, duration_ns } => {
-                noted(self, &plan)?;
-                self.begin(plan, duration_ns).map(|()| Answer::Done {})
+                self.begin(plan.clone(), duration_ns)?;
+                self.noted(&what, &plan)?;
+                Ok(Answer::Done {})
             }
             Request::Receive { order, from } => {
-                noted(self, &format!("{} from {from}", flow(&order)))?;
-                self.run()?.receive(&order, from).map(|tokens| Answer::Expected { tokens })
+                let tokens = self.run()?.receive(&order, from)?;
+                self.noted(&what, &format!("{} from {from}", flow(&order)))?;
+                Ok(Answer::Expected { tokens })
             }
             Request::Send { order, to, tokens } => {
-                noted(self, &format!("{} to {to}", flow(&order)))?;
                 let held_to_bps = self.run()?.send(&order, to, &tokens)?;
+                self.noted(&what, &format!("{} to {to}", flow(&order)))?;
                 Ok(Answer::Ready { held_to_bps })
             }
             Request::Start { at_ns } => {
-                noted(self, "")?;
-                self.run()?.start(at_ns).map(|()| Answer::Done {})
+                self.run()?.start(at_ns)?;
+                self.noted(&what, "")?;
+                Ok(Answer::Done {})
             }
             Request::Stop {} => {
                 self.agent.stop(&self.said);
                 Ok(Answer::Done {})
             }
             Request::End {} => {
-                let noted = noted(self, "");
                 self.leave("");
-                noted.map(|()| Answer::Done {})
+                self.noted(&what, "")?;
+                Ok(Answer::Done {})
             }
             Request::Clock {} | Request::Lease {} | Request::Log { .. } => {
                 Err("answered elsewhere".into())
@@ -254,8 +253,18 @@ impl Caller<'_> {
         }
     }
 
+    /// Notes what was done. What cannot be noted ends the run, before anything of it is sent: the
+    /// start is still ahead.
+    fn noted(&mut self, what: &str, why: &str) -> Result<(), String> {
+        self.agent.audit.note(Outcome::Done, &self.said, what, why).map_err(|error| {
+            let why = format!("the audit log cannot be written: {}", clearlane_lab::plain(&error));
+            self.leave(&why);
+            why
+        })
+    }
+
     fn begin(&mut self, plan: String, duration_ns: u64) -> Result<(), String> {
-        let mut running = self.agent.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.agent.run_under_way();
         if let Some(other) = running.as_ref() {
             return Err(format!(
                 "takes part in run {} of {}; wait, or end it with `clearlane traffic stop`",
@@ -289,6 +298,20 @@ impl Agent {
         let path = self.folder.join(POLICY_FILE);
         let text = super::policy_text(&path)?;
         text.parse().map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The run that is under way, when one that has ended has had time to leave.
+    fn run_under_way(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+        let until = Instant::now() + LEAVING_MAX;
+        loop {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let leaves = running.as_ref().is_some_and(|session| session.is_halted());
+            if !leaves || Instant::now() >= until {
+                return running;
+            }
+            drop(running);
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn status(&self) -> Status {

@@ -65,6 +65,16 @@ pub enum AgentError {
         .0.display()
     )]
     Taken(PathBuf),
+    /// It cannot listen there.
+    #[error("cannot listen at {at}: {}{remedy}", clearlane_lab::plain(error))]
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The machine refused.
     #[error("{what}: {}", clearlane_lab::plain(error))]
     Machine {
@@ -120,7 +130,14 @@ fn handles() -> u64 {
 
 /// The text of a policy, which nobody but its owner may write.
 fn policy_text(path: &Path) -> Result<String, String> {
-    let fault = |error: io::Error| format!("{}: {}", path.display(), clearlane_lab::plain(&error));
+    let fault = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "{}: is not there, so nothing is allowed; write it as docs/traffic.md says, or join \
+             anew with --force",
+            path.display()
+        ),
+        _ => format!("{}: {}", path.display(), clearlane_lab::plain(&error)),
+    };
     let known = fs::metadata(path).map_err(fault)?;
     if known.mode() & 0o022 != 0 {
         let path = path.display();
@@ -150,7 +167,18 @@ impl Agent {
         let audit = Audit::open(folder);
         let audit = audit.map_err(machine(format!("{}: the audit log", folder.display())))?;
         let listen = |at: SocketAddr| {
-            TcpListener::bind(at).map_err(machine(format!("cannot listen at {at}")))
+            TcpListener::bind(at).map_err(|error| {
+                let remedy = match error.kind() {
+                    io::ErrorKind::AddrInUse => {
+                        "; another program has that port: choose another with --listen or --data"
+                    }
+                    io::ErrorKind::AddrNotAvailable => {
+                        "; no port of this host has that address: see `ip address`"
+                    }
+                    _ => "",
+                };
+                AgentError::Listen { at, error, remedy }
+            })
         };
         let agent = Agent {
             folder: folder.to_owned(),
@@ -173,6 +201,11 @@ impl Agent {
     /// Who it is.
     pub fn name(&self) -> &crate::name::Name {
         &self.keys.identity.name
+    }
+
+    /// Where it takes data.
+    pub fn listening_for_data(&self) -> io::Result<SocketAddr> {
+        self.data.local_addr()
     }
 
     /// Its keys.

@@ -3,6 +3,7 @@
 
 use crate::log::{Encoder, Logged};
 use crate::message::End;
+use clearlane_ib::Bytes;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -147,7 +148,10 @@ fn write(
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = files.get_mut(&block.which) else { continue };
         let written = match kept > quota {
-            true => Err(format!("the logs of packets are over the policy's {quota} B (logs)")),
+            true => Err(format!(
+                "the logs of packets are more than the host's policy allows (limits.logs = {})",
+                Bytes(quota)
+            )),
             false => append(file, &block.bytes)
                 .map_err(|error| format!("{}: {}", folder.display(), clearlane_lab::plain(&error))),
         };
@@ -255,7 +259,7 @@ mod tests {
         spool.finish();
         let told = told.lock().unwrap();
         assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("the logs of packets are over"), "{told:?}");
+        assert!(told[0].starts_with("the logs of packets are more than"), "{told:?}");
         drop(spool);
         fs::remove_dir_all(folder).unwrap();
     }

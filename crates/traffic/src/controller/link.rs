@@ -27,6 +27,18 @@ pub enum LinkError {
         /// What happened.
         error: ChannelError,
     },
+    /// There is no connection to it.
+    #[error("agent {agent} at {address}: {error}{remedy}")]
+    Unreached {
+        /// Its name.
+        agent: String,
+        /// Where it should listen.
+        address: SocketAddr,
+        /// What happened.
+        error: String,
+        /// What to look at.
+        remedy: &'static str,
+    },
     /// It refused.
     #[error("agent {agent} refuses: {reason}")]
     Refused {
@@ -53,6 +65,7 @@ impl LinkError {
     pub fn reason(&self) -> String {
         match self {
             LinkError::Channel { error, .. } => error.to_string(),
+            LinkError::Unreached { error, remedy, .. } => format!("{error}{remedy}"),
             LinkError::Refused { reason, .. } => reason.clone(),
             LinkError::Answer { question, .. } => format!("it gave no answer to {question}"),
             LinkError::Keys(error) => error.to_string(),
@@ -77,10 +90,15 @@ impl Link {
         let who = Identity { name: known.name.clone(), role: Role::Agent };
         let (config, name) = (tls::client(keys)?, tls::server_name(&who)?);
         let channel = Channel::connect(known.address, config, name);
-        let channel = channel.map_err(|error| LinkError::Channel {
+        let channel = channel.map_err(|error| LinkError::Unreached {
             agent: known.name.to_string(),
             address: known.address,
-            error,
+            remedy: match error {
+                // Something answers there; what it said has its remedy with it.
+                ChannelError::Tls(_) => "",
+                _ => "; is `clearlane traffic agent` running there?",
+            },
+            error: error.to_string(),
         })?;
         let mut link = Link { known: known.clone(), data: known.address, channel, owed: 0 };
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -136,6 +154,11 @@ impl Link {
     /// Says something that has no answer.
     pub fn tell(&mut self, request: &Request) -> Result<(), LinkError> {
         self.channel.send(request).map_err(|error| self.failed(error))
+    }
+
+    /// It has said nothing for so long, though it should have.
+    pub fn silent(&self, wait: Duration) -> LinkError {
+        self.failed(ChannelError::Silent(wait.as_secs()))
     }
 
     /// Has it stop, and does not wait until it has.

@@ -20,6 +20,8 @@ const AHEAD_NS: u64 = 500_000_000;
 const AHEAD_NS_EACH: u64 = 20_000_000;
 const LEASE_EVERY: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
+/// An agent that says nothing of the run for so long is lost; it is to do so four times a second.
+const SILENT_MAX: Duration = Duration::from_secs(5);
 /// What agents may take after the end until all is received.
 const AFTER: Duration = Duration::from_secs(20);
 
@@ -144,6 +146,8 @@ pub struct Record {
     pub start_ns: u64,
     /// Whether it ended before its time, or logs are missing.
     pub partial: bool,
+    /// When it was stopped, ns since the start; nothing if it was not.
+    pub stopped_ns: Option<u64>,
 }
 
 /// An agent in a run.
@@ -179,20 +183,14 @@ pub fn run(
 ) -> Result<Record, RunError> {
     let all = orders(plan, options.packet_bytes).map_err(RunError::Plan)?;
     let (mut members, places) = members(plan, keys, inventory, watch)?;
-    for member in &mut members {
-        let (plan_name, duration_ns) = (plan.name.clone(), plan.duration.0 / 1000);
-        let begin = Request::Begin { plan: plan_name, duration_ns };
-        member.link.have_done(&begin, "begin a run")?;
-    }
-    watch.phase("connecting");
-    let held = place(&all, &mut members, &places)?;
-    if watch.is_stopped() {
-        return Err(RunError::Interrupted);
-    }
-    watch.phase("sending");
-    let start_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * members.len() as u64;
-    start(&mut members, start_ns)?;
-    let stopped = follow(plan, &all, &mut members, start_ns, watch);
+    let prepared = prepare(plan, &all, (&mut members, &places), watch);
+    let (held, start_ns) = prepared.inspect_err(|_| {
+        // Those that have begun end in good order, and are free when this is told.
+        for member in &mut members {
+            let _ = member.link.have_done(&Request::End {}, "end");
+        }
+    })?;
+    let stopped_ns = follow(plan, &all, &mut members, start_ns, watch);
     watch.phase("collecting");
     let ends = |order: &Ordered| {
         [&order.order.source, &order.order.destination].map(|name| places[name.as_str()])
@@ -223,7 +221,7 @@ pub fn run(
         Host { known: link.known, clocks, stopped, missing: lost }
     };
     let hosts: Vec<Host> = members.into_iter().zip(clocks).map(host).collect();
-    let partial = stopped || hosts.iter().any(|host| !host.missing.is_empty());
+    let partial = stopped_ns.is_some() || hosts.iter().any(|host| !host.missing.is_empty());
     let mut connections = Vec::new();
     for order in &all {
         for connection in order.order.connections() {
@@ -233,7 +231,31 @@ pub fn run(
             connections.push(Kept { flow, connection, ends, logs, held_to_bps });
         }
     }
-    Ok(Record { hosts, connections, start_ns, partial })
+    Ok(Record { hosts, connections, start_ns, partial, stopped_ns })
+}
+
+/// Has all begin, gives out orders, and starts. What policies hold flows to, and when it starts, ns
+/// of the controller's clock.
+fn prepare(
+    plan: &HostPlan,
+    all: &[Ordered],
+    (members, places): (&mut [Member], &BTreeMap<&str, usize>),
+    watch: &dyn Watch,
+) -> Result<(BTreeMap<u32, u64>, u64), RunError> {
+    for member in &mut *members {
+        let (plan_name, duration_ns) = (plan.name.clone(), plan.duration.0 / 1000);
+        let begin = Request::Begin { plan: plan_name, duration_ns };
+        member.link.have_done(&begin, "begin a run")?;
+    }
+    watch.phase("connecting");
+    let held = place(all, members, places)?;
+    if watch.is_stopped() {
+        return Err(RunError::Interrupted);
+    }
+    watch.phase("sending");
+    let start_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * members.len() as u64;
+    start(members, start_ns)?;
+    Ok((held, start_ns))
 }
 
 /// Connects to the agents of a plan, and compares clocks. By host of the plan, its place.
@@ -331,17 +353,19 @@ fn start(members: &mut [Member], start_ns: u64) -> Result<(), LinkError> {
 /// What an agent's thread tells.
 type News = (usize, Progress);
 
-/// Watches until all have ended or are lost. Returns whether that was before its time.
+/// Watches until all have ended or are lost. Returns when that was, ns since the start, if it was
+/// before its time.
 fn follow(
     plan: &HostPlan,
     all: &[Ordered],
     members: &mut [Member],
     start_ns: u64,
     watch: &dyn Watch,
-) -> bool {
+) -> Option<u64> {
     let stop = AtomicBool::new(false);
     let length = Duration::from_nanos(plan.duration.0 / 1000 + AHEAD_NS);
     let late = Instant::now() + length + AFTER;
+    let begins_in = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
     let flow_of: BTreeMap<u32, usize> = all
         .iter()
         .flat_map(|order| order.order.connections().map(move |number| (number, order.flow)))
@@ -354,7 +378,7 @@ fn follow(
             .map(|(place, member)| {
                 let (news, stop) = (news.clone(), &stop);
                 scope.spawn(move || {
-                    let followed = listen(place, member, &news, stop, late);
+                    let followed = listen(place, member, &news, stop, (begins_in, late));
                     followed.unwrap_or_else(|error| {
                         // What ends one ends all: the rest would be another experiment.
                         stop.store(true, SeqCst);
@@ -366,35 +390,46 @@ fn follow(
             .collect();
         drop(news);
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut interrupted = false;
+        let (mut interrupted, mut stopped_ns) = (false, None);
         loop {
             let told = heard.recv_timeout(LOOK);
             if watch.is_stopped() {
                 interrupted = true;
                 stop.store(true, SeqCst);
             }
+            let since = now_ns().saturating_sub(start_ns);
+            if stop.load(SeqCst) {
+                stopped_ns.get_or_insert(since);
+            }
             match told {
                 Ok((_, progress)) => {
                     let known = progress.received.iter().filter(|(n, ..)| flow_of.contains_key(n));
                     bytes.extend(known.map(|(number, _, all)| (*number, *all)));
-                    let mut flows = vec![0; plan.flows.len()];
-                    for (number, all) in &bytes {
-                        if let Some(sum) = flow_of.get(number).and_then(|at| flows.get_mut(*at)) {
-                            *sum += all;
-                        }
-                    }
-                    let seconds = now_ns().saturating_sub(start_ns) as f64 * 1e-9;
-                    watch.received(seconds, &flows);
+                    let flows = by_flow(&bytes, &flow_of, plan.flows.len());
+                    watch.received(since as f64 * 1e-9, &flows);
                 }
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
             }
         }
         // A thread that panicked has stopped all others.
-        threads
+        let is_stopped = threads
             .into_iter()
-            .fold(interrupted, |stopped, thread| thread.join().unwrap_or(true) || stopped)
+            .fold(interrupted, |stopped, thread| thread.join().unwrap_or(true) || stopped);
+        let now = || now_ns().saturating_sub(start_ns);
+        is_stopped.then(|| stopped_ns.unwrap_or_else(now))
     })
+}
+
+/// Bytes of each flow, from those of connections.
+fn by_flow(bytes: &BTreeMap<u32, u64>, flow_of: &BTreeMap<u32, usize>, count: usize) -> Vec<u64> {
+    let mut flows = vec![0; count];
+    for (number, all) in bytes {
+        if let Some(sum) = flow_of.get(number).and_then(|at| flows.get_mut(*at)) {
+            *sum += all;
+        }
+    }
+    flows
 }
 
 /// Follows one agent until its part has ended, and keeps its lease. Returns whether it was stopped.
@@ -403,10 +438,10 @@ fn listen(
     member: &mut Member,
     news: &Sender<News>,
     stop: &AtomicBool,
-    late: Instant,
+    (begins_in, late): (Duration, Instant),
 ) -> Result<bool, LinkError> {
     let mut renewed = Instant::now() - LEASE_EVERY;
-    let mut told_to_stop = false;
+    let (mut told_to_stop, mut heard) = (false, Instant::now() + begins_in);
     loop {
         if renewed.elapsed() >= LEASE_EVERY {
             renewed = Instant::now();
@@ -420,7 +455,13 @@ fn listen(
             let agent = member.link.known.name.to_string();
             return Err(LinkError::Answer { agent, question: "stop" });
         }
-        let Some(progress) = member.link.progress(LOOK)? else { continue };
+        let Some(progress) = member.link.progress(LOOK)? else {
+            if heard.elapsed() >= SILENT_MAX {
+                return Err(member.link.silent(SILENT_MAX));
+            }
+            continue;
+        };
+        heard = Instant::now();
         let has_ended = progress.ended == progress.connections;
         if !progress.stopped.is_empty() {
             stop.store(true, SeqCst);

@@ -193,12 +193,17 @@ pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-/// The measured part: where all flows may send, from the warm-up's end on, or its second half.
-fn window(plan: &HostPlan) -> Option<(u64, u64)> {
+/// The measured part: where all flows may send, from the warm-up's end on, or its second half. Of a
+/// run that was stopped, until then.
+fn window(plan: &HostPlan, stopped_ns: Option<u64>) -> Option<(u64, u64)> {
     let from = plan.flows.iter().map(|flow| flow.start).max()?;
     let to = plan.flows.iter().map(|flow| flow.stop).min()?.min(plan.duration);
-    let half = || Picoseconds(from.0.saturating_add(to.0.saturating_sub(from.0) / 2));
-    let from = plan.warm_up.map_or_else(half, |warm_up| warm_up.max(from));
+    let stopped = stopped_ns.map(|ns| Picoseconds(ns.saturating_mul(1000)));
+    let to = stopped.map_or(to, |stopped| to.min(stopped));
+    let half = Picoseconds(from.0.saturating_add(to.0.saturating_sub(from.0) / 2));
+    // Of a run that was stopped in its warm-up, the half has to do.
+    let warm_up = plan.warm_up.filter(|warm_up| stopped.is_none() || *warm_up < to);
+    let from = warm_up.map_or(half, |warm_up| warm_up.max(from));
     (from < to).then_some((from.0 / 1000, to.0 / 1000))
 }
 
@@ -217,7 +222,7 @@ pub fn measure<'a>(
         flows: Vec::new(),
         hosts: record.hosts.iter().map(host).collect(),
         slice_ns,
-        window_ns: window(plan),
+        window_ns: window(plan, record.stopped_ns),
         packet_bytes: packet_bytes.unwrap_or(of_plan),
         partial: record.partial,
         unkept: 0,

@@ -87,12 +87,14 @@ pub fn table(measured: &Measured, rows_max: usize) -> (Table, usize) {
             align: Align::Right,
         });
     }
+    let bound_ms = measured.bound_ns() as f64 * 1e-6;
     for flow in measured.flows.iter().take(rows_max) {
         let mut row = vec![name(flow)];
         row.extend(SHOWN.iter().map(|shown| match (shown.value)(measured, flow) {
             None => "-".into(),
             Some(value) if shown.unit == "packets" => grouped(value as u64),
             Some(value) if shown.unit == "%" => format!("{value:.1}"),
+            Some(value) if shown.unit == "ms" && value < bound_ms => format!("< {bound_ms:.3}"),
             Some(value) => format!("{value:.3}"),
         }));
         table.rows.push(row);
@@ -108,21 +110,22 @@ pub fn finding(measured: &Measured) -> String {
         (known, all) if known < all => format!("{known} of {all} flows"),
         (_, all) => format!("{all} flows"),
     };
+    let whole = match measured.partial {
+        true if measured.hosts.iter().any(|host| !host.missing.is_empty()) => "incomplete: ",
+        true => "stopped before its time: ",
+        false => "",
+    };
     if known == 0 {
-        return format!("{flows}: what was received is not known, its logs are missing");
+        return format!("{whole}{flows}: what was received is not known, its logs are missing");
     }
     let (Some(total), Some(jain)) = (measured.total_bps(), measured.jain()) else {
-        return format!("{flows}; there is no time in which all of them may send");
+        let may = if measured.partial { "could" } else { "may" };
+        return format!("{whole}{flows}; there is no time in which all of them {may} send");
     };
     let total = total * 1e-9;
     let fair = match measured.flows.len() {
         1 => String::new(),
         _ => format!(", Jain {jain:.3}"),
-    };
-    let whole = match measured.partial {
-        true if measured.hosts.iter().any(|host| !host.missing.is_empty()) => "incomplete: ",
-        true => "stopped before its time: ",
-        false => "",
     };
     format!("{whole}{flows} received {total:.3} Gb/s{fair}")
 }
@@ -175,6 +178,14 @@ pub fn remarks(plan: &HostPlan, measured: &Measured) -> Vec<String> {
                 name(flow)
             ));
         }
+    }
+    let bound_ms = measured.bound_ns() as f64 * 1e-6;
+    let short = |flow: &MeasuredFlow| quantile(flow, 0.5).is_some_and(|p50| p50 < bound_ms);
+    if measured.flows.iter().any(short) {
+        remarks.push(format!(
+            "latencies below {bound_ms:.3} ms say nothing: clocks of two hosts are known to within \
+             that"
+        ));
     }
     remarks.push(format!(
         "a packet is one write of {} B; it is received when its header has been read",

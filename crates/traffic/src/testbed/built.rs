@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 pub enum BuildError {
     /// A program is missing or may not be run.
     #[error(
-        "cannot run {program}: {}; a testbed needs iproute2, and root",
+        "cannot run {program}: {}; a testbed needs iproute2, and tcpdump for --tcpdump",
         clearlane_lab::plain(error)
     )]
     Program {
@@ -20,6 +20,12 @@ pub enum BuildError {
         program: String,
         /// What the system said.
         error: io::Error,
+    },
+    /// No namespace can be made.
+    #[error("cannot make a network namespace ({said}); run it as root")]
+    Namespace {
+        /// The last line of what `ip` said.
+        said: String,
     },
     /// A command failed.
     #[error("{command}: {said}")]
@@ -85,6 +91,22 @@ pub fn sweep(scratches: &Path) -> Vec<String> {
         let _ = run(&["ip", "netns", "del", name]);
     }
     left
+}
+
+/// Fails if this machine cannot have a testbed: a program is missing, or the right to make a
+/// namespace.
+pub fn must_work(with_tcpdump: bool) -> Result<(), BuildError> {
+    run(&["ip", "-V"])?;
+    run(&["tc", "-V"])?;
+    if with_tcpdump {
+        run(&["tcpdump", "--version"])?;
+    }
+    let name = format!("{}-t", prefix());
+    run(&["ip", "netns", "add", &name]).map_err(|error| match error {
+        BuildError::Command { said, .. } => BuildError::Namespace { said },
+        error => error,
+    })?;
+    run(&["ip", "netns", "del", &name])
 }
 
 /// A testbed that is there until this is dropped.

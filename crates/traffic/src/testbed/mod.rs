@@ -3,9 +3,11 @@
 //! their controller has a network of its own, as management has.
 
 mod built;
+mod cores;
 mod layout;
 mod members;
 
-pub use built::{BuildError, Built, prefix, scratch, sweep, within};
+pub use built::{BuildError, Built, must_work, prefix, scratch, sweep, within};
+pub use cores::Cores;
 pub use layout::{HostPlace, Layout, LayoutError, Queue};
 pub use members::{Members, members};

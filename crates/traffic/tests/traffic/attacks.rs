@@ -100,7 +100,7 @@ fn nobody_gets_in_without_a_certificate_of_the_site() {
     let who = Identity { name: "host0000".parse().unwrap(), role: Role::Agent };
     for (config, why) in [
         (config().with_no_client_auth(), "peer sent no certificates"),
-        (with_foreign, "invalid peer certificate"),
+        (with_foreign, "its certificate is of another site"),
     ] {
         let name = tls::server_name(&who).unwrap();
         // In TLS 1.3 a client has shaken hands before the server has looked at its certificate.
@@ -271,7 +271,7 @@ fn logs_over_the_quota_stop_the_run_and_what_was_noted_is_told() {
     let long = plan(2, 1500, &incast(1.0, ""), "");
     let record = site.run(&long, &Quiet::default()).unwrap();
     assert!(record.partial);
-    site.wait_for("host0001", &["stopped", "over the policy's 65536 B"]);
+    site.wait_for("host0001", &["stopped", "limits.logs = 64 KiB"]);
     // What was kept is read; what was noted and not kept is told.
     let measured = measured(&site, &long, &record);
     let flow = &measured.flows[0];

@@ -34,7 +34,9 @@ pub fn run(arguments: &Arguments, interrupts: &Interrupts) -> Result<Answer, Fai
     let folder = arguments.folder.path()?;
     let agent = Agent::new(&folder, arguments.listen, data, halt).map_err(of_agent)?;
     let at = agent.control_address().map_err(|e| Failure::Machine(e.to_string()))?;
-    terminal::remark(&format!("agent {} listens at {at}; it may", agent.name()));
+    let data = agent.listening_for_data().map_err(|e| Failure::Machine(e.to_string()))?;
+    let name = agent.name();
+    terminal::remark(&format!("agent {name} listens at {at}, for data at {data}; it may"));
     for line in agent.policy_in_words().map_err(of_agent)? {
         terminal::remark(&format!("  {line}"));
     }

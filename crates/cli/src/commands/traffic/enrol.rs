@@ -54,6 +54,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let authority = Authority::read(&folder).map_err(of_keys)?;
     let inventory = Inventory::read(&folder).map_err(Failure::input)?;
     let (who, agents) = named(arguments)?;
+    must_be_reached(arguments.listen, &agents, &inventory)?;
     let audit = Audit::open(&folder).map_err(|e| Failure::writing(&folder, &e))?;
     let enrolment = Enrolment::new(&keys, authority, arguments.listen, who, &SystemRandom::new());
     let enrolment = enrolment.map_err(of_enrolment)?;
@@ -141,6 +142,41 @@ fn named(arguments: &Arguments) -> Result<(Vec<Identity>, Vec<Known>), Failure> 
         agents.extend(address.map(|address| Known { name, address }));
     }
     Ok((who, agents))
+}
+
+/// Fails if hosts cannot come to where they are told to.
+fn must_be_reached(listen: SocketAddr, agents: &[Known], known: &Inventory) -> Result<(), Failure> {
+    if listen.ip().is_unspecified() {
+        return Err(Failure::Input(format!(
+            "--listen {listen} is no address that hosts can come to; name the one by which they \
+             reach this host"
+        )));
+    }
+    for Known { name, address } in agents {
+        if address.ip().is_unspecified() {
+            return Err(Failure::Input(format!(
+                "{name}@{address} is no address of one host; name the one by which the controller \
+                 reaches it"
+            )));
+        }
+        if listen.ip().is_loopback() && !address.ip().is_loopback() {
+            return Err(Failure::Input(format!(
+                "{name}@{address} cannot come to --listen {listen}, which is this host alone; name \
+                 the address by which hosts reach this one: --listen ADDRESS:{}",
+                listen.port()
+            )));
+        }
+        let others = agents.iter().chain(known.all());
+        if let Some(other) =
+            others.into_iter().find(|other| other.address == *address && other.name != *name)
+        {
+            return Err(Failure::Input(format!(
+                "{name}@{address}: {} listens there; two agents need two ports",
+                other.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn read(text: &str, role: EnrolledRole) -> Result<(Name, Option<SocketAddr>), Failure> {

@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
              agent --listen ADDRESS:PORT\n",
             policy.display()
         ),
-        _ => "next: clearlane traffic status\n".into(),
+        _ => "next: clearlane traffic status NAME@ADDRESS:PORT, of the agents to look at\n".into(),
     };
     Ok(Answer::text(format!("{} has the keys of {role} {name}\n{next}", folder.display())))
 }

@@ -36,6 +36,20 @@ impl Folder {
         remind(&keys);
         Ok(keys)
     }
+
+    /// The keys in it, which are to be a controller's.
+    pub fn of_controller(&self) -> Result<Keys, Failure> {
+        let keys = self.keys()?;
+        match keys.identity.role {
+            Role::Controller => Ok(keys),
+            _ => Err(Failure::Input(format!(
+                "{} holds the keys of {}; this needs those of the controller, in the folder that \
+                 `clearlane traffic init` made (--dir)",
+                keys.folder.display(),
+                keys.identity
+            ))),
+        }
+    }
 }
 
 /// Says when a certificate is about to end, and how it is renewed.
@@ -113,7 +127,10 @@ fn agents(folder: &Folder, names: &[String]) -> Result<Vec<Known>, Failure> {
     let has_addresses = !names.is_empty() && names.iter().all(|name| name.contains('@'));
     if inventory.all().is_empty() && !has_addresses {
         let path = path.display();
-        return Err(Failure::Input(format!("{path}: no agent is enrolled; see traffic enrol")));
+        return Err(Failure::Input(format!(
+            "{path}: no agent is known here; the controller enrols them (clearlane traffic enrol), \
+             a viewer names them: NAME@ADDRESS:PORT"
+        )));
     }
     if names.is_empty() {
         return Ok(inventory.all().to_vec());

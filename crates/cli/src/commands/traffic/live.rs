@@ -5,12 +5,15 @@ use crate::terminal;
 use clearlane_lab::HostPlan;
 use clearlane_traffic::controller::Watch;
 use clearlane_traffic::results::jain;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Flows that are shown; of more, those with most.
 const SHOWN_MAX: usize = 16;
+/// How often the terminal is drawn anew, at most.
+const DRAWN_HZ: u8 = 4;
 /// Between lines of a log, s.
 const LOGGED_S: f64 = 10.0;
 /// How long a rate is taken over at least, s.
@@ -40,8 +43,14 @@ struct State {
 impl Live {
     /// Shows a run of a plan until it is dropped.
     pub fn new(plan: &HostPlan, halt: Arc<AtomicBool>) -> Self {
-        let name =
-            |flow: &clearlane_lab::HostFlow| format!("{} → {}", flow.source, flow.destination);
+        // Flows of the same ends are told apart by their groups.
+        let ends = |flow: &clearlane_lab::HostFlow| (flow.source.clone(), flow.destination.clone());
+        let mut count = BTreeMap::new();
+        plan.flows.iter().for_each(|flow| *count.entry(ends(flow)).or_insert(0) += 1);
+        let name = |flow: &clearlane_lab::HostFlow| match count[&ends(flow)] {
+            1 => format!("{} → {}", flow.source, flow.destination),
+            _ => format!("{} → {} {}", flow.source, flow.destination, flow.group),
+        };
         let names: Vec<String> = plan.flows.iter().map(name).collect();
         let span =
             |flow: &clearlane_lab::HostFlow| (flow.start.as_seconds(), flow.stop.as_seconds());
@@ -49,7 +58,7 @@ impl Live {
         let state = State {
             bars: Vec::new(),
             total: None,
-            all: MultiProgress::new(),
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_HZ)),
             before: (0.0, vec![0; names.len()]),
             rates: vec![0.0; names.len()],
             logged_s: 0.0,

@@ -16,6 +16,7 @@ use clearlane_lab::{
     write_flow_series,
 };
 use clearlane_traffic::controller::{Inventory, Options, Ordered, Record, orders, run as run_plan};
+use clearlane_traffic::order::Carrier;
 use clearlane_traffic::packet::{HEADER_BYTES, PACKET_BYTES_MAX};
 use clearlane_traffic::results::{
     Measured, finding, measure, page, remarks, series, summary, table,
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     }
     let default = || Path::new("runs").join(format!("{}-measured", plan.name));
     let out = arguments.out.clone().unwrap_or_else(default);
-    let keys = arguments.folder.keys()?;
+    let keys = arguments.folder.of_controller()?;
     let inventory = Inventory::read(&arguments.folder.path()?).map_err(Failure::input)?;
     let made = !out.exists();
     let mut folder = RunFolder::claim_for(&out, arguments.force, FILES).map_err(Failure::lab)?;
@@ -164,6 +165,7 @@ fn dry(plan: &HostPlan, orders: &[Ordered], json: bool) -> Result<Answer, Failur
                 "source": order.source,
                 "destination": order.destination,
                 "group": order.group,
+                "carrier": answer::value(&order.carrier)?,
                 "connections": order.paths,
                 "packet_bytes": order.packet_bytes,
                 "pace": answer::value(&order.pace)?,
@@ -174,24 +176,37 @@ fn dry(plan: &HostPlan, orders: &[Ordered], json: bool) -> Result<Answer, Failur
             }))
         };
         let flows = orders.iter().map(flow).collect::<Result<Vec<Value>, Failure>>()?;
-        let fields = json!({ "name": plan.name, "variant": plan.variant, "flows": flows });
+        let (name, variant, mechanisms) = (&plan.name, &plan.variant, plan.mechanisms());
+        let fields =
+            json!({ "name": name, "variant": variant, "mechanisms": mechanisms, "flows": flows });
         return Ok(Answer::json("clearlane-traffic-plan/1", fields));
     }
     let line = |Ordered { flow, order }: &Ordered| {
         let flow = &plan.flows[*flow];
         let (source, destination, group) = (&flow.source, &flow.destination, &flow.group);
+        let link = flow.link.bits_per_second();
         let pace = match flow.at_full_speed {
-            true => "full speed".to_owned(),
-            false => format!("{:.3} of {}", flow.load, flow.link.bits_per_second()),
+            true => format!("full speed (its link: {link})"),
+            false => format!("{:.6} Gb/s of {link}", flow.load * link.0 as f64 * 1e-9),
         };
-        let (start, stop) = (flow.start, flow.stop.min(plan.duration));
+        let start = order.start_ns as f64 * 1e-9;
+        let stop = order.stop_ns as f64 * 1e-9;
+        let carrier = match order.carrier {
+            Carrier::Tcp => "TCP",
+            Carrier::Udp => "UDP",
+        };
         let connections = match order.paths {
             1 => String::new(),
             many => format!(", {many} connections"),
         };
-        format!("{source} → {destination}: {group}, {pace}, {start} to {stop}{connections}\n")
+        let ends = format!("{source} → {destination}");
+        format!("{ends}: {group}, {carrier}{connections}, {pace}, {start} s to {stop} s\n")
     };
-    Ok(Answer::text(orders.iter().map(line).collect()))
+    let mechanisms = match plan.mechanisms() {
+        none if none.is_empty() => String::new(),
+        some => format!("mechanisms: {}\n", some.join(", ")),
+    };
+    Ok(Answer::text(orders.iter().map(line).collect::<String>() + &mechanisms))
 }
 
 fn text(plan: &HostPlan, measured: &Measured) -> String {

@@ -4,6 +4,7 @@ use super::keys::{Asked, Told};
 use crate::answer::{Answer, Verdict, value};
 use crate::failure::Failure;
 use clap::Args;
+use clearlane_ib::visible;
 use clearlane_lab::{Align, Table};
 use clearlane_traffic::message::{State, Status};
 use serde_json::json;
@@ -22,8 +23,15 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     let verdict = if is_whole { Verdict::Done } else { Verdict::BadNews };
     if json {
         let one = |(known, answer): &Told<Status>| match answer {
-            Ok(status) => value(status),
-            Err(error) => Ok(json!({ "name": known.name, "problem": error.to_string() })),
+            Ok(status) => {
+                let mut fields = value(status)?;
+                fields["address"] = json!(known.address);
+                Ok(fields)
+            }
+            Err(error) => {
+                let problem = error.to_string();
+                Ok(json!({ "name": known.name, "address": known.address, "problem": problem }))
+            }
         };
         let all = answers.iter().map(one).collect::<Result<Vec<_>, _>>()?;
         let fields = json!({ "agents": all });
@@ -35,10 +43,14 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         ("run", "", Align::Left),
         ("it may", "", Align::Left),
     ]);
+    let mut problems = String::new();
     for (known, answer) in &answers {
         let (name, address) = (known.name.to_string(), known.address.to_string());
         match answer {
-            Err(error) => table.rows.push(vec![name, address, error.to_string(), String::new()]),
+            Err(error) => {
+                table.rows.push(vec![name, address, "no answer".into(), String::new()]);
+                problems += &format!("note  {}\n", visible(&error.to_string()));
+            }
             Ok(status) => {
                 let run = status.run.as_ref().map_or("-".to_owned(), |run| {
                     let what = match run.state {
@@ -57,5 +69,5 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
             }
         }
     }
-    Ok(Answer::text(format!("{table}")).with(verdict))
+    Ok(Answer::text(format!("{table}{problems}")).with(verdict))
 }

@@ -1,9 +1,10 @@
 //! `clearlane traffic stop`.
 
-use super::keys::Asked;
+use super::keys::{Asked, Told};
 use crate::answer::{Answer, Verdict};
 use crate::failure::Failure;
 use clap::Args;
+use clearlane_ib::visible;
 use clearlane_traffic::message::Request;
 use serde_json::json;
 
@@ -16,16 +17,28 @@ pub struct Arguments {
 
 /// Stops them.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    let answers = arguments.asked.ask(|link| link.have_done(&Request::Stop {}, "stop"))?;
-    let failed: Vec<String> =
-        answers.iter().filter_map(|(_, answer)| Some(answer.as_ref().err()?.to_string())).collect();
-    let verdict = if failed.is_empty() { Verdict::Done } else { Verdict::BadNews };
-    let stopped = answers.len() - failed.len();
+    let answers = arguments.asked.ask(|link| {
+        let run = link.status()?.run;
+        link.have_done(&Request::Stop {}, "stop")?;
+        Ok(run.map(|run| run.plan))
+    })?;
+    let is_whole = answers.iter().all(|(_, answer)| answer.is_ok());
+    let verdict = if is_whole { Verdict::Done } else { Verdict::BadNews };
     if json {
-        let fields = json!({ "stopped": stopped, "failed": failed });
+        let one = |(known, answer): &Told<Option<String>>| match answer {
+            Ok(plan) => json!({ "name": known.name, "address": known.address, "stopped": plan }),
+            Err(error) => {
+                let problem = error.to_string();
+                json!({ "name": known.name, "address": known.address, "problem": problem })
+            }
+        };
+        let fields = json!({ "agents": answers.iter().map(one).collect::<Vec<_>>() });
         return Ok(Answer::json("clearlane-traffic-stop/1", fields).with(verdict));
     }
-    let lines: String = failed.iter().map(|line| format!("{line}\n")).collect();
-    Ok(Answer::text(format!("{stopped} of {} agents stopped\n{lines}", answers.len()))
-        .with(verdict))
+    let line = |(known, answer): &Told<Option<String>>| match answer {
+        Ok(Some(plan)) => format!("{}: stopped run {plan}\n", known.name),
+        Ok(None) => format!("{}: no run was under way\n", known.name),
+        Err(error) => format!("{}\n", visible(&error.to_string())),
+    };
+    Ok(Answer::text(answers.iter().map(line).collect::<String>()).with(verdict))
 }

@@ -12,7 +12,7 @@ use clearlane_lab::{
     Align, Experiment, FLOW_SERIES_FILE, FlowSlice, HostPlan, Table, read_flow_series,
 };
 use clearlane_traffic::testbed::{
-    Built, Layout, Members, Queue, members, prefix, scratch, sweep, within,
+    Built, Cores, Layout, Members, Queue, members, must_work, prefix, scratch, sweep, within,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -81,6 +81,8 @@ const SHARES: &str =
 const DIFFERS: &str = "what differs: a fabric holds packets back with credits, so inputs share an \
     output; TCP learns of a full queue by losing packets, so senders share a queue, unevenly, and \
     not at once";
+/// From here on cores are too busy for what is measured to be the queues'.
+const BUSY_FROM: f64 = 0.9;
 const UP_MAX: Duration = Duration::from_secs(15);
 
 /// One run on the testbed.
@@ -110,6 +112,8 @@ struct Ran {
     document: Value,
     /// Packets that tcpdump captured and the kernel dropped, at all hosts.
     captured: Option<(u64, u64)>,
+    /// The part of the time for which this machine's cores were busy.
+    busy: Option<f64>,
 }
 
 /// What all runs have in common.
@@ -131,6 +135,11 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
         Queues::ByInput => vec![Queue::ByInput],
         Queues::Both => vec![Queue::Fifo, Queue::ByInput],
     };
+    // What cannot be built is told before anything takes time.
+    for queue in &queues {
+        Layout::of(&plan, *queue, arguments.slower, &prefix()).map_err(Failure::input)?;
+    }
+    must_work(arguments.tcpdump).map_err(|e| Failure::Machine(e.to_string()))?;
     let default = || Path::new("runs").join(format!("{}-testbed", plan.name));
     let out = arguments.out.clone().unwrap_or_else(default);
     let halt = interrupts.stop_and_clear("the testbed is taken away first");
@@ -166,6 +175,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
                     "run": ran.arm.name(),
                     "tcpdump": CAPTURES[ran.arm.capture].0,
                     "total_gbps": ran.total_gbps,
+                    "cores_busy": ran.busy,
                     "captured": ran.captured.map(|(captured, _)| captured),
                     "dropped_by_kernel": ran.captured.map(|(_, dropped)| dropped),
                     "result": ran.document,
@@ -176,9 +186,10 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
         return Ok(Answer::json("clearlane-testbed/1", fields));
     }
     let text = format!(
-        "{SHARES}\n\n{}\n{}\n{DIFFERS}\nreport: {}\n",
+        "{SHARES}\n\n{}\n{}\n{DIFFERS}\n{}report: {}\n",
         rows.table(),
         captured_table(&all),
+        of_busy_cores(&all, arguments.slower),
         report.display()
     );
     Ok(Answer::text(text).with(Verdict::Done))
@@ -203,9 +214,22 @@ impl Drop for Scratch {
 }
 
 impl Bench<'_> {
-    fn machine(&self, what: &str, said: &str) -> Failure {
-        let last = said.lines().last().unwrap_or("it failed and said nothing");
-        Failure::Machine(format!("{what}: {last}"))
+    /// What a command of this program failed with, as if it were this one's failure.
+    fn failed(&self, what: &str, output: &Output) -> Failure {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().last().unwrap_or_default();
+        let last = last.strip_prefix("clearlane: ").unwrap_or(last).to_owned();
+        match output.status.code() {
+            Some(2) => Failure::Input(last),
+            Some(3) => Failure::Input(format!(
+                "{what} ended in a deadlock, which Ethernet has not; choose another engine or \
+                 fabric"
+            )),
+            _ if last.is_empty() => {
+                Failure::Machine(format!("{what} ended with {}", output.status))
+            }
+            _ => Failure::Machine(format!("{what}: {last}")),
+        }
     }
 
     fn path(path: &Path) -> String {
@@ -216,13 +240,12 @@ impl Bench<'_> {
     fn own(&self, mut command: Command, what: &str) -> Result<String, Failure> {
         let failed = |e| Failure::Machine(format!("{what}: {}", clearlane_lab::plain(&e)));
         let output = self.ended(command.stderr(Stdio::piped())).map_err(failed)?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false if self.halt.load(Ordering::SeqCst) => {
                 Err(Failure::Interrupted(format!("interrupted in {what}")))
             }
-            false => Err(self.machine(what, &said)),
+            false => Err(self.failed(what, &output)),
         }
     }
 
@@ -294,7 +317,9 @@ impl Bench<'_> {
             }
             std::thread::sleep(Duration::from_millis(500));
         }
+        let before = Cores::now();
         let text = self.measure(&layout, &members, &name);
+        let busy = Cores::now().zip(before).and_then(|(now, before)| now.busy_since(before));
         let counts = built.told().iter().map(|said| counted(said)).collect::<Vec<_>>();
         let sum = |(all, lost), (taken, dropped): &(u64, u64)| (all + taken, lost + dropped);
         let captured = (!flags.is_empty()).then(|| counts.iter().fold((0, 0), sum));
@@ -304,7 +329,7 @@ impl Bench<'_> {
         let document: Value = serde_json::from_str(&text?)
             .map_err(|e| Failure::Internal(format!("traffic run printed no JSON: {e}")))?;
         let total_gbps = document["total_gbps"].as_f64();
-        Ok(Ran { arm, total_gbps, document, captured })
+        Ok(Ran { arm, total_gbps, document, captured, busy })
     }
 
     /// Starts the agents, and waits until all answer.
@@ -462,6 +487,7 @@ fn captured_table(all: &[Ran]) -> Table {
         ("capture", "", Align::Left),
         ("received", "Gb/s", Align::Right),
         ("of none", "%", Align::Right),
+        ("cores busy", "%", Align::Right),
         ("captured", "packets", Align::Right),
         ("dropped", "packets", Align::Right),
     ]);
@@ -478,11 +504,26 @@ fn captured_table(all: &[Ran]) -> Table {
             CAPTURES[ran.arm.capture].0.to_owned(),
             number(ran.total_gbps, 3),
             number(share, 1),
+            number(ran.busy.map(|busy| busy * 100.0), 0),
             count(ran.captured.map(|(captured, _)| captured)),
             count(ran.captured.map(|(_, dropped)| dropped)),
         ]);
     }
     table
+}
+
+/// Says when the machine was too busy to show what queues do.
+fn of_busy_cores(all: &[Ran], slower: u32) -> String {
+    let busy = all.iter().filter_map(|ran| ran.busy).fold(0.0, f64::max);
+    match busy >= BUSY_FROM {
+        false => String::new(),
+        true => format!(
+            "note  this machine's cores were busy for {:.0} % of a run: shares may be theirs and \
+             not the queues'; try --slower {}\n",
+            busy * 100.0,
+            slower.saturating_mul(10).min(1000)
+        ),
+    }
 }
 
 /// What tcpdump says in the end: packets captured, and dropped by the kernel.
