@@ -72,6 +72,10 @@ const DASHES: Record<FlowClass, number[][]> = {
   ],
 };
 
+/** Observed lines of one class have nothing to be told by but their own colours, and dashes. */
+const CURVES = 5;
+const CURVE_DASHES: number[][] = [[], [7, 3], [2, 2.5], [16, 3, 8, 3]];
+
 const LEGEND = "Press a name to hide or show its line. Means are over all samples.";
 
 /** Throughput over time, or null if no variant has samples. */
@@ -171,7 +175,7 @@ class Charts {
   ) {
     this.table.setAttribute("aria-label", "Lines of the charts");
     this.element.append(this.grid, this.table, html("p", { class: "note" }, charts.note));
-    this.entries = collect(charts.variants, plotted);
+    this.entries = collect(charts, plotted);
     new ResizeObserver(() => {
       if (this.grid.clientWidth !== this.widths) this.draw();
     }).observe(this.grid);
@@ -180,7 +184,7 @@ class Charts {
 
   show(plotted: Plotted): void {
     this.plotted = plotted;
-    this.entries = collect(this.charts.variants, plotted);
+    this.entries = collect(this.charts, plotted);
     this.draw();
   }
 
@@ -358,22 +362,25 @@ function lineStyle(entry: Entry): uPlot.Series {
 }
 
 /** Every line of any variant, in the order of first appearance, each class in its own colours. */
-function collect(variants: Variant[], plotted: Plotted): Entry[] {
+function collect({ variants, observed }: Charted, plotted: Plotted): Entry[] {
+  const lines = variants.flatMap((variant) => plotted.lines(variant));
+  const isOneClass = observed && new Set(lines.map((line) => line.class)).size === 1;
   const entries = new Map<string, Entry>();
   const used: Record<FlowClass, number> = { hot: 0, victim: 0, background: 0 };
-  for (const variant of variants) {
-    for (const line of plotted.lines(variant)) {
-      if (entries.has(line.name)) continue;
-      const nth = used[line.class];
-      used[line.class] += 1;
-      entries.set(line.name, {
-        name: line.name,
-        class: line.class,
-        color: `--${line.class}-${nth % SHADES}`,
-        dash: DASHES[line.class][Math.floor(nth / SHADES) % 3] ?? [],
-        shown: true,
-      });
-    }
+  for (const line of lines) {
+    if (entries.has(line.name)) continue;
+    const nth = used[line.class];
+    used[line.class] += 1;
+    const dash = isOneClass
+      ? CURVE_DASHES[Math.floor(nth / CURVES) % CURVE_DASHES.length]
+      : DASHES[line.class][Math.floor(nth / SHADES) % 3];
+    entries.set(line.name, {
+      name: line.name,
+      class: line.class,
+      color: isOneClass ? `--curve-${nth % CURVES}` : `--${line.class}-${nth % SHADES}`,
+      dash: dash ?? [],
+      shown: true,
+    });
   }
   return [...entries.values()];
 }

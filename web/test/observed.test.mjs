@@ -84,3 +84,21 @@ test("what was observed is a verdict, a table of flows and charts", async () => 
     assert.ok(words.includes("h4.pcap ends within a packet"));
   });
 });
+
+test("flows of one class are told by colours of their own", async () => {
+  const report = observed();
+  const names = ["a", "b", "c", "d", "e", "f", "g"];
+  const [variant] = report.variants;
+  variant.series.flows = names.map((name) => ({ name, class: "hot", gbps: [1, 2] }));
+  await withPage(report, {}, async (page) => {
+    const looks = await page.run(`
+      [...document.querySelectorAll("#throughput table line")].map((line) => {
+        const { stroke, strokeDasharray } = getComputedStyle(line);
+        return stroke + " " + strokeDasharray;
+      })`);
+    assert.equal(looks.length, names.length);
+    assert.equal(new Set(looks).size, names.length, looks.join("; "));
+    const strokes = looks.map((look) => look.split(") ")[0]);
+    assert.equal(new Set(strokes).size, 5);
+  });
+});
