@@ -65,12 +65,12 @@ fn perform(order: &Order) {
         return refused(&fault);
     }
     let link = order.link().expect("it was checked");
-    let governors = match Mechanisms::default().of(order, link) {
-        Ok(governors) => governors,
+    let reactors = match Mechanisms::default().of(order, link) {
+        Ok(reactors) => reactors,
         Err(fault) => return refused(&fault),
     };
-    let mut sender = Sender::new(order, link, governors);
-    let hears = sender.has_governors();
+    let mut sender = Sender::new(order, link, reactors);
+    let hears = sender.has_reactors();
     let mut sent = vec![0; order.paths.into()];
     let mut now = picoseconds(order.start_ns);
     for _ in 0..STEPS {

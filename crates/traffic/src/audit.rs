@@ -1,6 +1,7 @@
 //! The audit log of a host: who asked what, and what outcome of it; a JSON document a line.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,15 +16,19 @@ pub const AUDIT_FILE: &str = "audit.jsonl";
 /// From here on a new log is begun; the one before is kept.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Refusals of those who show no certificate or token are noted one by one up to here in a minute;
-/// more of them are counted, so that nobody without a certificate fills the log.
-const STRANGERS_MAX: u32 = 20;
-const STRANGERS_EVERY: Duration = Duration::from_secs(60);
+/// Refusals of one certificate, and of all who show none, are noted one by one up to here in a
+/// minute; more of them are counted, so that nobody fills the log with them.
+const REFUSED_MAX: u32 = 20;
+const REFUSED_EVERY: Duration = Duration::from_secs(60);
+/// Who has shown neither certificate nor token.
+const STRANGERS: &str = "strangers";
 
 /// What came of something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
+    /// It was asked for, and is done unless a line that follows says that it was refused.
+    Asked,
     /// It was done.
     Done,
     /// It was refused.
@@ -49,46 +54,53 @@ struct Entry<'a> {
 pub struct Audit {
     path: PathBuf,
     file: Mutex<File>,
-    strangers: Mutex<Strangers>,
+    refused: Mutex<BTreeMap<String, Refused>>,
 }
 
-/// Refusals in this minute of those who have shown nothing.
+/// Refusals in this minute.
 #[derive(Debug)]
-struct Strangers {
+struct Refused {
     since: Instant,
-    refused: u32,
+    count: u32,
 }
 
 impl Audit {
     /// Opens the log in a folder, or begins it.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(AUDIT_FILE);
-        let strangers = Mutex::new(Strangers { since: Instant::now(), refused: 0 });
-        Ok(Audit { file: Mutex::new(begun(&path)?), path, strangers })
+        Ok(Audit { file: Mutex::new(begun(&path)?), path, refused: Mutex::default() })
     }
 
     /// Notes that somebody was refused who has shown neither certificate nor token.
     pub fn refuse_stranger(&self, from: &str, what: &str, why: &str) -> io::Result<()> {
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if strangers.since.elapsed() >= STRANGERS_EVERY {
-            self.sum_up(&strangers)?;
-            *strangers = Strangers { since: Instant::now(), refused: 0 };
+        self.refuse(STRANGERS, from, what, why)
+    }
+
+    /// Notes that somebody was refused, `who` by its certificate, `said` with its address.
+    pub fn refuse(&self, who: &str, said: &str, what: &str, why: &str) -> io::Result<()> {
+        let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Refused { since: Instant::now(), count: 0 };
+        let refused = all.entry(who.to_owned()).or_insert_with(fresh);
+        if refused.since.elapsed() >= REFUSED_EVERY {
+            self.sum_up(who, refused)?;
+            *refused = fresh();
         }
-        strangers.refused += 1;
-        match strangers.refused <= STRANGERS_MAX {
-            true => self.note(Outcome::Refused, from, what, why),
+        refused.count += 1;
+        let is_noted = refused.count <= REFUSED_MAX;
+        drop(all);
+        match is_noted {
+            true => self.note(Outcome::Refused, said, what, why),
             false => Ok(()),
         }
     }
 
-    /// Notes how many were refused that are not noted one by one.
-    fn sum_up(&self, strangers: &Strangers) -> io::Result<()> {
-        match strangers.refused.saturating_sub(STRANGERS_MAX) {
+    /// Notes how many refusals there were that are not noted one by one.
+    fn sum_up(&self, who: &str, refused: &Refused) -> io::Result<()> {
+        match refused.count.saturating_sub(REFUSED_MAX) {
             0 => Ok(()),
             more => {
-                let seconds = strangers.since.elapsed().as_secs();
-                let why = format!("{more} connections more in {seconds} s, without a certificate");
-                self.note(Outcome::Refused, "many", "connection", &why)
+                let why = format!("{more} more in {} s", refused.since.elapsed().as_secs());
+                self.note(Outcome::Refused, who, "refusals", &why)
             }
         }
     }
@@ -111,9 +123,11 @@ impl Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        let strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        // There is nobody left to tell.
-        let _ = self.sum_up(&strangers);
+        let all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        for (who, refused) in all.iter() {
+            // There is nobody left to tell.
+            let _ = self.sum_up(who, refused);
+        }
     }
 }
 
@@ -140,7 +154,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 22, "{text}");
         assert!(lines[20].contains("viewer v"), "{}", lines[20]);
-        assert!(lines[21].contains("980 connections more"), "{}", lines[21]);
+        assert!(lines[21].contains("980 more in"), "{}", lines[21]);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

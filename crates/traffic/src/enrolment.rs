@@ -257,6 +257,8 @@ impl Enrolment {
             Ok(joined) => joined,
             Err(error) => return audit.refuse_stranger(from, "join", &error.to_string()),
         };
+        // What follows takes no time of this connection's choosing.
+        drop(entered);
         let identity = Identity { name: join.name.clone(), role: join.role };
         let certificate = match self.signed(&join) {
             Ok(certificate) => certificate,
@@ -265,7 +267,6 @@ impl Enrolment {
                 return audit.refuse_stranger(from, "join", &format!("{identity}: {reason}"));
             }
         };
-        drop(entered);
         audit.note(Outcome::Done, from, "join", &identity.to_string())?;
         let authority = to_text(self.authority.certificate());
         let certificate = to_text(&certificate);

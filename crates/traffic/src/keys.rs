@@ -37,7 +37,11 @@ pub enum KeysError {
         problem: String,
     },
     /// The key and the certificate in a folder are not of each other.
-    #[error("{}: its key.pem is not that of its cert.pem; join anew with --force", .0.display())]
+    #[error(
+        "{}: its key.pem is not that of its cert.pem; make both anew: `clearlane traffic init \
+         --renew` for a controller, `join --force` for others",
+        .0.display()
+    )]
     Unlike(PathBuf),
     /// There is a folder already.
     #[error("{} holds keys already; use them, or choose another folder with --dir", .0.display())]
@@ -301,7 +305,9 @@ fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, Key
     let path = folder.join(file);
     CertificateDer::from_pem_file(&path).map_err(|_| {
         let problem = match fs::metadata(&path) {
-            Ok(_) => "holds no whole certificate; copy the file again, or join anew".to_owned(),
+            Ok(_) => {
+                "holds no whole certificate; copy the file again, or join anew with --force".into()
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 clearlane_lab::plain(&error).to_string()
             }
@@ -337,7 +343,8 @@ fn make_folder(folder: &Path) -> Result<(), KeysError> {
 /// A file of keys: its name, text and mode.
 type KeyFile = (&'static str, String, u32);
 
-/// Puts files into a folder, which is made if it is not there: all of them, or none.
+/// Puts files into a folder, which is made if it is not there. All are written before the first
+/// gets its name; of a machine that stops in between, [`KeysError::Unlike`] tells.
 fn put(
     folder: &Path,
     files: impl IntoIterator<Item = KeyFile>,

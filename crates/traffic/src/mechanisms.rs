@@ -2,7 +2,7 @@
 //! or for all of a host, as the mechanism says.
 
 use crate::order::Order;
-use crate::sender::{Governor, Governors};
+use crate::sender::{Reactors, SharedReactor};
 use clearlane_congestion::{Decides, Mechanism, Pair, Scope, Source};
 use clearlane_ib::LinkRate;
 use clearlane_lab::ControlSpec;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 pub struct Mechanisms {
     /// By the text of their parameters: a reactor for all queue pairs of the host, and how many it
     /// has.
-    shared: BTreeMap<String, (Governor, u32)>,
+    shared: BTreeMap<String, (SharedReactor, u32)>,
 }
 
 impl Mechanisms {
@@ -25,21 +25,21 @@ impl Mechanisms {
     }
 
     /// The reactors of an order. Fails if its mechanisms cannot be.
-    pub fn of(&mut self, order: &Order, link: LinkRate) -> Result<Governors, String> {
+    pub fn of(&mut self, order: &Order, link: LinkRate) -> Result<Reactors, String> {
         if order.control.is_empty() {
-            return Ok(Governors::default());
+            return Ok(Reactors::default());
         }
         let spec = ControlSpec::of_spelt_out(&order.control).map_err(|error| error.to_string())?;
         let source = Source { link, packet_max: order.packet_bytes, paths: order.paths };
-        let mut governors = Governors::default();
+        let mut reactors = Reactors::default();
         for mechanism in spec.all() {
             let built = (mechanism.entry.build)(&mechanism.values).map_err(|e| e.to_string())?;
             match mechanism.entry.decides {
-                Decides::When => governors.when = self.when(built.as_ref(), &source, order),
-                Decides::Which => governors.which = built.reactor(&source).map(governor),
+                Decides::When => reactors.when = self.when(built.as_ref(), &source, order),
+                Decides::Which => reactors.which = built.reactor(&source).map(reactor),
             }
         }
-        Ok(governors)
+        Ok(reactors)
     }
 
     fn when(
@@ -47,9 +47,9 @@ impl Mechanisms {
         mechanism: &dyn Mechanism,
         source: &Source,
         order: &Order,
-    ) -> Vec<(Governor, Pair)> {
+    ) -> Vec<(SharedReactor, Pair)> {
         let paths = 0..u32::from(order.paths);
-        let made = || mechanism.reactor(source).map(governor);
+        let made = || mechanism.reactor(source).map(reactor);
         match mechanism.scope() {
             Scope::QueuePair => paths.filter_map(|_| Some((made()?, Pair(0)))).collect(),
             Scope::Flow => match made() {
@@ -73,6 +73,6 @@ impl Mechanisms {
     }
 }
 
-fn governor(reactor: Box<dyn clearlane_congestion::Reactor>) -> Governor {
+fn reactor(reactor: Box<dyn clearlane_congestion::Reactor>) -> SharedReactor {
     Arc::new(Mutex::new(reactor))
 }

@@ -171,7 +171,7 @@ impl Policy {
         allows: impl Fn(&Network) -> bool,
         verb: &str,
     ) -> Result<&Network, Denied> {
-        // An IPv4 address in the dress of IPv6 is judged as what it is.
+        // An IPv4-mapped IPv6 address is judged as the IPv4 address (RFC 4291, 2.5.5.2).
         let address = address.to_canonical();
         let denied = |why: &str| Err(Denied(format!("may not {verb} {address}: {why}")));
         let is_broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());

@@ -23,15 +23,15 @@ const UNDER_WAY_MAX: usize = 1 << 16;
 const LATE_PS: u64 = 2_000_000_000;
 
 /// A reactor, which several flows may share (`Scope::ServiceLevel`).
-pub type Governor = Arc<Mutex<Box<dyn Reactor>>>;
+pub type SharedReactor = Arc<Mutex<Box<dyn Reactor>>>;
 
 /// What decides when and where packets go, besides the posting of messages.
 #[derive(Clone, Default)]
-pub struct Governors {
+pub struct Reactors {
     /// When, with the pair that each connection is there.
-    pub when: Vec<(Governor, Pair)>,
+    pub when: Vec<(SharedReactor, Pair)>,
     /// Which path.
-    pub which: Option<Governor>,
+    pub which: Option<SharedReactor>,
 }
 
 /// What a sender does next.
@@ -60,7 +60,7 @@ pub struct Sender {
     draws: Stream,
     paths: Vec<Outstanding>,
     turn: usize,
-    governors: Governors,
+    reactors: Reactors,
     stripes: Stripes,
 }
 
@@ -120,7 +120,7 @@ pub fn picoseconds(ns: u64) -> Picoseconds {
 
 impl Sender {
     /// The sender of an order that has been checked.
-    pub fn new(order: &Order, link: LinkRate, governors: Governors) -> Self {
+    pub fn new(order: &Order, link: LinkRate, reactors: Reactors) -> Self {
         let entity = u64::from(order.connection);
         let stream = |noun| Stream::new(order.seed, noun, entity);
         let source = match order.pace {
@@ -141,7 +141,7 @@ impl Sender {
             draws: stream("traffic paths"),
             paths: (0..order.paths).map(|_| Outstanding::default()).collect(),
             turn: 0,
-            governors,
+            reactors,
             stripes: Stripes::default(),
         }
     }
@@ -177,8 +177,8 @@ impl Sender {
             Source::OpenLoop { next, .. } => *next,
         };
         earliest = posted.filter(|next| *next > now).map_or(earliest, |next| earliest.min(next));
-        let timer = |governor: &Governor| locked(governor).next_timer();
-        let timers = self.all_governors().filter_map(timer).min();
+        let timer = |reactor: &SharedReactor| locked(reactor).next_timer();
+        let timers = self.all_reactors().filter_map(timer).min();
         Next::Wait(timers.map_or(earliest, |timer| timer.clamp(now, earliest)))
     }
 
@@ -194,13 +194,13 @@ impl Sender {
                 path.waiting.pop_front();
             }
         }
-        if self.has_governors() {
+        if self.has_reactors() {
             let path = &mut self.paths[connection];
             path.under_way.push_back(UnderWay { sent_at: now, bytes, ends });
         }
         let busy = Picoseconds(self.link.serialisation(bytes.into()));
-        if let Some((governor, pair)) = self.governors.when.get(connection) {
-            let mut reactor = locked(governor);
+        if let Some((reactor, pair)) = self.reactors.when.get(connection) {
+            let mut reactor = locked(reactor);
             if !reactor.is_unlimited(now, *pair) {
                 let due = reactor.next_injection(*pair);
                 let late = now.0.saturating_sub(due.0);
@@ -208,9 +208,9 @@ impl Sender {
                 reactor.on_sent(counted, &Sent { pair: *pair, bytes, busy });
             }
         }
-        if let Some(governor) = &self.governors.which {
+        if let Some(reactor) = &self.reactors.which {
             let pair = Pair(connection as u32);
-            locked(governor).on_sent(now, &Sent { pair, bytes, busy });
+            locked(reactor).on_sent(now, &Sent { pair, bytes, busy });
         }
     }
 
@@ -243,26 +243,26 @@ impl Sender {
     }
 
     fn hear(&mut self, connection: usize, now: Picoseconds, feedback: Feedback) {
-        if let Some((governor, pair)) = self.governors.when.get(connection) {
-            locked(governor).on_feedback(now, *pair, feedback);
+        if let Some((reactor, pair)) = self.reactors.when.get(connection) {
+            locked(reactor).on_feedback(now, *pair, feedback);
         }
-        if let Some(governor) = &self.governors.which {
-            locked(governor).on_feedback(now, Pair(connection as u32), feedback);
+        if let Some(reactor) = &self.reactors.which {
+            locked(reactor).on_feedback(now, Pair(connection as u32), feedback);
         }
     }
 
     /// Whether there is a mechanism, which may hear what comes back.
-    pub fn has_governors(&self) -> bool {
-        !self.governors.when.is_empty() || self.governors.which.is_some()
+    pub fn has_reactors(&self) -> bool {
+        !self.reactors.when.is_empty() || self.reactors.which.is_some()
     }
 
-    fn all_governors(&self) -> impl Iterator<Item = &Governor> {
-        self.governors.when.iter().map(|(governor, _)| governor).chain(&self.governors.which)
+    fn all_reactors(&self) -> impl Iterator<Item = &SharedReactor> {
+        self.reactors.when.iter().map(|(reactor, _)| reactor).chain(&self.reactors.which)
     }
 
     fn turn_timers(&self, now: Picoseconds) {
-        for governor in self.all_governors() {
-            let mut reactor = locked(governor);
+        for reactor in self.all_reactors() {
+            let mut reactor = locked(reactor);
             while reactor.next_timer().is_some_and(|timer| timer <= now) {
                 reactor.on_timer(now);
             }
@@ -271,8 +271,8 @@ impl Sender {
 
     /// When the next packet of a connection may leave.
     fn free_at(&self, connection: usize, now: Picoseconds) -> Picoseconds {
-        let Some((governor, pair)) = self.governors.when.get(connection) else { return now };
-        let reactor = locked(governor);
+        let Some((reactor, pair)) = self.reactors.when.get(connection) else { return now };
+        let reactor = locked(reactor);
         match reactor.is_unlimited(now, *pair) {
             true => now,
             false => reactor.next_injection(*pair),
@@ -324,10 +324,8 @@ impl Sender {
     /// Puts a message on its paths. Returns whether another may follow.
     fn divide(&mut self, now: Picoseconds, posted_at: Picoseconds, bytes: Bytes) -> bool {
         self.stripes.clear();
-        match &self.governors.which {
-            Some(governor) => {
-                locked(governor).plan(now, bytes, self.draws.bits(), &mut self.stripes)
-            }
+        match &self.reactors.which {
+            Some(reactor) => locked(reactor).plan(now, bytes, self.draws.bits(), &mut self.stripes),
             None => self.stripes.whole(Path(0), bytes),
         }
         for stripe in self.stripes.parts() {
@@ -345,8 +343,8 @@ impl Sender {
     }
 }
 
-fn locked(governor: &Governor) -> std::sync::MutexGuard<'_, Box<dyn Reactor>> {
-    governor.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(reactor: &SharedReactor) -> std::sync::MutexGuard<'_, Box<dyn Reactor>> {
+    reactor.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The simulator's program of open-loop traffic, with one destination.
@@ -384,9 +382,9 @@ mod tests {
     use crate::order::Sizes;
     use crate::order::tests::order;
 
-    fn sender(order: &Order, governors: Governors) -> Sender {
+    fn sender(order: &Order, reactors: Reactors) -> Sender {
         order.check().unwrap();
-        Sender::new(order, order.link().unwrap(), governors)
+        Sender::new(order, order.link().unwrap(), reactors)
     }
 
     /// Lets it send as fast as it says; the packets and when they went.
@@ -416,7 +414,7 @@ mod tests {
             stop_ns: 10_000_000,
             ..order()
         };
-        let sent = run(&mut sender(&order, Governors::default()), |_| true);
+        let sent = run(&mut sender(&order, Reactors::default()), |_| true);
         let bytes: u64 = sent.iter().map(|(_, _, bytes)| u64::from(*bytes)).sum();
         assert!(bytes.abs_diff(1_250_000) <= 5000, "{bytes}");
         let sizes: Vec<u32> = sent.iter().take(3).map(|(_, _, bytes)| *bytes).collect();
@@ -432,7 +430,7 @@ mod tests {
             stop_ns: 3_000_000,
             ..order()
         };
-        let sent = run(&mut sender(&order, Governors::default()), |_| true);
+        let sent = run(&mut sender(&order, Reactors::default()), |_| true);
         let times: Vec<u64> = sent.iter().map(|(time, _, _)| time / 1000).collect();
         assert!(times.iter().all(|ns| (2_000_000..3_000_000).contains(ns)), "{times:?}");
         assert!(!times.is_empty());
@@ -441,14 +439,14 @@ mod tests {
     #[test]
     fn full_speed_begins_when_it_is_to() {
         let order = Order { start_ns: 2_000_000, stop_ns: 2_000_100, ..order() };
-        let sent = run(&mut sender(&order, Governors::default()), |_| true);
+        let sent = run(&mut sender(&order, Reactors::default()), |_| true);
         assert_eq!(sent.first().map(|(time, ..)| *time), Some(2_000_000_000));
     }
 
     #[test]
     fn small_messages_are_packets_of_a_header_at_least() {
         let order = Order { sizes: Sizes::Fixed(3), ..order() };
-        let mut sender = sender(&order, Governors::default());
+        let mut sender = sender(&order, Reactors::default());
         let next = sender.next(Picoseconds(0), |_| true);
         assert_eq!(next, Next::Packet { connection: 0, bytes: 24 });
     }
@@ -487,7 +485,7 @@ mod tests {
         }
     }
 
-    fn governor(heard: &Arc<Mutex<Vec<Feedback>>>) -> Governor {
+    fn reactor(heard: &Arc<Mutex<Vec<Feedback>>>) -> SharedReactor {
         let heard = Arc::clone(heard);
         Arc::new(Mutex::new(Box::new(Held { next: Picoseconds(0), messages: 0, heard })))
     }
@@ -496,9 +494,9 @@ mod tests {
     fn reactors_say_when_and_which_way() {
         let heard = Arc::default();
         let order = Order { paths: 2, sizes: Sizes::Fixed(4096), stop_ns: 100_000, ..order() };
-        let when = (0..2).map(|_| (governor(&heard), Pair(0))).collect();
-        let governors = Governors { when, which: Some(governor(&heard)) };
-        let sent = run(&mut sender(&order, governors), |_| true);
+        let when = (0..2).map(|_| (reactor(&heard), Pair(0))).collect();
+        let reactors = Reactors { when, which: Some(reactor(&heard)) };
+        let sent = run(&mut sender(&order, reactors), |_| true);
         for path in [0, 1] {
             let own: Vec<u64> =
                 sent.iter().filter(|(_, at, _)| *at == path).map(|(time, _, _)| *time).collect();
@@ -511,9 +509,9 @@ mod tests {
     #[test]
     fn what_is_sent_a_little_late_counts_as_sent_when_due() {
         let heard = Arc::default();
-        let governors = Governors { when: vec![(governor(&heard), Pair(0))], which: None };
+        let reactors = Reactors { when: vec![(reactor(&heard), Pair(0))], which: None };
         let order = Order { stop_ns: 1_000_000, ..order() };
-        let (mut sender, mut sent) = (sender(&order, governors), 0);
+        let (mut sender, mut sent) = (sender(&order, reactors), 0);
         for tick in 0..1667u64 {
             let now = Picoseconds(tick * 600_000);
             while let Next::Packet { connection, bytes } = sender.next(now, |_| true) {
@@ -530,8 +528,8 @@ mod tests {
         // At full speed, a mechanism that holds packets apart, and nothing comes back.
         let heard = Arc::default();
         let order = Order { paths: 2, stop_ns: 1 << 40, ..order() };
-        let governors = Governors { when: vec![(governor(&heard), Pair(0))], which: None };
-        let mut sender = sender(&order, governors);
+        let reactors = Reactors { when: vec![(reactor(&heard), Pair(0))], which: None };
+        let mut sender = sender(&order, reactors);
         let (mut now, mut sent) = (Picoseconds(0), 0);
         while sent <= UNDER_WAY_MAX {
             let Next::Packet { connection, bytes } = sender.next(now, |_| true) else { break };
@@ -547,9 +545,9 @@ mod tests {
     #[test]
     fn acknowledgements_tell_latency_and_what_is_whole() {
         let heard = Arc::default();
-        let governors = Governors { when: vec![(governor(&heard), Pair(0))], which: None };
+        let reactors = Reactors { when: vec![(reactor(&heard), Pair(0))], which: None };
         let order = Order { sizes: Sizes::Fixed(4096), ..order() };
-        let mut sender = sender(&order, governors);
+        let mut sender = sender(&order, reactors);
         for time in [0, 1_000_000] {
             let now = Picoseconds(time);
             let Next::Packet { connection, bytes } = sender.next(now, |_| true) else { panic!() };
@@ -575,8 +573,8 @@ mod tests {
         let heard = Arc::default();
         let order =
             Order { paths: 2, pace: Pace::Periodic, load: 1.0, stop_ns: 5_000_000, ..order() };
-        let governors = Governors { when: Vec::new(), which: Some(governor(&heard)) };
-        let sent = run(&mut sender(&order, governors), |path| path == 1);
+        let reactors = Reactors { when: Vec::new(), which: Some(reactor(&heard)) };
+        let sent = run(&mut sender(&order, reactors), |path| path == 1);
         assert!(sent.len() > 100 && sent.iter().all(|(_, path, _)| *path == 1));
     }
 }

@@ -1,9 +1,10 @@
 //! Connections that have shown neither certificate nor token. There are few of them at a time: when
-//! one more comes, the oldest is closed, so that those who stay silent keep nobody out.
+//! one more comes, the oldest of the address that has most is closed, so that those who stay silent
+//! keep nobody out.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many at a time.
@@ -16,7 +17,18 @@ pub struct Unproven(Arc<Mutex<List>>);
 #[derive(Debug, Default)]
 struct List {
     next: u64,
-    streams: VecDeque<(u64, TcpStream)>,
+    streams: Vec<(u64, IpAddr, TcpStream)>,
+}
+
+impl List {
+    /// Takes out the oldest of the address that has most of them.
+    fn take_oldest_of_most(&mut self) -> Option<(u64, IpAddr, TcpStream)> {
+        let mut count = BTreeMap::new();
+        self.streams.iter().for_each(|(_, from, _)| *count.entry(*from).or_insert(0u32) += 1);
+        let most = count.into_iter().max_by_key(|(_, count)| *count)?.0;
+        let place = self.streams.iter().position(|(_, from, _)| *from == most)?;
+        Some(self.streams.remove(place))
+    }
 }
 
 /// One of them; it counts until this goes.
@@ -33,32 +45,33 @@ impl Unproven {
 
     /// Closes all of them.
     pub fn close(&self) {
-        for (_, stream) in self.list().streams.drain(..) {
+        for (.., stream) in self.list().streams.drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     /// Takes one in, and closes the oldest if there are too many. Fails if the machine has no
-    /// handle left for it.
+    /// descriptor left for it.
     pub fn enter(&self, stream: &TcpStream) -> io::Result<Entered> {
+        let from = stream.peer_addr()?.ip();
         let stream = stream.try_clone()?;
         let mut list = self.list();
         if list.streams.len() >= UNPROVEN_MAX
-            && let Some((_, oldest)) = list.streams.pop_front()
+            && let Some((.., oldest)) = list.take_oldest_of_most()
         {
             // Its thread reads the end, and notes that.
             let _ = oldest.shutdown(Shutdown::Both);
         }
         let number = list.next;
         list.next += 1;
-        list.streams.push_back((number, stream));
+        list.streams.push((number, from, stream));
         Ok(Entered { all: self.clone(), number })
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.all.list().streams.retain(|(number, _)| *number != self.number);
+        self.all.list().streams.retain(|(number, ..)| *number != self.number);
     }
 }
 

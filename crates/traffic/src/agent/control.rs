@@ -10,6 +10,7 @@ use crate::frame::FRAME_BYTES_MAX;
 use crate::message::{Answer, PROTOCOL, Request, Status, StatusOfRun};
 use crate::name::{Identity, Role};
 use crate::policy::Policy;
+use crate::text::one_line;
 use crate::unproven::Entered;
 use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::Ordering::SeqCst;
@@ -25,6 +26,10 @@ const LOGS_WAIT_MAX: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(50);
 /// A run that has ended is waited for so long before another is refused.
 const LEAVING_MAX: Duration = Duration::from_secs(3);
+/// Bytes of a plan's name.
+const NAME_MAX: usize = 256;
+/// Lines of the policy that are told.
+const POLICY_LINES_MAX: usize = 64;
 /// Control connections at a time of one certificate.
 const CALLS_MAX: usize = 8;
 
@@ -56,7 +61,7 @@ pub fn serve(agent: &Agent, tcp: TcpStream, entered: Entered) {
     let said = format!("{who} at {from}");
     let Some(_call) = Call::begin(agent, &who) else {
         let why = format!("{CALLS_MAX} connections of this certificate are open; close one");
-        let _ = agent.audit.note(Outcome::Refused, &said, "control connection", &why);
+        let _ = agent.audit.refuse(&who.to_string(), &said, "control connection", &why);
         let _ = channel.send(&Answer::Refused { reason: why });
         return;
     };
@@ -64,7 +69,8 @@ pub fn serve(agent: &Agent, tcp: TcpStream, entered: Entered) {
     if let Err(error) = caller.listen(&mut channel) {
         let is_malformed = matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
         if is_malformed {
-            let _ = agent.audit.note(Outcome::Refused, &caller.said, "message", &error.to_string());
+            let (who, why) = (caller.who.to_string(), one_line(&error.to_string()));
+            let _ = agent.audit.refuse(&who, &caller.said, "message", &why);
         }
     }
     caller.leave("its controller has gone");
@@ -137,6 +143,9 @@ impl Caller<'_> {
                     }
                 }
             }
+            if self.run.as_ref().is_some_and(|run| run.session.is_discarded()) {
+                return Err(ChannelError::Closed);
+            }
             // A run that has ended waits for its logs to be asked for, unless somebody stops it.
             let waits = self.run.as_ref().is_some_and(|run| !run.session.is_halted());
             if heard.elapsed() >= if waits { LOGS_WAIT_MAX } else { SILENT_MAX } {
@@ -146,17 +155,18 @@ impl Caller<'_> {
     }
 
     fn answer(&mut self, request: Request, channel: &mut Channel) -> Result<(), ChannelError> {
+        let received_ns = now_ns();
         let what = in_words(&request);
-        let done = match request {
-            Request::Lease {} => {
+        let done = match (self.allowed(&request), request) {
+            (Err(reason), _) => Err(reason),
+            (Ok(()), Request::Lease {}) => {
                 self.run.iter().for_each(|run| run.session.renew());
                 return Ok(());
             }
-            Request::Clock {} => {
-                let received_ns = now_ns();
+            (Ok(()), Request::Clock {}) => {
                 return channel.send(&Answer::Clock { received_ns, sent_ns: now_ns() });
             }
-            Request::Log { connection, end, offset } => {
+            (Ok(()), Request::Log { connection, end, offset }) => {
                 // Room for the frame's head is in the frame.
                 let part =
                     self.run().and_then(|run| run.log(connection, end, offset, FRAME_BYTES_MAX));
@@ -168,13 +178,14 @@ impl Caller<'_> {
                     Err(reason) => Err(reason),
                 }
             }
-            request => self.allowed(&request).and_then(|()| self.perform(request, channel)),
+            (Ok(()), request) => self.perform(request, channel),
         };
         match done {
             Ok(answer) => channel.send(&answer),
             Err(reason) => {
                 // What is refused is refused whether or not it can be noted.
-                let _ = self.agent.audit.note(Outcome::Refused, &self.said, &what, &reason);
+                let who = self.who.to_string();
+                let _ = self.agent.audit.refuse(&who, &self.said, &what, &one_line(&reason));
                 channel.send(&Answer::Refused { reason })
             }
         }
@@ -219,24 +230,27 @@ impl Caller<'_> {
             }
             Request::Status {} => Ok(Answer::Status(self.agent.status())),
             Request::Begin { plan, duration_ns } => {
-                self.begin(plan.clone(), duration_ns)?;
+                if plan.len() > NAME_MAX {
+                    return Err(format!(
+                        "the plan's name has {} B; {NAME_MAX} are taken",
+                        plan.len()
+                    ));
+                }
                 self.noted(&what, &plan)?;
-                Ok(Answer::Done {})
+                self.begin(plan, duration_ns).map(|()| Answer::Done {})
             }
             Request::Receive { order, from } => {
-                let tokens = self.run()?.receive(&order, from)?;
                 self.noted(&what, &format!("{} from {from}", flow(&order)))?;
-                Ok(Answer::Expected { tokens })
+                self.run()?.receive(&order, from).map(|tokens| Answer::Expected { tokens })
             }
             Request::Send { order, to, tokens } => {
-                let held_to_bps = self.run()?.send(&order, to, &tokens)?;
                 self.noted(&what, &format!("{} to {to}", flow(&order)))?;
+                let held_to_bps = self.run()?.send(&order, to, &tokens)?;
                 Ok(Answer::Ready { held_to_bps })
             }
             Request::Start { at_ns } => {
-                self.run()?.start(at_ns)?;
                 self.noted(&what, "")?;
-                Ok(Answer::Done {})
+                self.run()?.start(at_ns).map(|()| Answer::Done {})
             }
             Request::Stop {} => {
                 self.agent.stop(&self.said);
@@ -253,13 +267,10 @@ impl Caller<'_> {
         }
     }
 
-    /// Notes what was done. What cannot be noted ends the run, before anything of it is sent: the
-    /// start is still ahead.
-    fn noted(&mut self, what: &str, why: &str) -> Result<(), String> {
-        self.agent.audit.note(Outcome::Done, &self.said, what, why).map_err(|error| {
-            let why = format!("the audit log cannot be written: {}", clearlane_lab::plain(&error));
-            self.leave(&why);
-            why
+    /// Notes what is about to be done. What cannot be noted is not done.
+    fn noted(&self, what: &str, why: &str) -> Result<(), String> {
+        self.agent.audit.note(Outcome::Asked, &self.said, what, &one_line(why)).map_err(|error| {
+            format!("the audit log cannot be written: {}", clearlane_lab::plain(&error))
         })
     }
 
@@ -323,8 +334,8 @@ impl Agent {
             stopped: session.stopped(),
         });
         let policy = match self.policy() {
-            Ok(policy) => policy.in_words(),
-            Err(problem) => vec![problem],
+            Ok(policy) => shortened(policy.in_words()),
+            Err(problem) => vec![one_line(&problem)],
         };
         Status { name: self.keys.identity.name.clone(), run, policy }
     }
@@ -332,9 +343,23 @@ impl Agent {
     fn stop(&self, who: &str) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = running.as_ref() {
+            // One that waits for its controller in vain is given up.
+            if session.is_halted() && session.is_abandoned(now_ns()) {
+                session.discard();
+            }
             session.stop(&self.audit, who, &format!("{STOPPED_BY}{who}"));
         }
     }
+}
+
+/// As many lines as fit an answer with ease, and how many more there are.
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(POLICY_LINES_MAX);
+    if more > 0 {
+        lines.truncate(POLICY_LINES_MAX);
+        lines.push(format!("and {more} lines more, in policy.toml there"));
+    }
+    lines
 }
 
 fn flow(order: &crate::order::Order) -> String {

@@ -72,7 +72,7 @@ pub fn listen(
                 continue;
             }
         };
-        // Without handles or threads to give, the connection is refused, and not the run.
+        // Without descriptors or threads to give, the connection is refused, and not the run.
         let Ok(entered) = unproven.enter(&stream) else { continue };
         let (awaited, audit) = (Arc::clone(awaited), Arc::clone(audit));
         let thread = std::thread::Builder::new().name("data connection".into());

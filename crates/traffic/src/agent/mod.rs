@@ -36,8 +36,8 @@ pub const POLICY_FILE: &str = "policy.toml";
 pub const STOPPED_BY: &str = "stopped by ";
 /// A policy that is read.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
-/// Handles for files that are none of connections.
-const HANDLES_BESIDE: u64 = 256;
+/// File descriptors that are none of a run's connections.
+const DESCRIPTORS_BESIDE: u64 = 512;
 
 /// Why an agent cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ fn locked(folder: &Path) -> Result<File, AgentError> {
 }
 
 /// Lets this process have as many files and connections as it may, and says how many that is.
-fn handles() -> u64 {
+fn descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     // What cannot be raised stays as it is.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
@@ -173,7 +173,7 @@ impl Agent {
                         "; another program has that port: choose another with --listen or --data"
                     }
                     io::ErrorKind::AddrNotAvailable => {
-                        "; no port of this host has that address: see `ip address`"
+                        "; no interface of this host has that address: see `ip address`"
                     }
                     _ => "",
                 };
@@ -225,11 +225,11 @@ impl Agent {
 
     /// Lets the process have the files and connections that it may have. Returns what is to be
     /// said if the policy's connections need more.
-    pub fn raise_handles(&self) -> Result<Option<String>, AgentError> {
+    pub fn raise_descriptors(&self) -> Result<Option<String>, AgentError> {
         let connections = self.policy().map_err(AgentError::Policy)?.limits.connections;
         // Each has a socket or two, and a log.
-        let needed = 3 * u64::from(connections) + HANDLES_BESIDE;
-        let may = handles();
+        let needed = 3 * u64::from(connections) + DESCRIPTORS_BESIDE;
+        let may = descriptors();
         Ok((may < needed).then(|| {
             format!(
                 "this process may have {may} open files, {connections} connections may need \
@@ -253,7 +253,7 @@ impl Agent {
                     std::thread::sleep(Duration::from_millis(10));
                     continue;
                 };
-                // Without handles or threads to give, the caller is refused, and not the run.
+                // Without descriptors or threads to give, the caller is refused, and not the run.
                 let Ok(entered) = unproven.enter(&tcp) else { continue };
                 let served = move || {
                     if tcp.set_nonblocking(false).is_ok() {

@@ -109,7 +109,11 @@ impl Run {
             return Err("the flow is longer than the run".into());
         }
         let (limit, asked) = (self.policy.limits.connections as usize, usize::from(order.paths));
-        if self.counters.len() + asked > limit {
+        if self.session.is_halted() {
+            return Err("the run has been stopped".into());
+        }
+        // Those of orders that failed have their logs too.
+        if self.spool.count() + asked > limit {
             return Err(format!(
                 "more connections than the host's policy allows (limits.connections = {limit})"
             ));
@@ -181,8 +185,8 @@ impl Run {
         let link = order.link().ok_or("its link is none")?;
         Mechanisms::check(order)?;
         let connections = self.connections(order, to, tokens)?;
-        let governors = self.mechanisms.of(order, link)?;
-        let sender = Sender::new(order, link, governors);
+        let reactors = self.mechanisms.of(order, link)?;
+        let sender = Sender::new(order, link, reactors);
         let held_to = bucket.as_ref().map(|bucket| bucket.rate().0);
         let (carrier, left) = (order.carrier, Arc::clone(&self.left));
         let flow = Flow { sender, connections, carrier, bucket, left };
@@ -252,7 +256,7 @@ impl Run {
 
     /// Whether all its connections have ended here.
     pub fn has_ended(&self) -> bool {
-        self.counters.iter().all(|counter| counter.has_ended.load(SeqCst))
+        self.has_started && self.counters.iter().all(|counter| counter.has_ended.load(SeqCst))
     }
 
     /// What has happened so far, in messages that fit a frame each.

@@ -171,7 +171,7 @@ impl Flow {
 
     /// Whether anything comes back.
     fn hears(&self) -> bool {
-        self.sender.has_governors()
+        self.sender.has_reactors()
     }
 
     fn take_from_quota(&self, bytes: u32) -> Result<(), Ended> {

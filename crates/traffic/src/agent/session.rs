@@ -53,6 +53,7 @@ pub struct Session {
     start_ns: AtomicU64,
     lease_until_ns: AtomicU64,
     halted: AtomicBool,
+    discarded: AtomicBool,
     stopped: Mutex<String>,
 }
 
@@ -66,6 +67,7 @@ impl Session {
             start_ns: AtomicU64::new(u64::MAX),
             lease_until_ns: AtomicU64::new(now_ns() + PREPARATION_NS),
             halted: AtomicBool::new(false),
+            discarded: AtomicBool::new(false),
             stopped: Mutex::default(),
         }
     }
@@ -118,16 +120,29 @@ impl Session {
         self.halted.store(true, SeqCst);
     }
 
+    /// Its logs are no longer waited for.
+    pub fn discard(&self) {
+        self.discarded.store(true, SeqCst);
+    }
+
+    /// Whether they are not.
+    pub fn is_discarded(&self) -> bool {
+        self.discarded.load(SeqCst)
+    }
+
     /// Ends it for a reason, of which the first is kept. It is in the audit log, if that can be.
     pub fn stop(&self, audit: &Audit, who: &str, why: &str) {
         let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        if stopped.is_empty() {
+        let is_first = stopped.is_empty();
+        if is_first {
             *stopped = why.to_owned();
-            // It ends whether or not that can be noted.
-            let _ = audit.note(Outcome::Stopped, who, &format!("run {}", self.plan), why);
         }
         drop(stopped);
+        // It ends whether or not that can be noted, and before: a disk may hang.
         self.halt();
+        if is_first {
+            let _ = audit.note(Outcome::Stopped, who, &format!("run {}", self.plan), why);
+        }
     }
 
     /// Whether it was ended for a reason.

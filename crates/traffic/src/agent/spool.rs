@@ -98,6 +98,11 @@ impl Spool {
         Ok(Log { which, encoder: Encoder::default(), block, records, noted: 0, blocks })
     }
 
+    /// How many logs were begun.
+    pub fn count(&self) -> usize {
+        self.records.len()
+    }
+
     /// Waits until everything is on disk. Threads that have logs have ended by then.
     pub fn finish(&mut self) {
         self.blocks = None;

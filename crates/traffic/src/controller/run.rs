@@ -10,7 +10,7 @@ use crate::message::{Answer, End, Progress, Request};
 use clearlane_lab::HostPlan;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ pub enum RunError {
     #[error("{0}; no log of the run could be fetched")]
     Lost(String),
     /// It was stopped before it began.
-    #[error("interrupted before anything was sent")]
+    #[error("interrupted before there was any log")]
     Interrupted,
 }
 
@@ -213,6 +213,9 @@ pub fn run(
     if let Some(member) = members.iter().find(|member| !member.lost.is_empty())
         && logs.values().flatten().flatten().next().is_none()
     {
+        if watch.is_stopped() {
+            return Err(RunError::Interrupted);
+        }
         let Known { name, address } = &member.link.known;
         return Err(RunError::Lost(format!("agent {name} at {address}: {}", member.lost)));
     }
@@ -350,8 +353,26 @@ fn start(members: &mut [Member], start_ns: u64) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// What an agent's thread tells.
-type News = (usize, Progress);
+/// Whether and when a run is stopped, for all its agents; ns of the controller's clock.
+struct Stop(AtomicU64);
+
+impl Default for Stop {
+    fn default() -> Self {
+        Stop(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Stop {
+    /// It is, at the latest then.
+    fn raise(&self, at_ns: u64) {
+        self.0.fetch_min(at_ns, SeqCst);
+    }
+
+    /// When it was; nothing as long as it is not.
+    fn at(&self) -> Option<u64> {
+        Some(self.0.load(SeqCst)).filter(|at| *at < u64::MAX)
+    }
+}
 
 /// Watches until all have ended or are lost. Returns when that was, ns since the start, if it was
 /// before its time.
@@ -362,26 +383,25 @@ fn follow(
     start_ns: u64,
     watch: &dyn Watch,
 ) -> Option<u64> {
-    let stop = AtomicBool::new(false);
-    let length = Duration::from_nanos(plan.duration.0 / 1000 + AHEAD_NS);
-    let late = Instant::now() + length + AFTER;
+    let stop = Stop::default();
     let begins_in = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
+    let length = Duration::from_nanos(plan.duration.0 / 1000);
+    let late = Instant::now() + begins_in + length + AFTER;
     let flow_of: BTreeMap<u32, usize> = all
         .iter()
         .flat_map(|order| order.order.connections().map(move |number| (number, order.flow)))
         .collect();
     std::thread::scope(|scope| {
-        let (news, heard) = channel::<News>();
+        let (news, heard) = channel::<Progress>();
         let threads: Vec<_> = members
             .iter_mut()
-            .enumerate()
-            .map(|(place, member)| {
+            .map(|member| {
                 let (news, stop) = (news.clone(), &stop);
                 scope.spawn(move || {
-                    let followed = listen(place, member, &news, stop, (begins_in, late));
+                    let followed = listen(member, &news, stop, (begins_in, late));
                     followed.unwrap_or_else(|error| {
                         // What ends one ends all: the rest would be another experiment.
-                        stop.store(true, SeqCst);
+                        stop.raise(now_ns());
                         member.lost = error.reason();
                         true
                     })
@@ -390,19 +410,16 @@ fn follow(
             .collect();
         drop(news);
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
-        let (mut interrupted, mut stopped_ns) = (false, None);
+        let mut interrupted = false;
         loop {
             let told = heard.recv_timeout(LOOK);
             if watch.is_stopped() {
                 interrupted = true;
-                stop.store(true, SeqCst);
+                stop.raise(now_ns());
             }
             let since = now_ns().saturating_sub(start_ns);
-            if stop.load(SeqCst) {
-                stopped_ns.get_or_insert(since);
-            }
             match told {
-                Ok((_, progress)) => {
+                Ok(progress) => {
                     let known = progress.received.iter().filter(|(n, ..)| flow_of.contains_key(n));
                     bytes.extend(known.map(|(number, _, all)| (*number, *all)));
                     let flows = by_flow(&bytes, &flow_of, plan.flows.len());
@@ -416,8 +433,8 @@ fn follow(
         let is_stopped = threads
             .into_iter()
             .fold(interrupted, |stopped, thread| thread.join().unwrap_or(true) || stopped);
-        let now = || now_ns().saturating_sub(start_ns);
-        is_stopped.then(|| stopped_ns.unwrap_or_else(now))
+        let at = stop.at().unwrap_or_else(now_ns);
+        is_stopped.then(|| at.saturating_sub(start_ns))
     })
 }
 
@@ -434,10 +451,9 @@ fn by_flow(bytes: &BTreeMap<u32, u64>, flow_of: &BTreeMap<u32, usize>, count: us
 
 /// Follows one agent until its part has ended, and keeps its lease. Returns whether it was stopped.
 fn listen(
-    place: usize,
     member: &mut Member,
-    news: &Sender<News>,
-    stop: &AtomicBool,
+    news: &Sender<Progress>,
+    stop: &Stop,
     (begins_in, late): (Duration, Instant),
 ) -> Result<bool, LinkError> {
     let mut renewed = Instant::now() - LEASE_EVERY;
@@ -447,7 +463,7 @@ fn listen(
             renewed = Instant::now();
             member.link.tell(&Request::Lease {})?;
         }
-        if !told_to_stop && (stop.load(SeqCst) || Instant::now() >= late) {
+        if !told_to_stop && (stop.at().is_some() || Instant::now() >= late) {
             told_to_stop = true;
             member.link.tell_to_stop()?;
         }
@@ -457,6 +473,8 @@ fn listen(
         }
         let Some(progress) = member.link.progress(LOOK)? else {
             if heard.elapsed() >= SILENT_MAX {
+                // From its last word on nothing of it is known.
+                stop.raise(now_ns().saturating_sub(SILENT_MAX.as_nanos() as u64));
                 return Err(member.link.silent(SILENT_MAX));
             }
             continue;
@@ -464,11 +482,11 @@ fn listen(
         heard = Instant::now();
         let has_ended = progress.ended == progress.connections;
         if !progress.stopped.is_empty() {
-            stop.store(true, SeqCst);
+            stop.raise(now_ns());
             member.stopped.clone_from(&progress.stopped);
         }
         // Nobody hears it when the run is over.
-        let _ = news.send((place, progress));
+        let _ = news.send(progress);
         if has_ended {
             return Ok(told_to_stop || !member.stopped.is_empty());
         }

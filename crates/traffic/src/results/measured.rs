@@ -37,9 +37,10 @@ pub struct MeasuredFlow {
     pub received: u64,
     /// Those of them whose sending is in no log, as after a full disk.
     pub unlogged: u64,
-    /// Packets sent of which it is not known whether they were received: that log is missing.
+    /// Packets sent of which it is not known whether they were received: that log is missing, or
+    /// cut.
     pub unknown: u64,
-    /// Connections whose receiver's log is missing.
+    /// Connections whose receiver's log is missing, or cut.
     pub unknown_connections: u32,
     /// Bytes received, headers of packets with them.
     pub bytes: u64,
@@ -106,8 +107,8 @@ pub enum MeasureError {
 impl MeasuredFlow {
     /// Packets that were sent and not received.
     pub fn lost(&self) -> u64 {
-        let came = self.received.saturating_sub(self.unlogged);
-        self.sent.saturating_sub(self.unknown).saturating_sub(came)
+        let noted = self.received.saturating_sub(self.unlogged);
+        self.sent.saturating_sub(self.unknown).saturating_sub(noted)
     }
 
     /// Whether the logs of all its receiver's connections are there.
@@ -336,6 +337,9 @@ fn add<'a>(
         flow.arrived(at, second.bytes, slice_ns, window);
         note(row(second.sequence, second.bytes, None, Some(at)))?;
     }
+    // Of records that the receiver noted and could not keep, nobody knows which those are.
+    flow.unknown += received.unkept();
+    flow.unknown_connections += u32::from(is_known && received.unkept() > 0);
     Ok(sent.unkept() + received.unkept())
 }
 

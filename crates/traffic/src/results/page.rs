@@ -123,7 +123,7 @@ pub fn finding(measured: &Measured) -> String {
         return format!("{whole}{flows}; there is no time in which all of them {may} send");
     };
     let total = total * 1e-9;
-    let fair = match measured.flows.len() {
+    let fair = match known {
         1 => String::new(),
         _ => format!(", Jain {jain:.3}"),
     };

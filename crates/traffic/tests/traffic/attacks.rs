@@ -10,7 +10,7 @@ use clearlane_traffic::clock::now_ns;
 use clearlane_traffic::consent::Token;
 use clearlane_traffic::controller::{Link, LinkError, orders};
 use clearlane_traffic::keys::{Authority, Keys};
-use clearlane_traffic::message::{Answer, Request};
+use clearlane_traffic::message::{Answer, Request, State};
 use clearlane_traffic::name::{Identity, Role};
 use clearlane_traffic::order::Order;
 use clearlane_traffic::packet::Header;
@@ -327,19 +327,85 @@ fn a_start_far_ahead_needs_a_controller_until_then() {
     for link in [&mut receiver, &mut sender] {
         link.have_done(&Request::Start { at_ns }, "start").unwrap();
     }
-    let past = Request::Start { at_ns: 1 };
-    assert!(reason(begun_anew(&site, &past)).contains("the start was"));
+    let other = Site::new(&["host0009"]);
+    let past = begun(&other, "host0009").ask(&Request::Start { at_ns: 1 });
+    assert!(reason(past).contains("the start was"));
     site.wait_for("host0001", &["stopped", "lease ran out"]);
     assert!(now_ns() < at_ns, "it waited for the start");
     drop((receiver, sender));
     works(&site);
 }
 
-/// What another agent says to a request in a run of its own.
-fn begun_anew(site: &Site, request: &Request) -> Result<Answer, LinkError> {
-    let other = Site::new(&["host0009"]);
-    let _ = site;
-    begun(&other, "host0009").ask(request)
+/// What the audit log cannot keep is not done: here its disk is full.
+#[test]
+fn what_cannot_be_noted_is_not_done() {
+    let mut site = Site::new(&["host0000"]);
+    site.add("host0001", |folder| {
+        std::os::unix::fs::symlink("/dev/full", folder.join("audit.jsonl")).unwrap();
+    });
+    let mut link = site.link("host0001");
+    let why = reason(link.have_done(&begin("unseen"), "begin"));
+    assert!(why.starts_with("the audit log cannot be written"), "{why}");
+    assert_eq!(link.status().unwrap().run, None);
+}
+
+/// A run that was begun and given no orders is not over before its lease is, and the name of a plan
+/// fills no log.
+#[test]
+fn a_run_without_orders_is_preparing_and_names_are_short() {
+    let site = Site::new(&TWO);
+    let link = begun(&site, "host0000");
+    let run = site.link("host0000").status().unwrap().run.unwrap();
+    assert_eq!(run.state, State::Preparing);
+    drop(link);
+    site.wait_for("host0000", &["stopped", "its controller has gone"]);
+    let why = reason(site.link("host0000").have_done(&begin(&"x".repeat(60_000)), "begin"));
+    assert!(why.contains("the plan's name has 60000 B"), "{why}");
+    works(&site);
+}
+
+/// Orders that fail leave nothing that limits do not count.
+#[test]
+fn orders_that_fail_count_as_connections() {
+    let site = Site::new(&TWO);
+    let some = LIMITED.replace("rate = \"200 Mb/s\"\n", "").replace("64 MiB", "64 GiB");
+    policy(&site.of_agent("host0001"), &some);
+    let plan = two_hosts();
+    let mut receiver = begun(&site, "host0000");
+    let mut sender = begun(&site, "host0001");
+    let (from, to) = (receiver.data.ip(), receiver.data);
+    let mut refused = Vec::new();
+    for round in 0..5u32 {
+        let order = Order { paths: 4, connection: 10 * round, ..order(&plan) };
+        let answer = receiver.ask(&Request::Receive { order: order.clone(), from }).unwrap();
+        let Answer::Expected { mut tokens } = answer else { panic!("{answer:?}") };
+        // The last connection of each is refused.
+        tokens[3] = Token::new(&ring::rand::SystemRandom::new()).unwrap();
+        refused.push(reason(sender.ask(&Request::Send { order, to, tokens })));
+    }
+    assert!(refused[0].ends_with("does not consent to be sent to"), "{refused:?}");
+    assert!(refused[4].contains("limits.connections = 8"), "{refused:?}");
+    drop((receiver, sender));
+    works(&site);
+}
+
+/// Of packets that a receiver noted and could not keep, no loss is claimed.
+#[test]
+fn a_full_quota_of_the_receiver_is_no_loss() {
+    let mut site = Site::new(&["host0001"]);
+    let small = LIMITED.replace("rate = \"200 Mb/s\"\n", "").replace("1 MiB", "64 KiB");
+    let small = small.replace("64 MiB", "64 GiB");
+    site.add("host0000", |folder| policy(folder, &small));
+    let long = plan(2, 1500, &incast(1.0, ""), "");
+    let record = site.run(&long, &Quiet::default()).unwrap();
+    site.wait_for("host0000", &["stopped", "limits.logs = 64 KiB"]);
+    let measured = measured(&site, &long, &record);
+    let flow = &measured.flows[0];
+    assert!(measured.unkept > 0 && !flow.is_known() && measured.partial, "{flow:?}");
+    assert_eq!(measured.measured_bps(flow), None);
+    // Packets under way when the receiver stopped are all that may be missing.
+    let under_way = flow.sent - flow.received - measured.unkept;
+    assert!(measured.lost() <= under_way, "{} of {under_way}", measured.lost());
 }
 
 /// One that goes on sending when the run is over does not keep the agent in it.

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments, interrupts: &Interrupts) -> Result<Answer, Fai
         terminal::remark(&format!("  {line}"));
     }
     remind(agent.keys());
-    if let Some(more) = agent.raise_handles().map_err(of_agent)? {
+    if let Some(more) = agent.raise_descriptors().map_err(of_agent)? {
         terminal::remark(&format!("note  {more}"));
     }
     agent.serve().map_err(of_agent)?;

@@ -43,6 +43,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         return Ok(Answer::json("clearlane-traffic-join/1", fields));
     }
     let next = match role {
+        Role::Agent if arguments.force => "next: end the agent and start it again\n".into(),
         Role::Agent => format!(
             "what it allows: {}; loopback alone until you change that\nnext: clearlane traffic \
              agent --listen ADDRESS:PORT\n",

@@ -67,10 +67,12 @@ pub fn remind(keys: &Keys) {
     terminal::remark(&format!("note  the certificate of {who} {ends}; renew it: {renewed}"));
 }
 
+/// Keys that are missing or wrong.
 pub fn of_keys(error: KeysError) -> Failure {
     Failure::Input(error.to_string())
 }
 
+/// An enrolment that failed: here, or for what was given.
 pub fn of_enrolment(error: EnrolmentError) -> Failure {
     match error {
         EnrolmentError::Machine { .. } => Failure::Machine(error.to_string()),
@@ -78,6 +80,7 @@ pub fn of_enrolment(error: EnrolmentError) -> Failure {
     }
 }
 
+/// An agent that cannot work: here, or for what was given.
 pub fn of_agent(error: AgentError) -> Failure {
     match error {
         AgentError::Machine { .. } => Failure::Machine(error.to_string()),
@@ -85,6 +88,7 @@ pub fn of_agent(error: AgentError) -> Failure {
     }
 }
 
+/// A run without a result: here, interrupted, or for what was asked for.
 pub fn of_run(error: RunError) -> Failure {
     match error {
         RunError::Machine(_) | RunError::Lost(_) => Failure::Machine(error.to_string()),

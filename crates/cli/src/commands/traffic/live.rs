@@ -5,6 +5,7 @@ use crate::terminal;
 use clearlane_lab::HostPlan;
 use clearlane_traffic::controller::Watch;
 use clearlane_traffic::results::jain;
+use clearlane_traffic::testbed::Cores;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,9 @@ struct State {
     rates: Vec<f64>,
     logged_s: f64,
     collecting: Option<Progress>,
+    /// Of this machine, when sending began.
+    cores: Option<Cores>,
+    busy: Option<f64>,
 }
 
 impl Live {
@@ -63,6 +67,8 @@ impl Live {
             rates: vec![0.0; names.len()],
             logged_s: 0.0,
             collecting: None,
+            cores: None,
+            busy: None,
         };
         Live {
             halt,
@@ -75,6 +81,11 @@ impl Live {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part of the time of sending for which this machine's cores were busy.
+    pub fn cores_busy(&self) -> Option<f64> {
+        self.state().busy
     }
 
     /// Draws the flows with most.
@@ -100,8 +111,7 @@ impl Live {
         }
         let mut order: Vec<usize> = (0..state.rates.len()).collect();
         order.sort_by(|a, b| state.rates[*b].total_cmp(&state.rates[*a]).then(a.cmp(b)));
-        let shown: Vec<usize> = order.into_iter().take(SHOWN_MAX).collect();
-        let mut shown = shown;
+        let mut shown: Vec<usize> = order.into_iter().take(SHOWN_MAX).collect();
         shown.sort_unstable();
         if state.total.is_none() {
             let plain =
@@ -127,7 +137,12 @@ impl Live {
 impl Watch for Live {
     fn phase(&self, what: &str) {
         let mut state = self.state();
+        if what == "sending" {
+            state.cores = Cores::now();
+        }
         if what == "collecting" {
+            let now = Cores::now().zip(state.cores);
+            state.busy = now.and_then(|(now, then)| now.busy_since(then));
             let _ = state.all.clear();
             state.bars.iter().chain(&state.total).for_each(ProgressBar::finish_and_clear);
             state.collecting = Some(Progress::start("collecting the logs of packets"));

@@ -88,16 +88,18 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let options = Options { packet_bytes, logs_max: arguments.logs.0, folder: logs.clone() };
     let live = Live::new(&plan, halt);
     let record = run_plan(&plan, &keys, &inventory, &options, &live).map_err(of_run)?;
+    let busy = live.cores_busy();
     drop(live);
     let measured = measured(&plan, &record, packet_bytes, &begun.join(PACKET_LOG_FILE))?;
     fs::remove_dir_all(&logs).map_err(|e| Failure::writing(&logs, &e))?;
     let command = command(arguments);
-    let report = fill(folder, &plan, &measured, &command)?;
+    let mut fields = summary(&plan, &measured, &command);
+    fields["controller_cores_busy"] = json!(busy);
+    let report = fill(folder, (&plan, &measured), &fields, &command)?;
     let verdict = if measured.partial { Verdict::Interrupted } else { Verdict::Done };
     let told = format!("report: {}", report.display());
     if json {
         terminal::remark(&told);
-        let fields = summary(&plan, &measured, &command);
         return Ok(Answer::json("clearlane-traffic/1", fields).with(verdict));
     }
     Ok(Answer::text(format!("{}{told}\n", text(&plan, &measured))).with(verdict))
@@ -129,11 +131,11 @@ fn measured(
 /// Puts everything into the folder. Returns the path of the report.
 fn fill(
     folder: RunFolder,
-    plan: &HostPlan,
-    measured: &Measured,
+    (plan, measured): (&HostPlan, &Measured),
+    fields: &Value,
     command: &str,
 ) -> Result<PathBuf, Failure> {
-    let document = answer::document("clearlane-traffic/1", &summary(plan, measured, command));
+    let document = answer::document("clearlane-traffic/1", fields);
     let rows = write_flow_series(&series(plan, measured));
     let rows = rows.map_err(|e| Failure::Internal(e.to_string()))?;
     let page = observed_page(&page(plan, measured, command));

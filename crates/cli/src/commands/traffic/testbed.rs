@@ -12,7 +12,7 @@ use clearlane_lab::{
     Align, Experiment, FLOW_SERIES_FILE, FlowSlice, HostPlan, Table, read_flow_series,
 };
 use clearlane_traffic::testbed::{
-    Built, Cores, Layout, Members, Queue, members, must_work, prefix, scratch, sweep, within,
+    Built, Layout, Members, Queue, members, must_work, prefix, scratch, sweep, within,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -318,9 +318,7 @@ impl Bench<'_> {
             }
             std::thread::sleep(Duration::from_millis(500));
         }
-        let before = Cores::now();
         let text = self.measure(&layout, &members, &name);
-        let busy = Cores::now().zip(before).and_then(|(now, before)| now.busy_since(before));
         let counts = built.told().iter().map(|said| counted(said)).collect::<Vec<_>>();
         let sum = |(all, lost), (taken, dropped): &(u64, u64)| (all + taken, lost + dropped);
         let captured = (!flags.is_empty()).then(|| counts.iter().fold((0, 0), sum));
@@ -330,6 +328,8 @@ impl Bench<'_> {
         let document: Value = serde_json::from_str(&text?)
             .map_err(|e| Failure::Internal(format!("traffic run printed no JSON: {e}")))?;
         let total_gbps = document["total_gbps"].as_f64();
+        // All hosts are this machine.
+        let busy = document["controller_cores_busy"].as_f64();
         Ok(Ran { arm, total_gbps, document, captured, busy })
     }
 
