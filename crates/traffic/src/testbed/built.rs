@@ -149,22 +149,15 @@ impl Built {
         Ok(built)
     }
 
-    /// Runs a program in a namespace until the testbed goes. Ctrl-C does not reach it: who built
-    /// the testbed ends it.
+    /// Runs a program in a namespace until the testbed goes.
     pub fn spawn(&mut self, namespace: &str, command: &[&str]) -> Result<(), BuildError> {
-        let mut program = within(namespace, command);
-        let child = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let failed = |error| BuildError::Program { program: "ip".into(), error };
-        self.children.push(child.map_err(failed)?);
+        self.children.push(begun(namespace, command, Stdio::null())?);
         Ok(())
     }
 
     /// Runs a program that says in the end what came of it, until that is asked for.
     pub fn spawn_telling(&mut self, namespace: &str, command: &[&str]) -> Result<(), BuildError> {
-        let mut program = within(namespace, command);
-        let child = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let failed = |error| BuildError::Program { program: "ip".into(), error };
-        self.telling.push(child.map_err(failed)?);
+        self.telling.push(begun(namespace, command, Stdio::piped())?);
         Ok(())
     }
 
@@ -177,6 +170,13 @@ impl Built {
         };
         self.telling.drain(..).map(said).collect()
     }
+}
+
+/// Starts a program in a namespace. Ctrl-C does not reach it: who built the testbed ends it.
+fn begun(namespace: &str, command: &[&str], stderr: Stdio) -> Result<Child, BuildError> {
+    let mut program = within(namespace, command);
+    let child = program.process_group(0).stdout(Stdio::null()).stderr(stderr).spawn();
+    child.map_err(|error| BuildError::Program { program: "ip".into(), error })
 }
 
 /// A program in a namespace.
