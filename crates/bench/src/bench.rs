@@ -201,8 +201,7 @@ impl Bench {
         let hosts = Hosts::of(&self.fabric);
         let parameters = self.row.parameters();
         let pattern = PatternSpec::to_anybody();
-        let destinations =
-            pattern.build(&hosts.ranks(), None).map_err(|error| error.to_string())?;
+        let destinations = pattern.build(hosts.ranks(), None).map_err(|error| error.to_string())?;
         // Over several lanes: one flow group per service level.
         let lanes = match self.row.by {
             By::Engine("fat-tree", lanes) => lanes,

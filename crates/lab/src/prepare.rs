@@ -71,7 +71,7 @@ impl Prepared {
         let hosts = Hosts::with_ports(&fabric, variant.devices.parameters.adapter_ports);
         let mut variant = Cow::Borrowed(variant);
         let stand_ins = match variant.stand_in {
-            true => variant.to_mut().replace_missing(&hosts.ranks()),
+            true => variant.to_mut().replace_missing(hosts.ranks()),
             false => Vec::new(),
         };
         let variant = &*variant;

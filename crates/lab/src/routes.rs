@@ -244,7 +244,7 @@ mod tests {
 
     fn built(site: &Site, pairs: u32, link: Option<&str>) -> Result<(Pairs, String), String> {
         let routes = DefaultRoutes::of_tables(&site.fabric, &site.subnet, &site.hosts);
-        let built = spec(pairs, link).build(&site.hosts.ranks(), Some(&routes));
+        let built = spec(pairs, link).build(site.hosts.ranks(), Some(&routes));
         let built = built.map_err(|error| error.to_string())?;
         let mut stream = Stream::new(1, "test", 0);
         let mut to = |rank| Some((rank, built.draw(Rank(rank), &mut stream)?.0));

@@ -6,14 +6,15 @@ use clearlane_fabric::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::{BitsPerSecond, LinkRate};
 use clearlane_subnet::Subnet;
 use clearlane_workload::{Host, HostRef, Rank, Ranks};
+use std::sync::Arc;
 
 /// The hosts of a fabric in rank order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts {
     /// First ports by rank.
     ends: Vec<Endpoint>,
-    /// What each is known by.
-    known_by: Vec<Host>,
+    /// What each is known by. Made once: the list is as long as the fabric has hosts.
+    ranks: Arc<Ranks>,
     /// All ports in use, host after host, and the rates of their links.
     ports: Vec<Endpoint>,
     rates: Vec<LinkRate>,
@@ -32,9 +33,10 @@ impl Hosts {
     /// switches; no more than [`ADAPTER_PORTS_MAX`].
     pub fn with_ports(fabric: &Fabric, ports: Option<u32>) -> Self {
         let most = ports.unwrap_or(ADAPTER_PORTS_MAX).clamp(1, ADAPTER_PORTS_MAX) as usize;
+        let mut names = Vec::new();
         let mut hosts = Hosts {
             ends: Vec::new(),
-            known_by: Vec::new(),
+            ranks: Arc::new(Ranks::new(Vec::new())),
             ports: Vec::new(),
             rates: Vec::new(),
             first: vec![0],
@@ -50,10 +52,11 @@ impl Hosts {
             }
             if hosts.ports.len() > before {
                 hosts.ends.push(hosts.ports[before]);
-                hosts.known_by.push(known_by(fabric, hosts.ports[before]));
+                names.push(known_by(fabric, hosts.ports[before]));
                 hosts.first.push(hosts.ports.len() as u32);
             }
         }
+        hosts.ranks = Arc::new(Ranks::new(names));
         hosts
     }
 
@@ -165,8 +168,8 @@ impl Hosts {
     }
 
     /// What each rank is known by.
-    pub fn ranks(&self) -> Ranks {
-        Ranks::new(self.known_by.clone())
+    pub fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 }
 

@@ -269,7 +269,7 @@ fn groups(case: &Case, hosts: &Hosts) -> Vec<FlowGroup> {
         senders: (0..hosts.count() as u32 / share).map(Rank).collect(),
         transport,
         demand: Demand::OpenLoop(Arc::new(Offered {
-            destinations: pattern.build(&hosts.ranks(), None).unwrap(),
+            destinations: pattern.build(hosts.ranks(), None).unwrap(),
             sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(case.largest) },
             load: case.load / 2.0,
             arrivals: Arrivals::Poisson,

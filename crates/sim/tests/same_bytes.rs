@@ -62,7 +62,7 @@ fn run(traffic: &Traffic, width: u32, steps: u64) -> Outcome {
         senders: (0..hosts.count() as u32).map(Rank).collect(),
         transport: traffic.transport,
         demand: Demand::OpenLoop(Arc::new(Offered {
-            destinations: pattern.build(&hosts.ranks(), None).unwrap(),
+            destinations: pattern.build(hosts.ranks(), None).unwrap(),
             sizes: SizeDistribution::Uniform { min: Bytes(1), max: Bytes(traffic.largest) },
             load: traffic.load,
             arrivals: Arrivals::Poisson,

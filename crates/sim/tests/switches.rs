@@ -32,7 +32,7 @@ fn uniform_throughput(parameters: &Parameters, ranks: u32) -> f64 {
         senders: (0..ranks).map(Rank).collect(),
         transport: Transport::Ud,
         demand: Demand::OpenLoop(Arc::new(Offered {
-            destinations: PatternSpec::to_anybody().build(&hosts.ranks(), None).unwrap(),
+            destinations: PatternSpec::to_anybody().build(hosts.ranks(), None).unwrap(),
             sizes: SizeDistribution::Fixed(Bytes(2048)),
             load: 1.2,
             arrivals: Arrivals::Poisson,

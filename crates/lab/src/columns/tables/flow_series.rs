@@ -3,7 +3,10 @@
 use super::{Column, SeedResult, TableEntry, VariantResult};
 use crate::columns::flow_series::{COLUMNS, FLOW_SERIES_FILE, FlowSlice, columns_of};
 use crate::figures::History;
+use clearlane_sim::FlowControl;
+use clearlane_workload::Rank;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Its entry.
 pub(super) const ENTRY: TableEntry = TableEntry {
@@ -22,38 +25,43 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
     let whole = run.figures.slices.count(run.simulated);
     let mut largest: Vec<usize> = (0..flows.len().min(history.flow_bytes.len())).collect();
     largest.sort_by_key(|index| (Reverse(flows[*index].payload_bytes), *index));
+    let controlled = controlled(history);
     let mut rows = Vec::new();
     for index in largest {
         let slices = history.flow_bytes[index].len().min(whole);
         if rows.len() + slices > ROWS_MAX {
             break;
         }
-        add(&mut rows, variant, run, history, index);
+        let flow = &flows[index];
+        let known = controlled.get(&(flow.source, flow.destination, flow.group));
+        add(&mut rows, variant, run, (index, known.map_or(&[], Vec::as_slice)));
     }
     Some(columns_of(&rows))
 }
 
-/// Adds the slices in which a flow did anything.
+/// Paths and queue pairs that mechanisms know one by one, under their flow: source, destination and
+/// group.
+fn controlled(history: &History) -> BTreeMap<(Rank, Rank, usize), Vec<&FlowControl>> {
+    let mut by_flow = BTreeMap::<_, Vec<_>>::new();
+    for known in &history.control.flows {
+        let flow = (known.source, known.destination, usize::from(known.group));
+        by_flow.entry(flow).or_default().push(known);
+    }
+    by_flow
+}
+
+/// Adds the slices in which a flow did anything. `controlled` are its paths and queue pairs that
+/// mechanisms know.
 fn add(
     rows: &mut Vec<FlowSlice>,
     variant: &VariantResult,
     run: &SeedResult,
-    history: &History,
-    index: usize,
+    (index, controlled): (usize, &[&FlowControl]),
 ) {
     let (flow, cut) = (&run.figures.flows[index], run.figures.slices);
     let (ranks, whole) = (variant.prepared.hosts.ranks(), cut.count(run.simulated));
     let Some(group) = variant.prepared.groups.get(flow.group) else { return };
-    // Of the paths and queue pairs of a flow that mechanisms know one by one.
-    let controlled: Vec<_> = history
-        .control
-        .flows
-        .iter()
-        .filter(|known| {
-            (known.source, known.destination) == (flow.source, flow.destination)
-                && usize::from(known.group) == flow.group
-        })
-        .collect();
+    let Some(history) = run.history.as_ref() else { return };
     for (number, bytes) in history.flow_bytes[index].iter().take(whole).enumerate() {
         let notified = controlled
             .iter()
