@@ -108,7 +108,8 @@ import sys
 import time
 rows = {rows}
 if sys.argv[1] == "--spans":
-    print("".join(f"{{row}} 1000 3000\\n" for row in rows), end="")
+    wanted = [row for row in rows if row.startswith("rare") == ("--rare" in sys.argv)]
+    print("".join(f"{{row}} 1000 3000\\n" for row in wanted), end="")
     sys.exit()
 _, _, row, span = sys.argv
 if row not in rows:
@@ -145,6 +146,17 @@ def test_rows_that_the_other_does_not_have_are_skipped(
     assert [len(row[key]) for key in ["a", "b", "ratios"]] == [3, 3, 3]
     with pytest.raises(PAIR.BenchError, match="there is no row `three`; rows are one, two"):
         PAIR.main([str(old), "three"])
+
+
+def test_rows_of_rare_settings_are_compared_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = made_up(tmp_path, "both", {"one": 50, "rare-two": 60})
+    monkeypatch.setattr(PAIR, "this", lambda: ("this", both))
+    for words, wanted, other in [([], "one", "rare-two"), (["--rare"], "rare-two", "one")]:
+        assert PAIR.main([str(both), "--runs", "1", *words]) == 0
+        table = capsys.readouterr().out
+        assert f"\n{wanted} " in table and other not in table, words
 
 
 def test_who_does_half_the_work_a_hop_is_twice_as_fast(

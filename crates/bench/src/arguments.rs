@@ -9,8 +9,9 @@ use crate::tables::{self, TableRow};
 pub(crate) enum Command {
     /// One run of so many microseconds.
     Once(&'static Row, u64),
-    /// The lengths of the runs that scripts/bench-pair compares.
-    Spans,
+    /// The lengths of the runs that scripts/bench-pair compares, of the rows of rare settings or of
+    /// all others.
+    Spans { rare: bool },
     /// A capture of so many packets, as a row has it, in a file.
     Capture(&'static CaptureRow, u32, String),
     /// Time and memory.
@@ -44,7 +45,8 @@ impl Command {
                 Ok(Command::Once(find(name)?, span))
             }
             ["--once", ..] => Err("write --once ROW MICROSECONDS".into()),
-            ["--spans"] => Ok(Command::Spans),
+            ["--spans"] => Ok(Command::Spans { rare: false }),
+            ["--spans", "--rare"] => Ok(Command::Spans { rare: true }),
             ["--capture", name, packets, path] => {
                 let packets = match packets.parse() {
                     Ok(packets) if (1..=100_000_000).contains(&packets) => packets,
@@ -75,6 +77,7 @@ fn measure(words: &[String]) -> Result<Command, String> {
         match word.as_str() {
             "--instructions" => options.instructions = true,
             "--cache" => cache = true,
+            "--rare" => options.rows.extend(ROWS.iter().filter(|row| row.rare)),
             "--threads" => {
                 let text = value()?;
                 threads = match text.parse() {
@@ -112,17 +115,18 @@ fn measure(words: &[String]) -> Result<Command, String> {
     }
     if let Some(threads) = threads {
         if all {
-            options.rows = ROWS.iter().filter(|row| row.control.is_none()).collect();
+            let chosen = ROWS.iter().filter(|row| !row.rare && row.control.is_none());
+            options.rows = chosen.collect();
         }
         return Ok(Command::Threads(threads, options));
     }
     if cache {
-        let chosen = ROWS.iter().filter(|row| row.is_plain());
+        let chosen = ROWS.iter().filter(|row| !row.rare && row.is_plain());
         let rows = if all { chosen.collect() } else { options.rows };
         return Ok(Command::Cache(rows, options.out));
     }
     if all {
-        options.rows = ROWS.iter().collect();
+        options.rows = ROWS.iter().filter(|row| !row.rare).collect();
         options.tables = tables::ROWS.iter().collect();
         options.captures = captures::ROWS.iter().collect();
     }
@@ -153,7 +157,8 @@ mod tests {
         let Ok(Command::Measure(options)) = parse("--runs 5 --instructions --out a.json") else {
             panic!("not a measurement");
         };
-        assert_eq!((options.rows.len(), options.tables.len()), (ROWS.len(), tables::ROWS.len()));
+        let frequent = ROWS.iter().filter(|row| !row.rare).count();
+        assert_eq!((options.rows.len(), options.tables.len()), (frequent, tables::ROWS.len()));
         assert_eq!((options.runs, options.instructions), (5, true));
         assert_eq!(options.out.as_deref(), Some("a.json"));
     }
@@ -177,11 +182,21 @@ mod tests {
             "tree-648-1-lane",
             "tree-648-8-lanes",
             "torus-64x64x32",
+            "tree-648-adaptive",
+            "tree-648-15-lanes",
+            "tree-648-15-lanes-limited",
         ];
         assert_eq!(names, expected);
         let Ok(Command::Cache(rows, _)) = parse("tree-648-rc --cache") else { panic!("not one") };
         assert_eq!(rows[0].name, "tree-648-rc");
         assert!(parse("--cache tables-3456").unwrap_err().contains("tables-3456"));
+    }
+
+    #[test]
+    fn rows_of_rare_settings_are_measured_where_they_are_asked_for() {
+        let Ok(Command::Measure(options)) = parse("torus-8x8 --rare") else { panic!("not rows") };
+        assert!(options.rows.len() > 1 && options.rows[1..].iter().all(|row| row.rare));
+        assert_eq!((options.rows[0].name, options.tables.len()), ("torus-8x8", 0));
     }
 
     #[test]
@@ -205,7 +220,8 @@ mod tests {
     fn one_run_has_a_row_and_a_length() {
         let Ok(Command::Once(row, 20)) = parse("--once torus-8x8 20") else { panic!("not once") };
         assert_eq!(row.name, "torus-8x8");
-        assert!(matches!(parse("--spans"), Ok(Command::Spans)));
+        assert!(matches!(parse("--spans"), Ok(Command::Spans { rare: false })));
+        assert!(matches!(parse("--spans --rare"), Ok(Command::Spans { rare: true })));
         for wrong in ["--once torus-8x8", "--once torus-8x8 0", "--once torus-8x8 x", "--runs 0"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

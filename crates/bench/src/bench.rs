@@ -1,15 +1,15 @@
 //! A row's fabric and tables, and the runs on them.
 
 use crate::all_pairs::AllPairs;
-use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, MESSAGE};
+use crate::parameters::MESSAGE;
 use crate::rows::{By, Row};
 use clearlane_congestion::{Decides, Values, mechanisms};
 use clearlane_fabric::structure::{Grid, grid};
 use clearlane_fabric::{Fabric, NodeKind, topologies};
-use clearlane_ib::Picoseconds;
+use clearlane_ib::{Lmc, Picoseconds};
 use clearlane_sim::{
-    Division, Forwarding, GroupSettings, Hosts, Job, Mechanisms, Parameters, Placed, Recording,
-    Setup, Simulation, Ties, queue_width_log2,
+    Division, Forwarding, GroupSettings, Hosts, Job, Mechanisms, Placed, Recording, Setup,
+    Simulation, Ties, queue_width_log2,
 };
 use clearlane_subnet::Subnet;
 use clearlane_subnet::engines::{self, RouteOptions};
@@ -49,23 +49,26 @@ impl Row {
         let (mut subnet, mut lattice) = (None, None);
         match self.by {
             By::Rule => lattice = Some(grid(&fabric).map_err(|error| error.to_string())?),
-            By::Engine(name, lanes) => subnet = Some(tables(&fabric, name, lanes)?),
+            By::Engine(name, lanes) => {
+                let options = RouteOptions { lanes, ..RouteOptions::default() };
+                subnet = Some(tables(&fabric, name, &options)?);
+            }
+            By::Adaptive(name, lanes) => {
+                let options = RouteOptions { lanes, adaptive: true, ..RouteOptions::default() };
+                subnet = Some(tables(&fabric, name, &options)?);
+            }
+            By::Multipath(lanes) => {
+                let lmc = Lmc::new(2).ok_or("four LIDs a host are no LMC")?;
+                let options = RouteOptions { lanes, lmc, ..RouteOptions::default() };
+                subnet = Some(tables(&fabric, "multipath", &options)?);
+            }
         }
         Ok(Bench { row: self, fabric, grid: lattice, subnet })
     }
-
-    fn parameters(&self) -> Parameters {
-        match (&self.by, self.exchanged) {
-            (By::Rule, Some(_)) => EXCHANGED,
-            (By::Rule, None) => BY_RULE,
-            (By::Engine(..), _) => BY_TABLES,
-        }
-    }
 }
 
-fn tables(fabric: &Fabric, name: &str, lanes: u8) -> Result<Subnet, String> {
-    let options = RouteOptions { lanes, ..RouteOptions::default() };
-    engines::route(name, fabric, &options).map_err(|error| error.to_string())
+fn tables(fabric: &Fabric, name: &str, options: &RouteOptions) -> Result<Subnet, String> {
+    engines::route(name, fabric, options).map_err(|error| error.to_string())
 }
 
 /// The mechanism of this name with its defaults.
@@ -91,8 +94,7 @@ impl Bench {
     pub(crate) fn run(&self, span_us: u64) -> Result<Timed, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let begin = ProcessTime::now();
-        let mut simulation =
-            self.start(span, self.row.recorded, Division::WHOLE, self.traffic(span)?)?;
+        let mut simulation = self.start(span, true, Division::WHOLE, self.traffic(span)?)?;
         let started = ProcessTime::now();
         simulation.run_until(span);
         let ended = ProcessTime::now();
@@ -121,7 +123,7 @@ impl Bench {
     /// other at the row's load, besides what was held before the first.
     pub(crate) fn memory_of_pairs(&self) -> Result<f64, String> {
         let hosts = Hosts::of(&self.fabric);
-        let parameters = self.row.parameters();
+        let parameters = self.row.parameters.clone();
         let ranks = hosts.count() as u32;
         let wire = MESSAGE.0 + u64::from(parameters.header_bytes(self.row.transport));
         let busy = hosts.rate(Rank(0), &parameters).serialisation(wire);
@@ -132,7 +134,7 @@ impl Bench {
         let programs = (0..ranks).map(program).collect();
         let traffic = Traffic { groups: vec![group], programs, jobs: Vec::new() };
         let span = Picoseconds(gap.0 * u64::from(ranks));
-        let mut simulation = self.start(span, self.row.recorded, Division::WHOLE, traffic)?;
+        let mut simulation = self.start(span, true, Division::WHOLE, traffic)?;
         let before = crate::ALLOCATED.current_usage();
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage().saturating_sub(before);
@@ -157,7 +159,7 @@ impl Bench {
         let setup = Setup {
             fabric: &self.fabric,
             forwarding,
-            parameters: self.row.parameters(),
+            parameters: self.row.parameters.clone(),
             queue_width_log2: queue_width_log2(programs.len()),
             division,
             fleet: None,
@@ -199,12 +201,12 @@ impl Bench {
     /// Uniform traffic at the row's load until `stop`.
     fn uniform(&self, stop: Picoseconds) -> Result<Traffic, String> {
         let hosts = Hosts::of(&self.fabric);
-        let parameters = self.row.parameters();
+        let parameters = self.row.parameters.clone();
         let pattern = PatternSpec::to_anybody();
         let destinations = pattern.build(hosts.ranks(), None).map_err(|error| error.to_string())?;
         // Over several lanes: one flow group per service level.
         let lanes = match self.row.by {
-            By::Engine("fat-tree", lanes) => lanes,
+            By::Engine("fat-tree", lanes) | By::Adaptive("fat-tree", lanes) => lanes,
             _ => 1,
         };
         let group = |lane: u8| FlowGroup {

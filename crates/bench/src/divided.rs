@@ -22,7 +22,7 @@ impl Took {
     fn of(bench: &Bench, division: Division) -> Result<Took, String> {
         let span = Picoseconds(bench.row.span_us * 1_000_000);
         let traffic = bench.traffic(span)?;
-        let mut simulation = bench.start(span, bench.row.recorded, division, traffic)?;
+        let mut simulation = bench.start(span, true, division, traffic)?;
         simulation.measure(clock);
         let (begin, cpu) = (Instant::now(), ProcessTime::now());
         simulation.run_until(span);

@@ -59,6 +59,18 @@ pub(crate) const BY_RULE: Parameters = Parameters {
     ..BY_TABLES
 };
 
+/// Fabrics with tables whose switches have virtual output queues.
+pub(crate) const VOQ: Parameters = Parameters { input_queueing: InputQueueing::Voq, ..BY_TABLES };
+
+/// Crossbars that read a port for one output at a time, and stages that a head without credits
+/// pays again.
+pub(crate) const LIMITED: Parameters = Parameters {
+    va_delay: Picoseconds(4_000),
+    sa_delay: Picoseconds(4_000),
+    crossbar_reads: CrossbarReads::Port,
+    ..BY_TABLES
+};
+
 /// The same for messages of any size that are sent at once, by senders that take their time: a
 /// packet of 2 KiB has a header of 32 B in it.
 pub(crate) const EXCHANGED: Parameters = Parameters {
@@ -66,4 +78,17 @@ pub(crate) const EXCHANGED: Parameters = Parameters {
     send_overhead: Picoseconds(200_000),
     eager_max: Bytes(1 << 30),
     ..BY_RULE
+};
+
+/// The devices of `nsim-2014`: all ports of an adapter, each of which sends one message at a time.
+pub(crate) const NSIM: Parameters = Parameters {
+    adapter_ports: None,
+    va_delay: Picoseconds(4_000),
+    sa_delay: Picoseconds(4_000),
+    dma_rate: Some(BitsPerSecond(128_000_000_000)),
+    drain_rate: Some(BitsPerSecond(128_000_000_000)),
+    crossbar_reads: CrossbarReads::Port,
+    injection_engines: Some(1),
+    outstanding: 1 << 23,
+    ..EXCHANGED
 };

@@ -1,5 +1,7 @@
 //! The rows: fabrics, tables and loads.
 
+use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, LIMITED, NSIM, VOQ};
+use clearlane_sim::Parameters;
 use clearlane_workload::Transport;
 
 /// What switches forward by.
@@ -7,22 +9,30 @@ use clearlane_workload::Transport;
 pub(crate) enum By {
     /// Dimension order by coordinates.
     Rule,
-    /// The tables of a routing engine, and how many lanes traffic is spread over.
+    /// The tables of a routing engine, and how many lanes it may use. Traffic on the tables of
+    /// `fat-tree` is spread over them.
     Engine(&'static str, u8),
+    /// The same, and switches choose among the ports that the engine allows.
+    Adaptive(&'static str, u8),
+    /// The engine `multipath` with four LIDs a host, and how many lanes it may use.
+    Multipath(u8),
 }
 
 /// One row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
+    /// Whether the row is measured only where it is asked for, by name or by `--rare`: its setting
+    /// is rare and runs on an engine that other settings pay for.
+    pub(crate) rare: bool,
     pub(crate) note: &'static str,
     pub(crate) topology: &'static str,
     pub(crate) by: By,
+    pub(crate) parameters: Parameters,
     pub(crate) load: f64,
     /// Instead of a load: pair-wise exchange with messages of this size.
     pub(crate) exchanged: Option<&'static str>,
     pub(crate) transport: Transport,
-    pub(crate) recorded: bool,
     /// A congestion mechanism with its defaults.
     pub(crate) control: Option<&'static str>,
     /// Simulated length of a timed run.
@@ -41,10 +51,10 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether it offers a load of datagrams that nobody observes.
+    /// Whether it offers a load of datagrams, without a mechanism.
     pub(crate) fn is_plain(&self) -> bool {
-        let observed = self.recorded || self.control.is_some();
-        self.transport == Transport::Ud && !observed && self.exchanged.is_none()
+        let datagrams = self.transport == Transport::Ud && self.exchanged.is_none();
+        datagrams && self.control.is_none()
     }
 
     /// Lengths in microseconds of the short and the long run of a comparison with another commit,
@@ -58,13 +68,17 @@ impl Row {
 const fn ud(name: &'static str, topology: &'static str, by: By, load: f64, span_us: u64) -> Row {
     Row {
         name,
-        note: "UD, no observers",
+        rare: false,
+        note: "UD with counters",
         topology,
+        parameters: match by {
+            By::Rule => BY_RULE,
+            _ => BY_TABLES,
+        },
         by,
         load,
         exchanged: None,
         transport: Transport::Ud,
-        recorded: false,
         control: None,
         span_us,
         pairing: 1,
@@ -80,8 +94,6 @@ const fn rc(name: &'static str, topology: &'static str, by: By, load: f64, span_
     Row {
         note: "RC with ACKs and counters; data packets counted",
         transport: Transport::Rc,
-        recorded: true,
-        goal: None,
         ..ud(name, topology, by, load, span_us)
     }
 }
@@ -94,8 +106,9 @@ const fn exchange(
     span_us: u64,
 ) -> Row {
     Row {
-        note: "UD, no observers; pair-wise exchange, ranks that match and wait",
+        note: "UD with counters; pair-wise exchange, ranks that match and wait",
         exchanged: Some(size),
+        parameters: EXCHANGED,
         ..ud(name, topology, By::Rule, 0.0, span_us)
     }
 }
@@ -116,13 +129,23 @@ const fn under(
     }
 }
 
+/// The row of a setting that few runs have.
+const fn rare(row: Row) -> Row {
+    Row { rare: true, ..row }
+}
+
 /// Links and hosts are written out, so that the rows stay when a builder's defaults change.
 const SMALL_TORUS: &str = "torus:8x8,hosts=1,speed=4xQDR";
 const TORUS: &str = "torus:16x16x16,hosts=1,speed=4xQDR";
+const WIDE_TORUS: &str = "torus:6x6,hosts=16,speed=4xQDR";
 const LARGE_TORUS: &str = "torus:64x64x32,hosts=1,speed=4xQDR";
+const NSIM_TORUS: &str = "torus:8x8x8,hosts=1,links=4,speed=4xQDR";
 const TREE: &str = "fat-tree:648,speed=4xQDR";
+const LEAF_SPINE: &str = "leaf-spine:leaves=12,hosts=12,spines=12,speed=4xQDR";
 const DOR: By = By::Engine("dor", 2);
 const ONE_LANE: By = By::Engine("fat-tree", 1);
+const FIFTEEN_LANES: By = By::Engine("fat-tree", 15);
+const ADAPTIVE: By = By::Adaptive("fat-tree", 1);
 
 /// All rows. Load is a share of the host link, headers included; 2 KiB messages, one packet each.
 pub(crate) const ROWS: &[Row] = &[
@@ -165,6 +188,47 @@ pub(crate) const ROWS: &[Row] = &[
         ..exchange("alltoall-32x32", "torus:32x32,hosts=1,speed=4xQDR", "20000 B", 3000)
     },
     Row { goal: Some(8.0), ..exchange("alltoall-16x16x16", TORUS, "4032 B", 300) },
+    Row {
+        note: "the same on the devices of nsim-2014: four links a host, crossbars that read a port \
+               for one output at a time",
+        parameters: NSIM,
+        pairing: 4,
+        ..exchange("nsim-8x8x8", NSIM_TORUS, "20000 B", 400)
+    },
+    Row { parameters: VOQ, pairing: 4, ..rc("leaf-spine-voq", LEAF_SPINE, ONE_LANE, 0.5, 1000) },
+    Row {
+        parameters: VOQ,
+        pairing: 3,
+        ..under("leaf-spine-voq-iba-cc", "iba-cc", LEAF_SPINE, ONE_LANE, 0.5, 1000)
+    },
+    ud("tree-648-adaptive", TREE, ADAPTIVE, 0.5, 1500),
+    under("tree-648-adaptive-iba-cc", "iba-cc", TREE, ADAPTIVE, 0.5, 300),
+    Row { pairing: 2, ..under("torus-8x8-drb", "drb", SMALL_TORUS, By::Multipath(8), 0.4, 4000) },
+    ud("tree-648-15-lanes", TREE, FIFTEEN_LANES, 0.5, 1500),
+    under("tree-648-15-lanes-iba-cc", "iba-cc", TREE, FIFTEEN_LANES, 0.5, 500),
+    Row { parameters: LIMITED, ..ud("tree-648-15-lanes-limited", TREE, FIFTEEN_LANES, 0.5, 1000) },
+    Row {
+        parameters: LIMITED,
+        ..under("tree-648-15-lanes-limited-iba-cc", "iba-cc", TREE, FIFTEEN_LANES, 0.5, 300)
+    },
+    // Settings that few runs have.
+    rare(Row { pairing: 2, ..ud("tree-648-2-lanes", TREE, By::Engine("fat-tree", 2), 0.5, 1500) }),
+    rare(under("tree-648-2-lanes-iba-cc", "iba-cc", TREE, By::Engine("fat-tree", 2), 0.5, 500)),
+    rare(Row { pairing: 6, ..ud("torus-6x6-16-hosts", WIDE_TORUS, By::Rule, 0.25, 1500) }),
+    rare(under("torus-16x16x16-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60)),
+    rare(Row { parameters: VOQ, ..ud("torus-16x16x16-voq", TORUS, By::Rule, 0.25, 100) }),
+    rare(Row { parameters: VOQ, ..ud("tree-648-adaptive-voq", TREE, ADAPTIVE, 0.5, 1500) }),
+    rare(Row {
+        parameters: LIMITED,
+        pairing: 4,
+        ..ud("torus-8x8-limited", SMALL_TORUS, DOR, 0.4, 8000)
+    }),
+    rare(Row {
+        parameters: LIMITED,
+        pairing: 4,
+        ..under("torus-8x8-limited-iba-cc", "iba-cc", SMALL_TORUS, DOR, 0.4, 2000)
+    }),
+    rare(Row { parameters: LIMITED, ..ud("tree-648-adaptive-limited", TREE, ADAPTIVE, 0.5, 1000) }),
 ];
 
 #[cfg(test)]
