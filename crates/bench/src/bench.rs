@@ -94,7 +94,7 @@ impl Bench {
     pub(crate) fn run(&self, span_us: u64) -> Result<Timed, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let begin = ProcessTime::now();
-        let mut simulation = self.start(span, true, Division::WHOLE, self.traffic(span)?)?;
+        let mut simulation = self.start(span, Division::WHOLE, self.traffic(span)?)?;
         let started = ProcessTime::now();
         simulation.run_until(span);
         let ended = ProcessTime::now();
@@ -108,11 +108,11 @@ impl Bench {
     }
 
     /// Bytes per switch that a simulation of so many microseconds holds at its end, besides the
-    /// fabric it was built from; with counters (one slice of time) or without.
-    pub(crate) fn memory(&self, span_us: u64, counters: bool) -> Result<f64, String> {
+    /// fabric it was built from, with counters of one slice of time.
+    pub(crate) fn memory(&self, span_us: u64) -> Result<f64, String> {
         let span = Picoseconds(span_us * 1_000_000);
         let before = crate::ALLOCATED.current_usage();
-        let mut simulation = self.start(span, counters, Division::WHOLE, self.traffic(span)?)?;
+        let mut simulation = self.start(span, Division::WHOLE, self.traffic(span)?)?;
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage() - before;
         simulation.finish();
@@ -134,7 +134,7 @@ impl Bench {
         let programs = (0..ranks).map(program).collect();
         let traffic = Traffic { groups: vec![group], programs, jobs: Vec::new() };
         let span = Picoseconds(gap.0 * u64::from(ranks));
-        let mut simulation = self.start(span, true, Division::WHOLE, traffic)?;
+        let mut simulation = self.start(span, Division::WHOLE, traffic)?;
         let before = crate::ALLOCATED.current_usage();
         simulation.run_until(span);
         let bytes = crate::ALLOCATED.current_usage().saturating_sub(before);
@@ -146,7 +146,6 @@ impl Bench {
     pub(crate) fn start(
         &self,
         span: Picoseconds,
-        recorded: bool,
         division: Division,
         Traffic { groups, programs, jobs }: Traffic,
     ) -> Result<Simulation, String> {
@@ -169,7 +168,7 @@ impl Bench {
             ends_with_jobs: false,
             groups,
             programs,
-            recording: recorded.then_some(slices),
+            recording: slices,
             control: self.row.control.map(mechanism).transpose()?,
         };
         Simulation::new(setup).map_err(|error| error.to_string())
@@ -247,5 +246,24 @@ struct Silent;
 impl RankProgram for Silent {
     fn step(&mut self, _: Picoseconds, _: Event) -> Op {
         Op::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ROWS;
+    use clearlane_sim::instances;
+
+    #[test]
+    fn every_instance_is_paid_for_by_a_row_that_runs_on_it() {
+        for instance in instances::ALL {
+            let row = ROWS.iter().find(|row| row.name == instance.row && !row.rare);
+            let row = row.unwrap_or_else(|| panic!("{} names no row", instance.name));
+            let (bench, span) = (row.prepare().unwrap(), Picoseconds(1_000_000));
+            let traffic = bench.traffic(span).unwrap();
+            let simulation = bench.start(span, Division::WHOLE, traffic).unwrap();
+            assert_eq!(simulation.instance(), instance.name, "{}", row.name);
+        }
     }
 }

@@ -125,14 +125,11 @@ fn simulate(
         let figure = Figure { value, unit: "per packet-hop", goal, lower_is_better: true };
         print_row(results, &name, figure, "callgrind");
     }
-    let [off, on] = row.memory.map_or([None; 2], |goals| goals.map(Some));
-    for (counters, goal, name) in [(false, off, "memory"), (true, on, "memory-counters")] {
-        if goal.is_none() {
-            continue;
-        }
-        let value = bench.memory(row.span_us, counters)?;
-        let name = format!("{}-{name}", row.name);
-        let figure = Figure { value, unit: "bytes per node", goal, lower_is_better: true };
+    if let Some(goal) = row.memory {
+        let value = bench.memory(row.span_us)?;
+        let name = format!("{}-memory-counters", row.name);
+        let (unit, goal) = ("bytes per node", Some(goal));
+        let figure = Figure { value, unit, goal, lower_is_better: true };
         print_row(results, &name, figure, "besides the fabric itself");
     }
     if row.memory_of_pairs {

@@ -196,6 +196,34 @@ fn rooms_of_the_simulator_and_the_lab_call_downwards_only() {
     assert_none("imports that point upwards", &rooms::upward());
 }
 
+/// Every instance of the simulator costs seconds of every build: crates/sim/src/instances.rs lists
+/// them all, a test there counts them, and nothing else may make one.
+#[test]
+fn the_simulator_is_instantiated_by_its_list_alone() {
+    let makes = [
+        ("Model for", "crates/sim/src/instances.rs"),
+        ("Windows::<", "crates/sim/src/builder.rs"),
+        ("Windows::new", "crates/sim/src/builder.rs"),
+        ("Partition::new", "crates/sim/src/builder.rs"),
+        (".build::<", "crates/sim/src/instances.rs"),
+    ];
+    let (mut findings, mut found) = (Vec::new(), BTreeSet::new());
+    for source in source::all().iter().filter(|s| s.path.starts_with("crates/sim/")) {
+        let code = blank_rust(&source.text);
+        for (word, place) in makes {
+            for line in lines_with(&code, word) {
+                match source.path == place {
+                    true => _ = found.insert(place),
+                    false => findings
+                        .push(format!("{}:{line}: {word}; add a line to {place}", source.path)),
+                }
+            }
+        }
+    }
+    assert_none("instances beside the list", &findings);
+    assert_eq!(found.len(), 2, "the list and its builder are where they were");
+}
+
 #[test]
 fn every_crate_takes_the_workspace_lints() {
     let unlinted = tree::crates().into_iter().filter(|c| !c.workspace_lints);

@@ -29,9 +29,7 @@ impl Network {
         if !is_control {
             self.totals.messages_delivered += 1;
             self.payload.1 += message.bytes;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.completed(self.now, message.group, self.now - message.born);
-            }
+            self.recorder.completed(self.now, message.group, self.now - message.born);
         }
         match message.meaning {
             Meaning::Data => None,
@@ -62,18 +60,15 @@ impl Network {
 
     fn note_delivered(&mut self, message: &Message, span: (u64, u64), amount: Amount) {
         let Message { group, source, destination, .. } = *message;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.delivered(Account { group, source, destination }, span, amount);
-        }
+        self.recorder.delivered(Account { group, source, destination }, span, amount);
     }
 
     /// Notes what has gone and was not noted: of messages under way, in whole packets, and what has
     /// passed by them.
     pub(crate) fn note_rest(&mut self) {
         self.note_partly_gone();
-        if let Some(recorder) = &mut self.recorder {
-            self.ways.unnoted().for_each(|way| recorder.passed(way));
-        }
+        let recorder = &mut self.recorder;
+        self.ways.unnoted().for_each(|way| recorder.passed(way));
     }
 
     fn note_partly_gone(&mut self) {

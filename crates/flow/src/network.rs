@@ -77,7 +77,7 @@ pub(crate) struct Network {
     pub(crate) rates_due: u64,
     /// Ends a picosecond that all flows together would have, were they to go on for ever.
     pub(crate) ends_per_picosecond: f64,
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recorder: Recorder,
     /// Payload posted and delivered.
     pub(crate) payload: (u64, u64),
     /// Those that messages have taken lately.
@@ -100,7 +100,7 @@ impl Network {
         for host in 0..hosts.count() as u32 {
             first.push(first[host as usize] + hosts.ports(Rank(host)).len() as u32);
         }
-        let recorder = |what| Recorder::new(what, setup.groups.len(), &links.channels);
+        let recorder = Recorder::new(&setup.recording, setup.groups.len(), &links.channels);
         let ports = hosts.all_ports().len();
         let places = setup.jobs.iter().flat_map(|job| job.ranks.iter().map(|placed| placed.host));
         Ok(Network {
@@ -135,7 +135,7 @@ impl Network {
             batching,
             rates_due: NEVER,
             ends_per_picosecond: 0.0,
-            recorder: setup.recording.as_ref().map(recorder),
+            recorder,
             payload: (0, 0),
             ways: Ways::new(ports),
             route: Vec::new(),
@@ -226,9 +226,7 @@ impl Network {
         let is_control = message.meaning.is_control();
         if !is_control {
             self.payload.0 += message.bytes;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.posted(message.born, message.group, message.wire);
-            }
+            self.recorder.posted(message.born, message.group, message.wire);
         }
         if self.may_lose {
             let at = self.way(message.ends);
@@ -251,17 +249,13 @@ impl Network {
     /// The place of a way among those taken lately.
     pub(crate) fn way(&mut self, ends: Ends) -> usize {
         let recorder = &mut self.recorder;
-        self.ways.find((&self.routes, &self.links), ends, |old| {
-            if let Some(recorder) = recorder {
-                recorder.passed(old);
-            }
-        })
+        self.ways.find((&self.routes, &self.links), ends, |old| recorder.passed(old))
     }
 
     /// Bytes take a way, in a span of time: they are noted down with others of the same slice.
     pub(crate) fn note_on_way(&mut self, at: usize, span: (u64, u64), amount: Amount) {
         self.has_left(amount.packets, self.ways.get(at).switches());
-        let (way, Some(recorder)) = (self.ways.get_mut(at), &mut self.recorder) else { return };
+        let (way, recorder) = (self.ways.get_mut(at), &mut self.recorder);
         let slice = recorder.only_slice(span);
         if way.passed.packets > 0 && slice != recorder.only_slice((way.when, way.when + 1)) {
             recorder.passed(way);

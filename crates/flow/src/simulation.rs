@@ -5,7 +5,6 @@ use crate::batching::Batching;
 use crate::error::SetupError;
 use crate::events::Event;
 use crate::network::{NEVER, Network};
-use crate::recorder::Recorded;
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{Outgoing, Process, Ranks, Stuck, Transport};
 use clearlane_sim::{
@@ -300,16 +299,13 @@ impl Simulation {
         };
         self.network.note_rest();
         let network = self.network;
-        let recorded = network.recorder.map(|recorder| {
-            recorder.finish(&network.links.peers, &network.links.channels, network.now)
-        });
+        let (peers, channels) = (&network.links.peers, &network.links.channels);
+        let recorded = network.recorder.finish(peers, channels, network.now);
         let job = |job: &clearlane_ranks::JobState| JobRecord {
             unfinished: job.unfinished,
             ended_at: job.ended_at,
         };
         let jobs = self.ranks.jobs().iter().map(job).collect();
-        let nothing = || Recorded { slice: Picoseconds::MAX_RUN.0, ..Recorded::default() };
-        let recorded = recorded.unwrap_or_else(nothing);
         Outcome {
             ending,
             duration: Picoseconds(network.now),

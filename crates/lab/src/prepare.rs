@@ -157,8 +157,7 @@ impl Prepared {
 
     /// Bytes of the queues per output of a run; 0 where switches have none.
     pub(crate) fn voq_bytes(&self) -> u64 {
-        let lanes = self.forwarding().lanes();
-        clearlane_sim::voq_bytes(&self.fabric, lanes, &self.parameters)
+        clearlane_sim::voq_bytes(&self.fabric, self.forwarding(), &self.parameters)
     }
 
     /// The groups without those that cause congestion, if there are victims to compare by. Groups

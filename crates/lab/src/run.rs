@@ -543,12 +543,12 @@ fn setup<'a>(prepared: &'a Prepared, groups: &[FlowGroup], plan: &Plan, seed: u6
             .map(|group| GroupSettings { transport: group.transport, sl: group.sl })
             .collect(),
         programs: (0..prepared.hosts.count() as u32).map(program).collect(),
-        recording: Some(Recording {
+        recording: Recording {
             slice: plan.slice(),
             slices: plan.slices,
             grows: plan.ends == Ends::Programs,
             flow_bytes_max: FLOW_BYTES_MAX,
-        }),
+        },
         control: None,
         queue_width_log2: queue_width_log2(prepared.hosts.count()),
         division: Division::WHOLE,

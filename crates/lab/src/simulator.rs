@@ -3,7 +3,14 @@
 use crate::experiment::Mode;
 use clearlane_ib::{Picoseconds, Saved};
 use clearlane_sim::{Outcome, Setup, SetupError, Status, Tapped, Totals};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::AtomicBool;
+
+/// A clock of nanoseconds: which threads serve goes by it, and no result.
+fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
 
 /// Why flows cannot be resumed or saved, as the end of a sentence.
 const NOT_SAVED: &str = "flow mode saves no state";
@@ -46,12 +53,15 @@ impl Simulator {
                 let flows = clearlane_flow::Simulation::new(setup)?;
                 Ok(Simulator::Flow(Box::new(flows)))
             }
-            (Mode::Packets, None) => clearlane_sim::Simulation::new(setup)
-                .map(Simulator::Packets)
-                .map_err(Refused::Setup),
-            (Mode::Packets, Some(saved)) => clearlane_sim::Simulation::resume(setup, saved)
-                .map(Simulator::Packets)
-                .map_err(Refused::Setup),
+            (Mode::Packets, saved) => {
+                let packets = match saved {
+                    None => clearlane_sim::Simulation::new(setup),
+                    Some(saved) => clearlane_sim::Simulation::resume(setup, saved),
+                };
+                let mut packets = packets.map_err(Refused::Setup)?;
+                packets.try_threads(monotonic);
+                Ok(Simulator::Packets(packets))
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use clearlane_congestion::{Decides, Entry, Preset, Values, mechanisms};
 use clearlane_ib::{Bytes, Lmc, Picoseconds};
 use clearlane_lab::{Experiment, MechanismSpec, Quiet, RunOptions, RunResult, SeedResult, run};
 use clearlane_sim::{
-    Ending, Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Setup, Simulation,
-    preset,
+    Ending, Forwarding, GroupSettings, Hosts, Mechanisms, Outcome, Parameters, Recording, Setup,
+    Simulation, preset,
 };
 use clearlane_subnet::engines::{self, RouteOptions};
 use clearlane_workload::{Event, Filter, Hints, Op, Rank, RankProgram, Transport};
@@ -328,7 +328,7 @@ fn two_flows(settings: &Settings, width: u32) -> (Outcome, u64) {
         parameters,
         groups: vec![GroupSettings { transport: Transport::Rc, sl: None }],
         programs: (0..Hosts::of(&fabric).count() as u32).map(program).collect(),
-        recording: None,
+        recording: Recording::TOTALS,
         control: Some(Mechanisms { when, which, seed: 7 }),
         queue_width_log2: width,
         division: clearlane_sim::Division::WHOLE,

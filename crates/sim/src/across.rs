@@ -3,7 +3,7 @@
 
 use crate::fleet::Crew;
 use crate::mail::FarEnd;
-use crate::model::{Model, Observer};
+use crate::model::Model;
 use crate::partition::Partition;
 use crate::port::PortIndex;
 use crate::queue::Address;
@@ -47,7 +47,7 @@ impl Across {
                 let at = PortIndex(index as u32);
                 let there = There {
                     occupied: occupied[index * V..(index + 1) * V].to_vec(),
-                    transmitted: net.observer.transmitted(at),
+                    transmitted: net.recorder.transmitted(at),
                 };
                 told[crew.holder(count, far.partition as usize)].push((far, there));
             }

@@ -1,7 +1,7 @@
 //! LIDs and service levels of adapters' ports, as a subnet manager answers for them.
 
 use crate::Hosts;
-use crate::forward::Forwarding;
+use crate::forwarding::Forwarding;
 use crate::saved::HostLids;
 use clearlane_fabric::{Endpoint, Fabric};
 use clearlane_ib::{ServiceLevel, VirtualLane};

@@ -6,13 +6,13 @@
 use crate::adapter::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue, SavedReceiver};
 use crate::fleet::Crew;
 use crate::invariants;
-use crate::model::{Markers, Model, Observer, Reactors};
+use crate::model::{Markers, Model, Reactors};
 use crate::network::{SavedEvent, SavedPort};
 use crate::outcome::{Tapped, Totals};
 use crate::packet::{PacketIndex, QueuePairIndex, ReceiverIndex};
 use crate::partition::Partition;
 use crate::saved::{First, Parts, Placed, SavedOutput, SavedReactors, SavedRecorder, Whole, holds};
-use crate::switch::{SavedSwitches, Switches};
+use crate::switch::SavedSwitches;
 use clearlane_ranks::{JobState, SavedRank};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -302,11 +302,10 @@ fn save_part<M: Model, const V: usize>(
     state.memories.extend(adapters.save_memories(net, whole));
     let packet = |id: PacketIndex| net.save_packet(id, whole);
     state.reactors.append(adapters.reactors.save(whole, &rank, &packet));
-    if let Some(saved) = net.observer.save() {
-        match &mut state.recorder {
-            None => state.recorder = Some(saved),
-            Some(recorder) => recorder.append(saved),
-        }
+    let recorded = net.recorder.save();
+    match &mut state.recorder {
+        None => state.recorder = Some(recorded),
+        Some(recorder) => recorder.append(recorded),
     }
     for place in 0..ranks.all.count() as u32 {
         state.ranks.push(ranks.all.save(place)?);
@@ -486,7 +485,7 @@ fn load_part<M: Model, const V: usize>(
     let mut packet = |saved: &_| net.load_packet(saved, parts);
     reactors.load(&state.reactors, parts, &mut packet)?;
     let ports = state.ports.get(first.port as usize..end.port as usize)?;
-    net.load_ports(ports, parts, Switches::<M>::keeps_routes())?;
+    net.load_ports(ports, parts, switches.keeps_routes())?;
     switches.load_switches(net, &state.switches, parts)?;
     let outputs = (V as u32 * first.port) as usize..(V as u32 * end.port) as usize;
     let outputs = if M::Markers::ON { state.outputs.get(outputs)? } else { &[] };
@@ -508,6 +507,6 @@ fn load_part<M: Model, const V: usize>(
     };
     adapters.load_memories(net, memories, parts)?;
     net.load_events(&state.events, parts, place)?;
-    let recorder = state.recorder.as_ref();
-    net.observer.load(recorder, (first.port, end.port), number == 0, &|host| parts.is_here(host))
+    let recorder = state.recorder.as_ref()?;
+    net.recorder.load(recorder, (first.port, end.port), number == 0, &|host| parts.is_here(host))
 }

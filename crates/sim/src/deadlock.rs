@@ -55,7 +55,11 @@ pub(crate) fn find<M: Model, const V: usize>(
 ) -> Option<Vec<WaitingBuffer>> {
     partitions.iter_mut().for_each(|partition| partition.net.now = now);
     let mut buffers = Buffers { partitions, first, numbering, crew };
-    if M::VOQ { buffers.find_among_voqs() } else { buffers.find_among_fifos() }
+    if buffers.partitions[0].switches.has_voqs() {
+        buffers.find_among_voqs()
+    } else {
+        buffers.find_among_fifos()
+    }
 }
 
 impl<M: Model, const V: usize> Buffers<'_, M, V> {

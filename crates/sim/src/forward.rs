@@ -1,44 +1,14 @@
 //! How a switch chooses the output port and lane of a packet.
 
-use crate::SetupError;
+use crate::forwarding::{Forwarding, Ties};
 use crate::model::Forwarder;
 use crate::packet::Packet;
 use crate::records::{Records, index};
+use crate::{Hosts, SetupError};
 use clearlane_fabric::structure::Grid;
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Lid, PortNumber, ServiceLevel};
 use clearlane_subnet::{AdaptiveGroups, SlToVlTable, Subnet};
-
-/// What switches forward by.
-#[derive(Clone, Copy, Debug)]
-pub enum Forwarding<'a> {
-    /// The tables of a subnet: LFT, then SL2VL.
-    Tables(&'a Subnet),
-    /// Dimension order by coordinates with lane state (a packet moves to lane 1 at the wrap link of
-    /// its current dimension): for fabrics beyond a subnet's limits. Not deployable.
-    DimensionOrder(&'a Grid, Ties),
-}
-
-/// Which way packets go that have as far one way around a ring as the other.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Ties {
-    /// Half of the switches of every ring send them each way.
-    #[default]
-    Both,
-    /// Up, to the next coordinate: links that lead down carry none of them.
-    Up,
-}
-
-impl Forwarding<'_> {
-    /// Data lanes in use.
-    pub fn lanes(&self) -> u8 {
-        match self {
-            Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
-            // One before the dateline and one after.
-            Forwarding::DimensionOrder(..) => 2,
-        }
-    }
-}
 
 index!(
     /// A switch and a LID.
@@ -133,6 +103,17 @@ impl TableForwarder {
 }
 
 impl Forwarder for TableForwarder {
+    fn build(fabric: &Fabric, forwarding: Forwarding<'_>, _: &Hosts) -> Result<Self, SetupError> {
+        match forwarding {
+            Forwarding::Tables(subnet) => Ok(TableForwarder::new(fabric, subnet)),
+            Forwarding::DimensionOrder(..) => Err(SetupError::NotAGrid),
+        }
+    }
+
+    fn suits(forwarding: &Forwarding<'_>) -> bool {
+        matches!(forwarding, Forwarding::Tables(subnet) if subnet.adaptive.is_none())
+    }
+
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, _: u8, packet: &Packet) -> (u8, u8) {
         let output = self.lft[LftIndex(switch * self.columns + packet.dlid)];
@@ -172,27 +153,66 @@ impl AdaptiveForwarder {
     }
 }
 
-impl Forwarder for AdaptiveForwarder {
-    const ADAPTIVE: bool = true;
+/// Any of them: for settings that few runs have.
+pub(crate) enum AnyForwarder {
+    Tables(TableForwarder),
+    Adaptive(AdaptiveForwarder),
+    Grid(GridForwarder),
+}
+
+impl Forwarder for AnyForwarder {
+    const MAY_CHOOSE: bool = true;
+
+    fn build(
+        fabric: &Fabric,
+        forwarding: Forwarding<'_>,
+        hosts: &Hosts,
+    ) -> Result<Self, SetupError> {
+        let Forwarding::Tables(subnet) = forwarding else {
+            return GridForwarder::build(fabric, forwarding, hosts).map(AnyForwarder::Grid);
+        };
+        let tables = TableForwarder::new(fabric, subnet);
+        Ok(match &subnet.adaptive {
+            None => AnyForwarder::Tables(tables),
+            Some(groups) => AnyForwarder::Adaptive(AdaptiveForwarder::new(tables, subnet, groups)),
+        })
+    }
+
+    fn suits(_: &Forwarding<'_>) -> bool {
+        true
+    }
+
+    fn chooses(&self) -> bool {
+        matches!(self, AnyForwarder::Adaptive(_))
+    }
 
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
-        self.tables.route(switch, input, lane, packet)
+        match self {
+            AnyForwarder::Tables(tables) => tables.route(switch, input, lane, packet),
+            AnyForwarder::Adaptive(groups) => groups.tables.route(switch, input, lane, packet),
+            AnyForwarder::Grid(rule) => rule.route(switch, input, lane, packet),
+        }
     }
 
     #[inline(always)]
     fn hint(&self, dlid: u32) -> u64 {
-        self.tables.hint(dlid)
+        match self {
+            AnyForwarder::Grid(rule) => rule.hint(dlid),
+            AnyForwarder::Tables(_) | AnyForwarder::Adaptive(_) => 0,
+        }
     }
 
     #[inline(always)]
     fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
-        &self.lists[self.group[LftIndex(switch * self.tables.columns + packet.dlid)]]
+        let AnyForwarder::Adaptive(groups) = self else { return &[] };
+        &groups.lists[groups.group[LftIndex(switch * groups.tables.columns + packet.dlid)]]
     }
 
     #[inline(always)]
-    fn lane(&self, switch: u32, input: u8, _: u8, output: u8, packet: &Packet) -> u8 {
-        self.tables.sl_to_vl(switch, input, output, packet.sl)
+    fn lane(&self, switch: u32, input: u8, lane: u8, output: u8, packet: &Packet) -> u8 {
+        let AnyForwarder::Adaptive(groups) = self else { return lane };
+        groups.tables.sl_to_vl(switch, input, output, packet.sl)
     }
 }
 
@@ -241,7 +261,7 @@ impl GridForwarder {
     pub fn new(
         fabric: &Fabric,
         (grid, ties): (&Grid, Ties),
-        hosts: &crate::Hosts,
+        hosts: &Hosts,
     ) -> Result<Self, SetupError> {
         let switches: Vec<NodeId> = fabric.ids(NodeKind::Switch).collect();
         if grid.dims.len() > 8 || grid.dims.iter().any(|k| *k > 256) {
@@ -325,6 +345,23 @@ impl GridForwarder {
 }
 
 impl Forwarder for GridForwarder {
+    fn build(
+        fabric: &Fabric,
+        forwarding: Forwarding<'_>,
+        hosts: &Hosts,
+    ) -> Result<Self, SetupError> {
+        match forwarding {
+            Forwarding::DimensionOrder(grid, ties) => {
+                GridForwarder::new(fabric, (grid, ties), hosts)
+            }
+            Forwarding::Tables(_) => Err(SetupError::NotAGrid),
+        }
+    }
+
+    fn suits(forwarding: &Forwarding<'_>) -> bool {
+        matches!(forwarding, Forwarding::DimensionOrder(..))
+    }
+
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
         let Some((output, dim, wrap)) = self.way(switch, packet.hint) else {

@@ -10,6 +10,7 @@ mod adapter;
 mod addressing;
 mod arbiter;
 mod barrier;
+mod builder;
 mod cabling;
 mod checkpoint;
 mod control;
@@ -18,8 +19,11 @@ mod error;
 mod finder;
 mod fleet;
 mod forward;
+mod forwarding;
+
 mod gathering;
 mod hosts;
+pub mod instances;
 mod invariants;
 mod list;
 mod mail;
@@ -43,6 +47,7 @@ mod setup;
 mod simulation;
 mod switch;
 mod team;
+mod trials;
 mod windows;
 
 pub use adapter::GroupSettings;
@@ -50,8 +55,10 @@ pub use clearlane_ranks::{Doing, Stuck};
 pub use control::Mechanisms;
 pub use error::SetupError;
 pub use fleet::{Fleet, fleet_of_threads};
-pub use forward::{Forwarding, GridForwarder, Ties};
+pub use forward::GridForwarder;
+pub use forwarding::{Forwarding, Ties};
 pub use hosts::Hosts;
+pub use instances::voq_bytes;
 pub use outcome::{
     ChannelRecord, ControlRecord, Deadlock, Ending, FlowControl, FlowRecord, GroupSlice, JobRecord,
     Outcome, PacketKind, Read, Tapped, Totals, WaitingBuffer,
@@ -64,6 +71,6 @@ pub use preset::Preset;
 pub use recorder::Recording;
 pub use setup::{
     CABLE_ENDS_PER_THREAD, Division, END_GRID, Job, Placed, Setup, Status, cable_ends,
-    queue_width_log2, voq_bytes,
+    queue_width_log2,
 };
 pub use simulation::Simulation;

@@ -1,16 +1,16 @@
 //! What instances of the simulator differ in. Statically dispatched: what a run does not use, its
 //! instance does not have.
 
-use crate::outcome::{ControlRecord, Recorded, Tapped};
+use crate::forwarding::Forwarding;
+use crate::outcome::ControlRecord;
 use crate::packet::{
     Envelope, Flags, FlowIndex, Packet, PacketIndex, QueuePairIndex, ReactorIndex, Route, Waiter,
 };
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
-use crate::saved::{
-    Parts, SavedOutput, SavedPacket, SavedReactors, SavedRecorder, TakePacket, Whole,
-};
-use clearlane_workload::Rank;
+use crate::saved::{Parts, SavedOutput, SavedPacket, SavedReactors, TakePacket, Whole};
+use crate::{Hosts, SetupError};
+use clearlane_fabric::Fabric;
 
 /// One instance.
 pub(crate) trait Model: Sized + Send + 'static {
@@ -18,25 +18,50 @@ pub(crate) trait Model: Sized + Send + 'static {
     type Ports: PortSet;
     /// How switches forward.
     type Forwarder: Forwarder;
-    /// The observer of the run.
-    type Observer: Observer;
     /// Congestion control at switch outputs.
     type Markers: Markers;
     /// Congestion control at adapters.
     type Reactors: Reactors;
-    /// Whether an input lane keeps a queue for each output (virtual output queues).
-    const VOQ: bool;
+    /// How an input lane queues its packets.
+    const QUEUES: Queues;
     /// Whether devices have limits of their own: crossbars (reads, stages that are paid again,
     /// buffers behind), adapters (several ports, a memory bus). Without, a packet waits for links
     /// and buffers only, and nobody asks for anything else.
     const LIMITED: bool;
 }
 
+/// How an input lane of a switch queues its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queues {
+    /// One queue.
+    Fifo,
+    /// A queue for each output (virtual output queues).
+    Voq,
+    /// Either, as the run's parameters say.
+    AsSet,
+}
+
 /// The choice of output port and lane. Read by all partitions, so it numbers switches as the
 /// fabric does.
-pub(crate) trait Forwarder: Send + Sync + 'static {
-    /// Whether a switch may choose among several outputs.
-    const ADAPTIVE: bool = false;
+pub(crate) trait Forwarder: Sized + Send + Sync + 'static {
+    /// Whether a switch may choose among several outputs in some run.
+    const MAY_CHOOSE: bool = false;
+
+    /// The forwarder of a run. Fails if it is not of the kind that forwards so, or if the fabric has
+    /// not what the rule needs.
+    fn build(
+        fabric: &Fabric,
+        forwarding: Forwarding<'_>,
+        hosts: &Hosts,
+    ) -> Result<Self, SetupError>;
+
+    /// Whether forwarders of this kind forward so.
+    fn suits(forwarding: &Forwarding<'_>) -> bool;
+
+    /// Whether a switch may choose among several outputs in this run.
+    fn chooses(&self) -> bool {
+        Self::MAY_CHOOSE
+    }
 
     /// The output (port number − 1) and lane of `packet`, which came in by port `input` (port
     /// number − 1) on `lane` of the switch with this index.
@@ -53,68 +78,6 @@ pub(crate) trait Forwarder: Send + Sync + 'static {
     /// The lane of `packet` at an output the switch chose.
     fn lane(&self, _switch: u32, _input: u8, lane: u8, _output: u8, _packet: &Packet) -> u8 {
         lane
-    }
-}
-
-/// Hooks of the network. All have a default that does nothing.
-pub(crate) trait Observer: Send + Sized {
-    /// Whether anybody watches.
-    const ON: bool;
-    /// A message, or a stripe of one, was posted at `now`.
-    fn on_posted(&mut self, _now: u64, _group: u16, _wire_bytes: u64) {}
-    /// `port` transmits a packet during [now, now + busy).
-    fn on_granted(&mut self, _now: u64, _port: PortIndex, _packet: &Packet, _busy: u64) {}
-    /// `port` has data and no credits from `now` on, until its next grant.
-    fn on_credit_stalled(&mut self, _now: u64, _port: PortIndex) {}
-    /// A data packet has arrived whole at `at`; `last` if it ends its message.
-    fn on_delivered(&mut self, _at: u64, _packet: &Packet, _to: Rank, _last: bool) {}
-    /// Something is about to happen at `port`.
-    fn prefetch(&self, _port: PortIndex) {}
-    /// Something is about to be sent by `port`, which has been asked for before.
-    fn prefetch_slice(&self, _port: PortIndex) {}
-    /// Whether it counts what ports transmit.
-    fn counts(&self) -> bool {
-        false
-    }
-    /// Octets and packets that `port` has transmitted so far, where that is counted.
-    fn transmitted(&self, _port: PortIndex) -> (u64, u64) {
-        (0, 0)
-    }
-    /// Whether packets at `port` are noted one by one.
-    fn is_tapped(&self, _port: PortIndex) -> bool {
-        false
-    }
-    /// One of them.
-    fn on_tapped(&mut self, _port: PortIndex, _tapped: Tapped) {}
-    /// What was seen on the ports that are tapped since the last call, of this partition.
-    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
-        Vec::new()
-    }
-    /// What has been recorded, if anybody watches.
-    fn save(&self) -> Option<SavedRecorder> {
-        None
-    }
-    /// Goes on from that: the counters of these ports of the run, the flows that end here and, of
-    /// the first partition, all there is of groups. Nothing if it cannot be.
-    fn load(
-        &mut self,
-        saved: Option<&SavedRecorder>,
-        _ports: (u32, u32),
-        _is_first: bool,
-        _is_here: &dyn Fn(u32) -> bool,
-    ) -> Option<()> {
-        saved.is_none().then_some(())
-    }
-    /// How far slices reach that grow with the run; 0 without.
-    fn grown_to(&self) -> u64 {
-        0
-    }
-    /// Has slices that grow reach `reach`.
-    fn grow(&mut self, _reach: u64) {}
-    /// Hands out what was recorded by the end of the run, in slices that reach `reach` if they
-    /// grow.
-    fn finish(self, _end: u64, _reach: u64) -> Recorded {
-        Recorded::default()
     }
 }
 

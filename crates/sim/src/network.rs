@@ -5,12 +5,13 @@ mod saved;
 
 use crate::arbiter::Arbitration;
 use crate::mail::{FarEnd, Mail};
-use crate::model::{Model, Observer};
+use crate::model::Model;
 use crate::outcome::{Aside, Read, Tapped, Totals};
 use crate::packet::{Carried, Envelope, EnvelopeIndex, Packet, PacketIndex, READ, RESPONSE};
 use crate::port::{ClassNumber, LinkClass, NEVER, Port, PortIndex, Return};
 use crate::port_set::PortSet;
 use crate::queue::{Address, Event, Kind, Queue};
+use crate::recorder::Recorder;
 use crate::records::{Records, Slab, index};
 use clearlane_ib::LinkRate;
 use rustc_hash::FxHashMap;
@@ -92,14 +93,13 @@ impl Links {
 }
 
 /// The network of an instance.
-pub(crate) type NetworkOf<M, const V: usize> =
-    Network<<M as Model>::Ports, <M as Model>::Observer, V>;
+pub(crate) type NetworkOf<M, const V: usize> = Network<<M as Model>::Ports, V>;
 
 /// Packets under way per home that there is room for before records have to move.
 const PACKETS_PER_HOME: usize = 1;
 
 /// See the module.
-pub(crate) struct Network<B, O, const V: usize> {
+pub(crate) struct Network<B, const V: usize> {
     pub(crate) now: u64,
     /// The time every home has reached: where the window begins.
     pub(crate) floor: u64,
@@ -118,7 +118,7 @@ pub(crate) struct Network<B, O, const V: usize> {
     pub(crate) tails: Records<PacketIndex, u64>,
     pub(crate) envelopes: Slab<EnvelopeIndex, Envelope>,
     pub(crate) queue: Queue,
-    pub(crate) observer: O,
+    pub(crate) recorder: Recorder,
     pub(crate) totals: Totals,
     /// Outputs and adapters of the home being served to arbitrate at this instant.
     pub(crate) dirty: Vec<PortIndex>,
@@ -145,12 +145,12 @@ pub(crate) struct Parts<B, const V: usize> {
     pub(crate) partitions: usize,
 }
 
-impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
+impl<B: PortSet, const V: usize> Network<B, V> {
     /// The network at rest.
     pub(crate) fn new(
         parts: Parts<B, V>,
         arbitration: Arbitration,
-        observer: O,
+        recorder: Recorder,
         width_log2: u32,
     ) -> Self {
         let homes = parts.homes.len() as u32;
@@ -170,7 +170,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
             tails: Records::default(),
             envelopes: Slab::default(),
             queue: Queue::new(width_log2, homes, lookahead),
-            observer,
+            recorder,
             totals: Totals::default(),
             dirty: Vec::new(),
             shortest: u32::MAX,
@@ -359,7 +359,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// The tail of a packet comes in at an adapter's port at `time`: whoever watches the port sees
     /// its head come in before.
     pub(crate) fn note_head(&mut self, time: u64, port: PortIndex, id: PacketIndex) {
-        if O::ON && self.observer.is_tapped(port) {
+        if self.recorder.is_tapped(port) {
             let packet = &self.packets[id];
             let lane = packet.route.1;
             let busy = self.class(port).rate.serialisation(packet.bytes.into());
@@ -371,7 +371,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// it, and of an adapter as soon as it is known.
     #[inline(always)]
     pub(crate) fn received(&mut self, at: u64, port: PortIndex, lane: u8, id: PacketIndex) {
-        if self.observer.is_tapped(port) {
+        if self.recorder.is_tapped(port) {
             self.tap(at, port, lane, false, id, Aside::default());
         }
     }
@@ -401,7 +401,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
             _ => Read::Not,
         };
         let tapped = Tapped::new(at, lane, granted, packet, read, aside);
-        self.observer.on_tapped(port, tapped);
+        self.recorder.on_tapped(port, tapped);
     }
 
     /// A packet record holding `packet`.
@@ -537,8 +537,8 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
     /// Nothing can go: a port of the home being served is looked at again at `earliest`; `stalled`
     /// if credits are missing.
     pub(crate) fn hold(&mut self, port: PortIndex, stalled: bool, earliest: u64) {
-        if O::ON && stalled {
-            self.observer.on_credit_stalled(self.now, port);
+        if stalled {
+            self.recorder.on_credit_stalled(self.now, port);
         }
         if earliest != NEVER {
             self.wake(port, earliest);
@@ -557,9 +557,7 @@ impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
         self.totals.packets_delivered += 1;
         self.totals.messages_delivered += u64::from(last);
         self.last_effect = self.last_effect.max(at);
-        if O::ON {
-            self.observer.on_delivered(at, &self.packets[id], to, last);
-        }
+        self.recorder.on_delivered(at, &self.packets[id], to, last);
         self.packets.remove(id);
     }
 

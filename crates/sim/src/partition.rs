@@ -10,7 +10,7 @@
 
 use crate::adapter::Adapters;
 use crate::cabling::Places;
-use crate::model::{Forwarder, Model, Observer, Reactors};
+use crate::model::{Forwarder, Model, Reactors};
 use crate::network::{Home, HomeIndex, NetworkOf};
 use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
@@ -146,7 +146,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 alone = false;
             }
             self.arbitrate_all(home);
-            while M::Forwarder::ADAPTIVE && !self.switches.undecided.is_empty() {
+            while self.switches.chooses() && !self.switches.undecided.is_empty() {
                 // Heads that grants of this instant have brought up.
                 self.arbitrate_all(home);
             }
@@ -220,7 +220,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     /// touched port arbitrates.
     #[inline(always)]
     fn arbitrate_all(&mut self, home: Home) {
-        if M::Forwarder::ADAPTIVE {
+        if self.switches.chooses() {
             self.switches.decide(&mut self.net);
         }
         if M::LIMITED {
@@ -316,9 +316,9 @@ impl<M: Model, const V: usize> Partition<M, V> {
                 Kind::Arrive => {}
                 Kind::Wake if M::LIMITED => {
                     self.switches.crossbars.prefetch_allotted::<V>(port);
-                    self.net.observer.prefetch(port);
+                    self.net.recorder.prefetch(port);
                 }
-                Kind::Wake | Kind::Deliver | Kind::Step => self.net.observer.prefetch(port),
+                Kind::Wake | Kind::Deliver | Kind::Step => self.net.recorder.prefetch(port),
             }
         }
         // Of those that have none any number will do, and asking costs more than fetching.
@@ -383,11 +383,11 @@ impl<M: Model, const V: usize> Partition<M, V> {
                     false => self.adapters.prefetch_queue(slot, destination, group),
                 }
             }
-            Kind::Arrive if PORTS && !M::Forwarder::ADAPTIVE => {
+            Kind::Arrive if PORTS && !self.switches.chooses() => {
                 let (output, _) = self.net.packets[PacketIndex(entry.packet())].route;
                 // One that has come up within the window has no route yet.
                 if u32::from(output) < home.switch_ports.into() {
-                    self.net.observer.prefetch_slice(home.first.plus(output.into()));
+                    self.net.recorder.prefetch_slice(home.first.plus(output.into()));
                 }
             }
             Kind::Deliver if PORTS => {
@@ -413,12 +413,12 @@ impl<M: Model, const V: usize> Partition<M, V> {
         let packet = &mut self.net.packets[PacketIndex(entry.packet())];
         let lane = entry.lane();
         let route = self.switches.forwarder.route(switch, input as u8, lane, packet);
-        if !M::Forwarder::ADAPTIVE {
+        if !self.switches.chooses() {
             packet.route = route;
         }
         let output = home.first.plus(route.0.into());
         self.net.prefetch_port(output, route.1);
-        self.net.observer.prefetch(output);
+        self.net.recorder.prefetch(output);
         if M::LIMITED {
             self.switches.crossbars.prefetch_allotted::<V>(output);
         }
@@ -430,7 +430,7 @@ impl<M: Model, const V: usize> Partition<M, V> {
     #[inline(always)]
     fn fetch_waiting(&self, entry: &Entry, home: Home) {
         let output = home.first.plus(entry.address().place());
-        self.net.observer.prefetch_slice(output);
+        self.net.recorder.prefetch_slice(output);
         let record = &self.net.ports[output];
         for (at, lane) in record.lanes.iter().enumerate() {
             lane.waiters.find_from(record.turn[at], |local| {

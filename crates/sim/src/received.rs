@@ -3,7 +3,7 @@
 //! one more cache line each.
 
 use crate::across::Across;
-use crate::model::{Model, Observer};
+use crate::model::Model;
 use crate::packet::PacketIndex;
 use crate::partition::Partition;
 use crate::port::PortIndex;
@@ -12,7 +12,7 @@ use crate::recorder::octets;
 use std::ops::Range;
 
 /// Octets and packets that the ports of a partition, number `number` of those here, have received,
-/// by port; nothing where nobody counts.
+/// by port.
 pub(crate) fn received<M: Model, const V: usize>(
     partitions: &[Partition<M, V>],
     own: &Range<usize>,
@@ -20,9 +20,6 @@ pub(crate) fn received<M: Model, const V: usize>(
     across: &Across,
 ) -> Vec<(u64, u64)> {
     let net = &partitions[number].net;
-    if !net.observer.counts() {
-        return Vec::new();
-    }
     let of = |(at, peer): (u32, Address)| {
         if peer == Address::NIL {
             return (0, 0);
@@ -35,7 +32,7 @@ pub(crate) fn received<M: Model, const V: usize>(
             Some(far) => (&partitions[far.partition as usize - own.start].net, far.address),
             None => (net, peer),
         };
-        there.observer.transmitted(there.port_at(address))
+        there.recorder.transmitted(there.port_at(address))
     };
     let ports = (0..).zip(net.ports.iter().map(|port| port.peer));
     let mut received: Vec<_> = ports.map(of).collect();

@@ -1,14 +1,12 @@
-//! Observers: what is noted down about grants, deliveries and waiting. Statically dispatched, so a
-//! run without one pays nothing.
+//! The recorder: what is noted down about grants, deliveries and waiting.
 
 mod saved;
 
-use crate::model::Observer;
 use crate::outcome::{ChannelRecord, FlowRecord, GroupSlice, Recorded, Tapped};
 use crate::packet::Packet;
 use crate::port::{NEVER, PortIndex};
 use crate::records::{Records, blank, prefetch_place, room_for};
-use crate::saved::{SavedRecorder, holds};
+use crate::saved::holds;
 use clearlane_ib::Picoseconds;
 // The data counters leave the variant CRC out (IBA vol. 1, 16.1.3.5).
 use clearlane_ib::wire::VCRC;
@@ -29,6 +27,12 @@ pub struct Recording {
     /// Flows are recorded one by one as long as their slices take no more than this. The same limit
     /// holds for the records of mechanisms, flow by flow.
     pub flow_bytes_max: u64,
+}
+
+impl Recording {
+    /// The least that can be recorded: counters of ports and groups over the whole run, no flow.
+    pub const TOTALS: Recording =
+        Recording { slice: Picoseconds::MAX_RUN, slices: 1, grows: false, flow_bytes_max: 0 };
 }
 
 /// How time is cut.
@@ -95,13 +99,6 @@ pub(crate) fn halve<T>(slices: &mut [T], empty: impl Fn() -> T, both: impl Fn(&m
             _ => both(&mut slices[index / 2], one),
         }
     }
-}
-
-/// Records nothing.
-pub(crate) struct NoObserver;
-
-impl Observer for NoObserver {
-    const ON: bool = false;
 }
 
 /// Records counters per channel and slices of time per group, flow and channel.
@@ -314,17 +311,18 @@ fn spread(slices: &mut [u64], length: u64, from: u64, to: u64) {
     }
 }
 
-impl Observer for Recorder {
-    const ON: bool = true;
-
-    fn on_posted(&mut self, now: u64, group: u16, wire_bytes: u64) {
+/// Hooks of the network.
+impl Recorder {
+    /// Notes that a message, or a stripe of one, was posted at `now`.
+    pub(crate) fn on_posted(&mut self, now: u64, group: u16, wire_bytes: u64) {
         if let Some(slice) = self.slice_of(now) {
             self.groups[usize::from(group)][slice].offered_wire_bytes += wire_bytes;
         }
     }
 
+    /// Notes that `port` transmits a packet during [now, now + busy).
     #[inline(always)]
-    fn on_granted(&mut self, now: u64, port: PortIndex, packet: &Packet, busy: u64) {
+    pub(crate) fn on_granted(&mut self, now: u64, port: PortIndex, packet: &Packet, busy: u64) {
         let (number, end) = self.at(now);
         let counters = &mut self.counters[port];
         counters.xmit_pkts += 1;
@@ -341,44 +339,48 @@ impl Observer for Recorder {
         }
     }
 
+    /// Whether packets at `port` are noted one by one.
     #[inline(always)]
-    fn is_tapped(&self, port: PortIndex) -> bool {
+    pub(crate) fn is_tapped(&self, port: PortIndex) -> bool {
         self.has_taps && self.counters[port].is_tapped
     }
 
-    fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
+    /// Notes one of them.
+    pub(crate) fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
         self.tapped.push((port, tapped));
     }
 
-    fn counts(&self) -> bool {
-        true
-    }
-
-    fn transmitted(&self, port: PortIndex) -> (u64, u64) {
+    /// Octets and packets that `port` has transmitted so far.
+    pub(crate) fn transmitted(&self, port: PortIndex) -> (u64, u64) {
         (self.counters[port].xmit_octets, self.counters[port].xmit_pkts)
     }
 
-    fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
+    /// Notes that `port` has data and no credits from `now` on, until its next grant.
+    pub(crate) fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
         let since = &mut self.counters[port].stalled_since;
         *since = (*since).min(now);
     }
 
+    /// Fetches what is noted of `port`, at which something is about to happen.
     #[inline(always)]
-    fn prefetch(&self, port: PortIndex) {
+    pub(crate) fn prefetch(&self, port: PortIndex) {
         self.counters.prefetch::<1>(port);
     }
 
+    /// Fetches the slice of `port`, which is about to send and has been asked for before.
     #[inline(always)]
-    fn prefetch_slice(&self, port: PortIndex) {
+    pub(crate) fn prefetch_slice(&self, port: PortIndex) {
         let slice = self.counters[port].slice as usize;
         prefetch_place(&self.busy_ps, port.0 as usize * self.slices.count + slice);
     }
 
-    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
+    /// What was seen at the ports that are tapped since the last call.
+    pub(crate) fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         std::mem::take(&mut self.tapped)
     }
 
-    fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
+    /// Notes that a data packet has arrived whole at `at`; `last` if it ends its message.
+    pub(crate) fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
         let Some(index) = self.slice_of(at) else { return };
         let slice = &mut self.groups[usize::from(packet.group)][index];
         let payload = u64::from(packet.payload);
@@ -396,29 +398,18 @@ impl Observer for Recorder {
         }
     }
 
-    fn save(&self) -> Option<SavedRecorder> {
-        Some(self.save_all())
-    }
-
-    fn load(
-        &mut self,
-        saved: Option<&SavedRecorder>,
-        ports: (u32, u32),
-        is_first: bool,
-        is_here: &dyn Fn(u32) -> bool,
-    ) -> Option<()> {
-        self.load_all(saved?, ports, is_first, is_here)
-    }
-
-    fn grown_to(&self) -> u64 {
+    /// How far slices reach that grow with the run; 0 without.
+    pub(crate) fn grown_to(&self) -> u64 {
         self.slices.grown_to()
     }
 
-    fn grow(&mut self, reach: u64) {
+    /// Has slices that grow reach `reach`.
+    pub(crate) fn grow(&mut self, reach: u64) {
         self.reach(reach);
     }
 
-    fn finish(mut self, end: u64, reach: u64) -> Recorded {
+    /// What was recorded by the end of the run, in slices that reach `reach` if they grow.
+    pub(crate) fn finish(mut self, end: u64, reach: u64) -> Recorded {
         self.reach(reach);
         for port in (0..self.counters.len() as u32).map(PortIndex) {
             let since = self.counters[port].stalled_since;
@@ -449,105 +440,6 @@ impl Observer for Recorder {
             flows_dropped: self.flows_dropped,
             channels,
         }
-    }
-}
-
-/// A recorder that may be missing: for instances that few runs use without one.
-impl Observer for Option<Recorder> {
-    const ON: bool = true;
-
-    fn on_posted(&mut self, now: u64, group: u16, wire_bytes: u64) {
-        if let Some(recorder) = self {
-            recorder.on_posted(now, group, wire_bytes);
-        }
-    }
-
-    #[inline(always)]
-    fn on_granted(&mut self, now: u64, port: PortIndex, packet: &Packet, busy: u64) {
-        if let Some(recorder) = self {
-            recorder.on_granted(now, port, packet, busy);
-        }
-    }
-
-    #[inline(always)]
-    fn is_tapped(&self, port: PortIndex) -> bool {
-        self.as_ref().is_some_and(|recorder| recorder.is_tapped(port))
-    }
-
-    fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
-        if let Some(recorder) = self {
-            recorder.on_tapped(port, tapped);
-        }
-    }
-
-    fn on_credit_stalled(&mut self, now: u64, port: PortIndex) {
-        if let Some(recorder) = self {
-            recorder.on_credit_stalled(now, port);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, port: PortIndex) {
-        if let Some(recorder) = self {
-            recorder.prefetch(port);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_slice(&self, port: PortIndex) {
-        if let Some(recorder) = self {
-            recorder.prefetch_slice(port);
-        }
-    }
-
-    fn counts(&self) -> bool {
-        self.is_some()
-    }
-
-    fn transmitted(&self, port: PortIndex) -> (u64, u64) {
-        self.as_ref().map_or((0, 0), |recorder| recorder.transmitted(port))
-    }
-
-    fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
-        self.as_mut().map(Recorder::take_tapped).unwrap_or_default()
-    }
-
-    fn on_delivered(&mut self, at: u64, packet: &Packet, to: Rank, last: bool) {
-        if let Some(recorder) = self {
-            recorder.on_delivered(at, packet, to, last);
-        }
-    }
-
-    fn save(&self) -> Option<SavedRecorder> {
-        self.as_ref().map(Recorder::save_all)
-    }
-
-    fn load(
-        &mut self,
-        saved: Option<&SavedRecorder>,
-        ports: (u32, u32),
-        is_first: bool,
-        is_here: &dyn Fn(u32) -> bool,
-    ) -> Option<()> {
-        match (self, saved) {
-            (Some(recorder), Some(saved)) => recorder.load_all(saved, ports, is_first, is_here),
-            (None, None) => Some(()),
-            _ => None,
-        }
-    }
-
-    fn grown_to(&self) -> u64 {
-        self.as_ref().map_or(0, Recorder::grown_to)
-    }
-
-    fn grow(&mut self, reach: u64) {
-        if let Some(recorder) = self {
-            recorder.reach(reach);
-        }
-    }
-
-    fn finish(self, end: u64, reach: u64) -> Recorded {
-        self.map(|recorder| recorder.finish(end, reach)).unwrap_or_default()
     }
 }
 

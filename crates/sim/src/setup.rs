@@ -2,14 +2,13 @@
 
 use crate::error::SetupError;
 use crate::fleet::Fleet;
-use crate::forward::Forwarding;
+use crate::forwarding::Forwarding;
 use crate::parameters::{Access, KEYS, Key};
 use crate::queue::Address;
 use crate::ranges::{self, ADAPTER_PORTS_MAX};
 use crate::ranks::SEATS_MAX;
 use crate::recorder::Recording;
-use crate::switch::Voq;
-use crate::{BufferPer, GroupSettings, Hosts, InputQueueing, Mechanisms, Parameters};
+use crate::{BufferPer, GroupSettings, Hosts, Mechanisms, Parameters};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
 use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
@@ -70,8 +69,8 @@ pub struct Setup<'a> {
     pub ends_with_jobs: bool,
     /// Congestion mechanisms; none costs nothing.
     pub control: Option<Mechanisms>,
-    /// What to record; nothing costs nothing.
-    pub recording: Option<Recording>,
+    /// What to record.
+    pub recording: Recording,
     /// In how many parts and on how many threads; without influence on any result. Of several
     /// processes, the parts are those of all, and the threads those of each.
     pub division: Division,
@@ -79,7 +78,7 @@ pub struct Setup<'a> {
     /// nothing for one alone. Without influence on any result.
     pub fleet: Option<Arc<dyn Fleet>>,
     /// Ports of switches and hosts at which packets are to be seen one by one, with
-    /// [`Simulation::take_tapped`](crate::Simulation::take_tapped); they need a recording.
+    /// [`Simulation::take_tapped`](crate::Simulation::take_tapped).
     pub taps: Vec<Endpoint>,
     /// Whether tables may lead some packets nowhere. Then programs send nothing to whom their
     /// packets, or the answers, would not arrive; else such tables are an error. Switches that
@@ -165,7 +164,6 @@ fn check(setup: &Setup<'_>, hosts: &Hosts) -> Result<(), SetupError> {
     check_jobs(setup, hosts.count())?;
     check_parameters(&setup.parameters, setup.forwarding.lanes())?;
     check_taps(setup)?;
-    check_queues(setup)?;
     let switches = setup.fabric.ids(NodeKind::Switch).count();
     check_threads(setup.division.threads.min(setup.division.partitions).min(switches))?;
     within("queue_width_log2", setup.queue_width_log2, 6..=24)
@@ -214,16 +212,6 @@ fn check_jobs(setup: &Setup<'_>, hosts: usize) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Fails if switches would keep more queues than there are numbers.
-fn check_queues(setup: &Setup<'_>) -> Result<(), SetupError> {
-    let lanes = setup.forwarding.lanes();
-    let queues = voq_bytes(setup.fabric, lanes, &setup.parameters) / size_of::<Voq>() as u64;
-    match u32::try_from(queues) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(SetupError::Queues { queues }),
-    }
-}
-
 /// Fails if the system does not start so many threads: better before a run than within.
 fn check_threads(threads: usize) -> Result<(), SetupError> {
     // A thread that is there takes more than its stack: what it lacks then ends the process.
@@ -257,17 +245,15 @@ fn check_threads(threads: usize) -> Result<(), SetupError> {
     }
 }
 
-/// Fails if a tap is at a port of no cable, or nothing is recorded.
+/// Fails if a tap is at a port of no cable.
 fn check_taps(setup: &Setup<'_>) -> Result<(), SetupError> {
-    for tap in &setup.taps {
-        let why = match (&setup.recording, setup.fabric.peer(*tap)) {
-            (None, _) => "nothing is recorded; give a recording",
-            (_, None) => "it has no cable; tap one that has",
-            _ => continue,
-        };
-        return Err(SetupError::Tap { port: setup.fabric.describe(*tap), why });
+    match setup.taps.iter().find(|tap| setup.fabric.peer(**tap).is_none()) {
+        None => Ok(()),
+        Some(tap) => Err(SetupError::Tap {
+            port: setup.fabric.describe(*tap),
+            why: "it has no cable; tap one that has",
+        }),
     }
-    Ok(())
 }
 
 /// Fails if a value is outside its range or values do not fit each other.
@@ -454,42 +440,4 @@ fn check_lid(
 pub(crate) fn radix(fabric: &Fabric) -> u8 {
     let radix = fabric.ids(NodeKind::Switch).map(|id| fabric.node(id).port_count());
     radix.max().unwrap_or(0)
-}
-
-/// Whether the common one of the two instances for any number of lanes, that for 8, fits.
-pub(crate) fn fits_few(lanes: usize, radix: u8) -> bool {
-    lanes <= 8 && radix <= 64
-}
-
-/// Bytes that the queues of one run take, with so many lanes: 0 unless switches keep one per
-/// output, then as many as ports, lanes held and outputs multiply to. All are there from the start.
-pub fn voq_bytes(fabric: &Fabric, lanes: u8, parameters: &Parameters) -> u64 {
-    if parameters.input_queueing == InputQueueing::Fifo {
-        return 0;
-    }
-    let ports = |id| u64::from(fabric.node(id).port_count());
-    let ports = fabric.ids(NodeKind::Switch).map(ports).sum::<u64>();
-    let hosts = Hosts::with_ports(fabric, parameters.adapter_ports);
-    let ports = ports + hosts.all_ports().len() as u64;
-    let radix = radix(fabric);
-    let lanes = if fits_few(usize::from(lanes), radix) { 8 } else { 16 };
-    ports * lanes * u64::from(radix) * size_of::<Voq>() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_that_of_ports_lanes_and_outputs() {
-        let fabric = clearlane_fabric::topologies::build("star:4").expect("it builds");
-        let of = |input_queueing, lanes| {
-            let parameters = (crate::preset::ALL[0].parameters)();
-            voq_bytes(&fabric, lanes, &Parameters { input_queueing, ..parameters })
-        };
-        assert_eq!(of(InputQueueing::Fifo, 1), 0);
-        // Four ports of the switch and four of hosts, 8 or 16 lanes, 4 outputs, 24 bytes.
-        assert_eq!(of(InputQueueing::Voq, 1), 8 * 8 * 4 * 24);
-        assert_eq!(of(InputQueueing::Voq, 9), 8 * 16 * 4 * 24);
-    }
 }

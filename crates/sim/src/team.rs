@@ -29,6 +29,8 @@ pub(crate) enum Next {
     Pause,
     /// A packet shorter than any before makes the lookahead shorter.
     Shorter,
+    /// The stretch that these threads were to serve is over.
+    Turn,
 }
 
 /// What comes next, given a time no later than the next event, one at which somebody wants to look,
@@ -73,6 +75,8 @@ struct Notices {
     unfinished: Vec<AtomicU64>,
     ended_at: Vec<AtomicU64>,
     pause: AtomicBool,
+    /// Whether the stretch is over.
+    turn: AtomicBool,
 }
 
 /// The same of a process, and its mail by (from, to).
@@ -98,6 +102,7 @@ impl Notices {
             unfinished: all(0),
             ended_at: all(0),
             pause: AtomicBool::new(false),
+            turn: AtomicBool::new(false),
         }
     }
 
@@ -158,8 +163,13 @@ pub(crate) struct Orders<'a> {
     pub(crate) ends_with_jobs: bool,
     pub(crate) pause: &'a AtomicBool,
     pub(crate) clock: Option<fn() -> u64>,
+    /// A clock and the time by it at which the stretch is over that these threads serve.
+    pub(crate) turn: Option<(fn() -> u64, u64)>,
     pub(crate) crew: &'a Crew,
 }
+
+/// Windows between two looks at the clock of [`Orders::turn`].
+const WINDOWS_PER_LOOK: u64 = 16;
 
 /// Threads that serve the partitions of a process together.
 struct Team<'a> {
@@ -216,7 +226,7 @@ impl Team<'_> {
         let mut spent = (0, 0);
         let mut parity = 0;
         self.tell(thread, parity, share, NEVER, 0);
-        loop {
+        for window in 1_u64.. {
             self.barrier.wait();
             if !self.orders.crew.is_alone() {
                 if thread == 0 {
@@ -241,7 +251,12 @@ impl Team<'_> {
             }
             let took = begin.zip(clock).map_or(0, |(begin, clock)| clock() - begin);
             self.tell(thread, parity, share, sent, took);
+            if thread == 0 && window.is_multiple_of(WINDOWS_PER_LOOK) {
+                let is_over = self.orders.turn.is_some_and(|(clock, end)| clock() >= end);
+                self.notices[parity].turn.store(is_over, Ordering::Relaxed);
+            }
         }
+        (Next::Turn, spent)
     }
 
     /// Processes tell each other what their threads know, and hand over mail.
@@ -281,6 +296,9 @@ impl Team<'_> {
         }
         if notices.pause.load(Ordering::Relaxed) {
             return Next::Pause;
+        }
+        if notices.turn.load(Ordering::Relaxed) {
+            return Next::Turn;
         }
         let jobs = self.orders.ends_with_jobs.then(|| notices.jobs());
         next(&share[0].net.queue, least(&notices.times), self.orders.limit, jobs)

@@ -11,7 +11,7 @@ use crate::fleet::Crew;
 use crate::gathering::{job_records, job_states, merge, merge_control, sort, stuck, to_first};
 use crate::invariants;
 use crate::mail::Mail;
-use crate::model::{Model, Observer, Reactors};
+use crate::model::{Model, Reactors};
 use crate::outcome::{ControlRecord, Deadlock, Ending, Outcome, Recorded, Tapped, Totals};
 use crate::partition::Partition;
 use crate::port::NEVER;
@@ -19,6 +19,7 @@ use crate::received::received;
 use crate::recorder::Slices;
 use crate::setup::Status;
 use crate::team::{Next, Orders, end_after, jobs, next, serve};
+use crate::trials::{Servers, Trials};
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{JobState, Stuck};
 use std::sync::Mutex;
@@ -41,6 +42,7 @@ pub(crate) trait Run: Send {
     fn partitions(&self) -> usize;
     fn threads(&self) -> usize;
     fn measure(&mut self, clock: fn() -> u64);
+    fn try_threads(&mut self, clock: fn() -> u64);
     fn balance(&self) -> (u64, u64);
     fn take_tapped(&mut self) -> Vec<Tapped>;
     /// Everything that moves, between two windows; nothing if a program cannot be saved.
@@ -90,6 +92,8 @@ pub(crate) struct Windows<M: Model, const V: usize> {
     /// took on the thread it took longest on.
     clock: Option<fn() -> u64>,
     spent: (u64, u64),
+    /// A clock of nanoseconds, where it is tried out whether several threads are faster than one.
+    trials: Option<(fn() -> u64, Trials)>,
 }
 
 impl<M: Model, const V: usize> Windows<M, V> {
@@ -124,6 +128,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
             boxes,
             clock: None,
             spent: (0, 0),
+            trials: None,
         };
         windows.reshape();
         windows
@@ -170,8 +175,31 @@ impl<M: Model, const V: usize> Windows<M, V> {
         }
     }
 
-    /// Several partitions, a run of them on each thread.
+    /// Several partitions, a run of them on each thread, for a stretch if trials are made.
     fn serve_together(&mut self, until: u64, pause: &AtomicBool) -> Next {
+        let Some((clock, trials)) = self.trials.take() else {
+            return self.serve_on(self.threads, until, pause, None);
+        };
+        let threads = match trials.servers() {
+            Servers::All => self.threads,
+            Servers::One => 1,
+        };
+        let (begin, before) = (clock(), self.events());
+        let next = self.serve_on(threads, until, pause, Some((clock, begin + trials.left())));
+        let mut trials = trials;
+        trials.note(clock() - begin, self.events() - before);
+        self.trials = Some((clock, trials));
+        next
+    }
+
+    /// The same on so many threads, up to a time by a clock if there is one.
+    fn serve_on(
+        &mut self,
+        threads: usize,
+        until: u64,
+        pause: &AtomicBool,
+        turn: Option<(fn() -> u64, u64)>,
+    ) -> Next {
         let orders = Orders {
             boxes: &self.boxes,
             count: self.numbering.partitions(),
@@ -181,9 +209,10 @@ impl<M: Model, const V: usize> Windows<M, V> {
             ends_with_jobs: self.ends_with_jobs,
             pause,
             clock: self.clock,
+            turn,
             crew: &self.crew,
         };
-        let (next, spent) = serve(&mut self.partitions, self.threads, orders);
+        let (next, spent) = serve(&mut self.partitions, threads, orders);
         self.spent = (self.spent.0 + spent.0, self.spent.1 + spent.1);
         next
     }
@@ -248,10 +277,10 @@ impl<M: Model, const V: usize> Windows<M, V> {
     fn grow_alike(&mut self) {
         let parts = self.partitions.iter();
         let grown =
-            parts.map(|part| part.net.observer.grown_to().max(part.adapters.reactors.grown_to()));
+            parts.map(|part| part.net.recorder.grown_to().max(part.adapters.reactors.grown_to()));
         let reach = self.crew.most(grown.max().unwrap_or(0));
         for part in &mut self.partitions {
-            part.net.observer.grow(reach);
+            part.net.recorder.grow(reach);
             part.adapters.reactors.grow(reach);
         }
     }
@@ -260,7 +289,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     fn gather_tapped(&mut self) -> Vec<Tapped> {
         let mut all = std::mem::take(&mut self.tapped_ahead);
         for Partition { net, places, .. } in &mut self.partitions {
-            all.extend(net.observer.take_tapped().into_iter().map(|(port, tapped)| {
+            all.extend(net.recorder.take_tapped().into_iter().map(|(port, tapped)| {
                 let end = places.end(port);
                 Tapped { node: end.node.0, port: end.port.value(), ..tapped }
             }));
@@ -344,7 +373,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         }
         let status = loop {
             match self.serve(until, pause) {
-                Next::Window(..) => {}
+                Next::Window(..) | Next::Turn => {}
                 Next::Shorter => self.reshape(),
                 Next::Pause => {
                     let floor = self.partitions.iter().map(|part| part.net.floor).max();
@@ -391,6 +420,13 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
 
     fn measure(&mut self, clock: fn() -> u64) {
         self.clock = Some(clock);
+    }
+
+    fn try_threads(&mut self, clock: fn() -> u64) {
+        // Processes would have to agree on who serves.
+        if self.threads > 1 && self.crew.is_alone() {
+            self.trials = Some((clock, Trials::default()));
+        }
     }
 
     fn balance(&self) -> (u64, u64) {
@@ -442,7 +478,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         };
         let jobs = job_records(&self.partitions, &self.crew);
         // Slices of all partitions reach as far as those of the one that has come farthest.
-        let grown = self.partitions.iter().map(|part| part.net.observer.grown_to()).max();
+        let grown = self.partitions.iter().map(|part| part.net.recorder.grown_to()).max();
         let reach = self.now.max(self.crew.most(grown.unwrap_or(0)));
         self.limits.slices.reach(reach);
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
@@ -451,7 +487,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
             numbers.map(|number| received(&self.partitions, &own, number, &across)).collect();
         for (number, partition) in self.partitions.into_iter().enumerate() {
             let Partition { net, adapters, places, .. } = partition;
-            let mut recorded = net.observer.finish(self.now, reach);
+            let mut recorded = net.recorder.finish(self.now, reach);
             for (port, channel) in recorded.channels.iter_mut().enumerate() {
                 let end = places.end(crate::port::PortIndex(port as u32));
                 (channel.node, channel.port) = (end.node.0, end.port.value());

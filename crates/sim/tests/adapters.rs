@@ -5,7 +5,9 @@ mod support;
 
 use clearlane_fabric::{Endpoint, Fabric, Node, NodeKind};
 use clearlane_ib::{BitsPerSecond, Guid, LinkSpeed, LinkWidth, Picoseconds, PortNumber, wire};
-use clearlane_sim::{Division, Ending, Forwarding, Outcome, Parameters, Setup, Simulation, preset};
+use clearlane_sim::{
+    Division, Ending, Forwarding, Outcome, Parameters, Recording, Setup, Simulation, preset,
+};
 use clearlane_workload::{Event, Gap, Handle, Hints, Op, Rank, RankProgram, Transport};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -283,7 +285,7 @@ fn more_ports_than_a_switch_has_places_for_are_refused_with_the_remedy() {
             parameters: Parameters { adapter_ports, ..qdr() },
             groups: vec![group(Transport::Ud)],
             programs: (0..hosts).map(|_| idle()).collect(),
-            recording: None,
+            recording: Recording::TOTALS,
             control: None,
             queue_width_log2: 13,
             division: Division::of_threads(3),

@@ -4,7 +4,7 @@ mod support;
 
 use clearlane_fabric::{Fabric, NodeKind};
 use clearlane_ib::{BitsPerSecond, Bytes, LinkSpeed, LinkWidth, Picoseconds};
-use clearlane_sim::{Ending, Outcome, Parameters, preset};
+use clearlane_sim::{Ending, Outcome, Parameters, Recording, preset};
 use clearlane_workload::{PingPong, Rank, RankProgram, Transport};
 use support::{
     Case, Greedy, build, delivered, greedy, group, idle, near, one_message, parking_lot, tables,
@@ -360,7 +360,7 @@ fn a_buffer_too_small_for_a_packet_is_refused_with_the_remedy() {
         parameters: Parameters { buffer: Bytes(2048), ..qdr() },
         groups: vec![group(Transport::Ud)],
         programs: vec![idle(), idle()],
-        recording: None,
+        recording: Recording::TOTALS,
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
@@ -391,7 +391,7 @@ fn a_dead_end_is_refused_only_where_packets_come() {
             parameters: qdr(),
             groups: vec![group(Transport::Ud)],
             programs: vec![idle(), idle(), idle()],
-            recording: None,
+            recording: Recording::TOTALS,
             control: None,
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,
@@ -439,7 +439,7 @@ fn a_grid_with_a_hole_is_no_grid_for_the_rule() {
         parameters: qdr(),
         groups: vec![group(Transport::Ud)],
         programs: (0..25).map(|_| idle()).collect(),
-        recording: None,
+        recording: Recording::TOTALS,
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,

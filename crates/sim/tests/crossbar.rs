@@ -8,7 +8,7 @@ use clearlane_ib::random::Stream;
 use clearlane_ib::{Bytes, Picoseconds, ServiceLevel};
 use clearlane_sim::{
     AdapterQueueing, BufferPer, CrossbarReads, Ending, Forwarding, InputQueueing, Mechanisms,
-    Outcome, Parameters, Setup, Simulation, preset,
+    Outcome, Parameters, Recording, Setup, Simulation, preset,
 };
 use clearlane_workload::{Event, Hints, Op, Rank, RankProgram, Transport};
 use support::{Case, Greedy, build, greedy, group, idle, near, one_message, tables};
@@ -404,7 +404,7 @@ fn a_share_too_small_for_a_packet_is_refused() {
             parameters: Parameters { buffer: Bytes(buffer), buffer_per: BufferPer::Port, ..qdr() },
             groups: vec![group(Transport::Ud)],
             programs: vec![idle(), idle()],
-            recording: None,
+            recording: Recording::TOTALS,
             control: None,
             queue_width_log2: 13,
             division: clearlane_sim::Division::WHOLE,

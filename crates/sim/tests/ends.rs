@@ -4,8 +4,8 @@ mod support;
 
 use clearlane_ib::Picoseconds;
 use clearlane_sim::{
-    Division, Ending, Forwarding, InputQueueing, Outcome, Parameters, Setup, Simulation, Status,
-    preset,
+    Division, Ending, Forwarding, InputQueueing, Outcome, Parameters, Recording, Setup, Simulation,
+    Status, preset,
 };
 use clearlane_subnet::Subnet;
 use clearlane_workload::{RankProgram, Transport};
@@ -29,7 +29,7 @@ fn setup<'a>(
         groups: vec![group(transport)],
         programs,
         control: None,
-        recording: None,
+        recording: Recording::TOTALS,
         queue_width_log2: 13,
         division: Division::WHOLE,
         fleet: None,

@@ -21,12 +21,12 @@ fn one_packet_each(fabric: &Fabric, to: impl Fn(u32) -> u32) -> Outcome {
         parameters: Parameters { buffer: Bytes(64 << 10), ..qdr },
         groups: vec![group(Transport::Ud)],
         programs: (0..ranks).map(|rank| one_message(to(rank), 2048, 0)).collect(),
-        recording: Some(Recording {
+        recording: Recording {
             slice: Picoseconds(100_000_000),
             slices: 10,
             grows: false,
             flow_bytes_max: 0,
-        }),
+        },
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,

@@ -4,7 +4,9 @@
 mod support;
 
 use clearlane_fabric::Fabric;
-use clearlane_sim::{Forwarding, InputQueueing, Parameters, Setup, Simulation, preset, voq_bytes};
+use clearlane_sim::{
+    Forwarding, InputQueueing, Parameters, Recording, Setup, Simulation, preset, voq_bytes,
+};
 use clearlane_subnet::Subnet;
 use clearlane_workload::Transport;
 use peak_alloc::PeakAlloc;
@@ -22,7 +24,7 @@ fn allocated(fabric: &Fabric, subnet: &Subnet, hosts: usize, parameters: Paramet
         parameters,
         groups: vec![group(Transport::Ud)],
         programs: (0..hosts).map(|_| idle()).collect(),
-        recording: None,
+        recording: Recording::TOTALS,
         control: None,
         queue_width_log2: 13,
         division: clearlane_sim::Division::WHOLE,
@@ -48,7 +50,8 @@ fn queues_per_output_take_what_is_said_beforehand() {
             let subnet = tables(&fabric, lanes, false);
             let fifo = (preset::by_name("qdr").unwrap().parameters)();
             let voq = Parameters { input_queueing: InputQueueing::Voq, ..fifo.clone() };
-            let said = [&fifo, &voq].map(|parameters| voq_bytes(&fabric, lanes, parameters));
+            let said = [&fifo, &voq]
+                .map(|parameters| voq_bytes(&fabric, Forwarding::Tables(&subnet), parameters));
             assert_eq!(said[0], 0);
             let taken = [fifo, voq].map(|of| allocated(&fabric, &subnet, hosts, of));
             let (more, said) = (taken[1] - taken[0], said[1]);

@@ -415,7 +415,7 @@ impl Scene {
             groups: groups.iter().map(settings).collect(),
             programs: (0..count).map(program).collect(),
             control: (case.when.is_some() || balances).then(control),
-            recording: case.recorded.then(|| recording(case)),
+            recording: if case.recorded { recording(case) } else { Recording::TOTALS },
             queue_width_log2: case.width,
             division,
             fleet,

@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "list",
     "finder",
     "hosts",
+    "forwarding",
     "packet",
     "outcome",
     "saved",
@@ -42,8 +43,11 @@ const ORDER: &[&str] = &[
     "checkpoint",
     "setup",
     "team",
+    "trials",
     "gathering",
     "windows",
+    "builder",
+    "instances",
     "simulation",
 ];
 

@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
             programs: (0..hosts.count() as u32).map(self.programs).collect(),
             ends_with_jobs: !jobs.is_empty(),
             jobs,
-            recording: Some(self.recording),
+            recording: self.recording,
             control: None,
             queue_width_log2: 13,
             division: Division::WHOLE,

@@ -4,7 +4,7 @@ use super::message::{DIVIDED, Message, MessageIndex, TRACKED};
 use super::{Adapters, PacketSize, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
 use crate::arbiter::Table;
-use crate::model::{Forwarder, Leaving, Model, Observer, Reactors};
+use crate::model::{Forwarder, Leaving, Model, Reactors};
 use crate::network::NetworkOf;
 use crate::outcome::Aside;
 use crate::packet::{
@@ -252,13 +252,10 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         record.lane_mut(lane).credits -= credits;
         let peer = record.peer;
         net.last_effect = now.max(net.last_effect);
-        if M::Observer::ON {
-            let packet = &net.packets[id];
-            net.observer.on_granted(now, port, packet, busy);
-            if net.observer.is_tapped(port) {
-                let state = self.state_of(&net.packets[id]);
-                net.tap(now, port, lane, true, id, Aside { queued: None, state });
-            }
+        net.recorder.on_granted(now, port, &net.packets[id], busy);
+        if net.recorder.is_tapped(port) {
+            let state = self.state_of(&net.packets[id]);
+            net.tap(now, port, lane, true, id, Aside { queued: None, state });
         }
         net.send(now + flight, peer, lane, id);
     }

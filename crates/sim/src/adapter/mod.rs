@@ -15,7 +15,7 @@ mod saved;
 use crate::AdapterQueueing;
 use crate::addressing::Addressing;
 use crate::list::List;
-use crate::model::{FlowKey, Governed, Model, Observer, Plan, QueueRank, Reactors};
+use crate::model::{FlowKey, Governed, Model, Plan, QueueRank, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     Carried, Envelope as Letter, EnvelopeIndex, PacketIndex, QueuePairIndex, READ, RELIABLE,
@@ -452,12 +452,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     #[inline(always)]
     fn note_posted(&self, net: &mut NetworkOf<M, V>, post: &Post) {
-        if M::Observer::ON && !post.is_control() {
+        if !post.is_control() {
             let reliable = self.is_reliable(post.group);
             let PacketSize { payload_max, header } = self.settings.packet(reliable);
             let packets = post.bytes.div_ceil(payload_max.into()).max(1);
             let bytes = post.bytes + packets * u64::from(header);
-            net.observer.on_posted(post.born, post.group, bytes);
+            net.recorder.on_posted(post.born, post.group, bytes);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::message::{MessageIndex, Post};
 use super::{Adapters, SlotIndex, Told, credits, new_receiver};
-use crate::model::{Arrival, Forwarder, Model, Observer, Reactors};
+use crate::model::{Arrival, Forwarder, Model, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     ACK, BECN, CNP, CONTROL, Carried, EnvelopeIndex, FECN, Flags, HELD, LAST, Packet, PacketIndex,
@@ -37,9 +37,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
                 done
             }
         };
-        if M::Observer::ON {
-            net.received(net.now + net.links.cable_delay, host, exit.lane, exit.packet);
-        }
+        net.received(net.now + net.links.cable_delay, host, exit.lane, exit.packet);
         let switch_port = net.ports[host].peer;
         net.return_credits(done + net.links.credit_delay, switch_port, exit.lane, credits);
         if M::Reactors::ON || flags & (ACK | RELIABLE | TOLD) != 0 {
@@ -77,7 +75,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return self.accept(net, slot, port, id, ReceiverIndex::NIL);
         }
         let receiver = self.receiver(&packet);
-        if M::Forwarder::ADAPTIVE {
+        if M::Forwarder::MAY_CHOOSE && self.forwarder.chooses() {
             self.resequence(net, slot, port, id, receiver);
         } else {
             self.accept(net, slot, port, id, receiver);

@@ -3,7 +3,6 @@
 
 use super::{HomeIndex, Network};
 use crate::arbiter::Arbiter;
-use crate::model::Observer;
 use crate::packet::{
     ACK, CNP, Carried, Envelope, EnvelopeIndex, Packet, PacketIndex, RELIABLE, Reader,
     ReceiverIndex, Request, UNROUTED,
@@ -70,7 +69,7 @@ enum SavedKind {
     },
 }
 
-impl<B: PortSet, O: Observer, const V: usize> Network<B, O, V> {
+impl<B: PortSet, const V: usize> Network<B, V> {
     /// A packet by value. Its queue pair is one of its source's, or, of an answer, of the host that
     /// it goes to.
     pub(crate) fn save_packet(&self, id: PacketIndex, whole: &Whole<'_>) -> SavedPacket {

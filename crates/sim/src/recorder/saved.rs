@@ -7,7 +7,8 @@ use crate::saved::{SavedCounters, SavedFlowRecord, SavedRecorder, SavedSlice, ho
 use clearlane_workload::Rank;
 
 impl Recorder {
-    pub(super) fn save_all(&self) -> SavedRecorder {
+    /// All of it, as it is kept.
+    pub(crate) fn save(&self) -> SavedRecorder {
         let flow = |flow: &FlowRecord| SavedFlowRecord {
             source: flow.source.0,
             destination: flow.destination.0,
@@ -37,7 +38,7 @@ impl Recorder {
 
     /// Takes up the counters of these ports, the flows that end here and, if it is the first of a
     /// run's recorders, what all have recorded of groups.
-    pub(super) fn load_all(
+    pub(crate) fn load(
         &mut self,
         saved: &SavedRecorder,
         (first, end): (u32, u32),

@@ -38,7 +38,7 @@ impl<M: Model> Switches<M> {
     ) {
         let moved = |(port, lane, id): &(PortIndex, u8, PacketIndex)| {
             let packet = &net.packets[*id];
-            let table = (!M::VOQ).then(|| self.route(net, *port, *lane, *id));
+            let table = (!self.has_voqs()).then(|| self.route(net, *port, *lane, *id));
             (table != Some(packet.route)).then_some((table, packet.route, packet.bytes))
         };
         let moved: Vec<_> = chosen.iter().filter_map(moved).collect();

@@ -1,14 +1,14 @@
 //! Switches at work: outputs choose among lanes, lanes among inputs, and grants move packets on.
 
-use crate::InputArbitration;
 use crate::arbiter::Table;
-use crate::model::{Forwarder, Markers, Model, Observer};
+use crate::model::{Forwarder, Markers, Model, Queues};
 use crate::network::NetworkOf;
 use crate::outcome::Aside;
 use crate::packet::{ACK, CNP, FECN, Flags, PacketIndex, Route, UNROUTED};
 use crate::port::{LinkClass, LinkKind, NEVER, PortIndex};
 use crate::port_set::PortSet;
 use crate::records::Records;
+use crate::{InputArbitration, InputQueueing};
 pub(crate) use crossbar::CrossbarSettings;
 use crossbar::Crossbars;
 use rustc_hash::FxHashMap;
@@ -72,6 +72,10 @@ pub(crate) struct Switches<M: Model> {
     pub(crate) undecided: Vec<(PortIndex, u8, PacketIndex)>,
     /// Credits of packets that wait for an output, by port; empty unless switches choose.
     pub(crate) backlog: Records<PortIndex, u32>,
+    /// Whether they choose among ports in this run: see [`Switches::chooses`].
+    chooses: bool,
+    /// Whether their inputs have virtual output queues: see [`Switches::has_voqs`].
+    voq: bool,
     /// Virtual output queues by (port, lane, output); empty without.
     pub(crate) voqs: Records<VoqIndex, Voq>,
     /// Outputs a lane of an input has queues for.
@@ -91,12 +95,18 @@ impl<M: Model> Switches<M> {
         forwarder: Arc<M::Forwarder>,
         first_switch: u32,
         markers: M::Markers,
-        (arbitration, settings): (InputArbitration, CrossbarSettings),
+        (arbitration, queueing, settings): (InputArbitration, InputQueueing, CrossbarSettings),
         (ports, lanes, radix): (usize, usize, u32),
         full_packet: u32,
         mixed: bool,
     ) -> Self {
-        let voqs = if M::VOQ { ports * lanes * radix as usize } else { 0 };
+        let voq = match M::QUEUES {
+            Queues::Fifo => false,
+            Queues::Voq => true,
+            Queues::AsSet => queueing == InputQueueing::Voq,
+        };
+        let chooses = forwarder.chooses();
+        let voqs = if voq { ports * lanes * radix as usize } else { 0 };
         assert!(u32::try_from(voqs).is_ok(), "{voqs} queues were checked before");
         Switches {
             forwarder,
@@ -106,12 +116,33 @@ impl<M: Model> Switches<M> {
             fair_now: FxHashMap::default(),
             fair: FxHashMap::default(),
             undecided: Vec::new(),
-            backlog: vec![0; if M::Forwarder::ADAPTIVE { ports } else { 0 }].into(),
+            backlog: vec![0; if chooses { ports } else { 0 }].into(),
+            chooses,
+            voq,
             voqs: vec![Voq::EMPTY; voqs].into(),
             radix,
             crossbars: Crossbars::new(settings, ports, lanes),
             full_packet,
-            may_pass: !M::LIMITED && arbitration == InputArbitration::RoundRobin && !mixed,
+            may_pass: !M::LIMITED
+                && !chooses
+                && arbitration == InputArbitration::RoundRobin
+                && !mixed,
+        }
+    }
+
+    /// Whether a switch may choose among several outputs.
+    #[inline(always)]
+    pub(crate) fn chooses(&self) -> bool {
+        M::Forwarder::MAY_CHOOSE && self.chooses
+    }
+
+    /// Whether a lane of an input has a queue for each output.
+    #[inline(always)]
+    pub(crate) fn has_voqs(&self) -> bool {
+        match M::QUEUES {
+            Queues::Fifo => false,
+            Queues::Voq => true,
+            Queues::AsSet => self.voq,
         }
     }
 
@@ -159,17 +190,15 @@ impl<M: Model> Switches<M> {
         id: PacketIndex,
         alone: bool,
     ) -> Option<Exit> {
-        if M::Observer::ON {
-            net.received(net.now, port, lane, id);
-        }
+        net.received(net.now, port, lane, id);
         if net.links.mixed {
             let bytes = u64::from(net.packets[id].bytes);
             net.tails[id] = net.now + net.class(port).rate.serialisation(bytes);
         }
-        if M::Markers::ON && !(M::Forwarder::ADAPTIVE && M::VOQ) {
+        if M::Markers::ON && !(self.chooses() && self.has_voqs()) {
             self.foresee(net, port, lane, id);
         }
-        if M::VOQ {
+        if self.has_voqs() {
             self.expose(net, port, lane, id);
             return None;
         }
@@ -177,7 +206,7 @@ impl<M: Model> Switches<M> {
         if of.head == PacketIndex::NIL {
             let free = of.ready <= net.now;
             net.ports[port].lane_mut(lane).tail = id;
-            if !M::Forwarder::ADAPTIVE && alone && free && self.may_pass {
+            if alone && free && self.may_pass {
                 return self.pass(net, port, lane, id);
             }
             self.expose(net, port, lane, id);
@@ -237,7 +266,7 @@ impl<M: Model> Switches<M> {
         lane: u8,
         id: PacketIndex,
     ) {
-        if M::Forwarder::ADAPTIVE {
+        if self.chooses() {
             // Until the switch has chosen, the head wants no output.
             self.undecided.push((port, lane, id));
             return;
@@ -256,7 +285,7 @@ impl<M: Model> Switches<M> {
         id: PacketIndex,
         route: Route,
     ) {
-        if M::VOQ {
+        if self.has_voqs() {
             return self.join_voq(net, port, lane, id, route);
         }
         let to = net.port(route.0.into());
@@ -447,7 +476,7 @@ impl<M: Model> Switches<M> {
         {
             return Candidate::Later(until);
         }
-        if M::VOQ {
+        if self.has_voqs() {
             return self.voq_head_for(net, input, output, lane);
         }
         let record = &net.ports[input];
@@ -480,7 +509,7 @@ impl<M: Model> Switches<M> {
         from: u8,
         output: u8,
     ) -> PacketIndex {
-        if M::VOQ {
+        if self.has_voqs() {
             self.voqs[self.voq::<V>(input, from.into(), output)].head
         } else {
             net.ports[input].lane(from).head
@@ -558,7 +587,7 @@ impl<M: Model> Switches<M> {
                 record.waiting &= !(1 << lane);
             }
         }
-        if M::Forwarder::ADAPTIVE && !(M::LIMITED && self.crossbars.settings.room > 0) {
+        if self.chooses() && !(M::LIMITED && self.crossbars.settings.room > 0) {
             self.backlog[port] -= u32::from(net.packets[head].credits);
         }
         if V > 1 {
@@ -573,7 +602,7 @@ impl<M: Model> Switches<M> {
             false => self.depart(net, &way, head, busy, left),
         };
         if next != PacketIndex::NIL {
-            if M::VOQ {
+            if self.has_voqs() {
                 let index = self.voq::<V>(input, from.into(), output);
                 self.head_of_voq(net, input, index, next, left);
             } else {
@@ -644,12 +673,10 @@ impl<M: Model> Switches<M> {
         if M::Markers::ON {
             self.mark(net, port, lane, id);
         }
-        if M::Observer::ON {
-            net.observer.on_granted(now, port, &net.packets[id], busy);
-            if net.observer.is_tapped(port) {
-                let queued = self.markers.queued(port, lane);
-                net.tap(now, port, lane, true, id, Aside { queued, state: None });
-            }
+        net.recorder.on_granted(now, port, &net.packets[id], busy);
+        if net.recorder.is_tapped(port) {
+            let queued = self.markers.queued(port, lane);
+            net.tap(now, port, lane, true, id, Aside { queued, state: None });
         }
         let LinkClass { kind, flight, .. } = net.classes[class];
         if kind != LinkKind::Exit {
@@ -698,7 +725,7 @@ impl<M: Model> Switches<M> {
         left: u64,
     ) -> bool {
         let at = usize::from(from) % V;
-        if M::VOQ {
+        if self.has_voqs() {
             let index = self.voq::<V>(input, at, output);
             self.voqs[index].head = next;
             return (0..V).filter(|other| *other != at).any(|other| {

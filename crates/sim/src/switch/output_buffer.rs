@@ -10,7 +10,7 @@ use super::crossbar::{Held, OutputLane, numbered};
 use super::{Exit, Switches, Way};
 use crate::arbiter::Table;
 use crate::list::List;
-use crate::model::{Forwarder, Model};
+use crate::model::Model;
 use crate::network::NetworkOf;
 use crate::packet::PacketIndex;
 use crate::port::PortIndex;
@@ -224,7 +224,7 @@ impl<M: Model> Switches<M> {
                 record.waiting &= !(1 << lane);
             }
         }
-        if M::Forwarder::ADAPTIVE {
+        if self.chooses() {
             self.backlog[output] -= u32::from(credits);
         }
         net.arbitration.charge(output, table, bytes);

@@ -3,7 +3,7 @@
 use super::Switches;
 use super::crossbar::SavedCrossbars;
 use super::voq::{Voq, VoqIndex};
-use crate::model::{Forwarder, Model};
+use crate::model::Model;
 use crate::network::NetworkOf;
 use crate::packet::PacketIndex;
 use crate::port::PortIndex;
@@ -92,8 +92,8 @@ impl<M: Model> Switches<M> {
     }
 
     /// Whether packets in buffers know their outputs: a choice stands until it is taken.
-    pub(crate) const fn keeps_routes() -> bool {
-        M::VOQ || M::Forwarder::ADAPTIVE
+    pub(crate) fn keeps_routes(&self) -> bool {
+        self.has_voqs() || self.chooses()
     }
 
     /// Switches that are about to begin become what they were.
@@ -115,13 +115,13 @@ impl<M: Model> Switches<M> {
                 self.fair.insert((PortIndex(port), *lane, *source), *tag);
             }
         }
-        if M::Forwarder::ADAPTIVE {
+        if self.chooses() {
             let backlog = saved.backlog.get(parts.first.port as usize..)?.get(..ports as usize)?;
             self.backlog = backlog.to_vec().into();
         }
         for voq in &saved.voqs {
             if let Some(port) = here(voq.port) {
-                holds(M::VOQ)?;
+                holds(self.has_voqs())?;
                 self.load_voq(net, PortIndex(port), voq, parts)?;
             }
         }

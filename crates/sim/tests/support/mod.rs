@@ -221,12 +221,12 @@ impl Case<'_> {
             parameters: self.parameters,
             groups: self.groups,
             programs: self.programs,
-            recording: Some(Recording {
+            recording: Recording {
                 slice: Picoseconds(self.until.0 / 10),
                 slices: 10,
                 grows: false,
                 flow_bytes_max: 80_000,
-            }),
+            },
             control,
             queue_width_log2: self.width,
             division: Division::WHOLE,

@@ -1,7 +1,7 @@
 //! Buffers behind crossbars, as they are kept.
 
 use super::OutputBuffers;
-use crate::model::{Model, Observer};
+use crate::model::Model;
 use crate::network::{Network, NetworkOf};
 use crate::port::PortIndex;
 use crate::port_set::PortSet;
@@ -29,9 +29,9 @@ impl SavedOutputBuffer {
 
 impl OutputBuffers {
     /// All of them, by port.
-    pub(crate) fn save<B: PortSet, O: Observer, const V: usize>(
+    pub(crate) fn save<B: PortSet, const V: usize>(
         &self,
-        net: &Network<B, O, V>,
+        net: &Network<B, V>,
         whole: &Whole<'_>,
     ) -> Vec<SavedOutputBuffer> {
         let save = |port: u32| {
