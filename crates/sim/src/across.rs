@@ -3,10 +3,9 @@
 
 use crate::fleet::Crew;
 use crate::mail::FarEnd;
-use crate::model::Model;
-use crate::partition::Partition;
 use crate::port::PortIndex;
 use crate::queue::Address;
+use crate::view::PartitionView;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,8 +26,8 @@ pub(crate) struct Across(BTreeMap<(u32, Address), There>);
 impl Across {
     /// Of these partitions, the first of which has number `first`. `occupied` has credits by
     /// partition, port and lane. All processes ask at the same point of the run.
-    pub(crate) fn of<M: Model, const V: usize>(
-        partitions: &[Partition<M, V>],
+    pub(crate) fn of(
+        partitions: &[&dyn PartitionView],
         own: &Range<usize>,
         (crew, count): (&Crew, usize),
         occupied: &[Vec<u32>],
@@ -38,16 +37,17 @@ impl Across {
         }
         let mut told: Vec<Vec<(FarEnd, There)>> = (0..crew.size()).map(|_| Vec::new()).collect();
         for (partition, occupied) in partitions.iter().zip(occupied) {
-            let net = &partition.net;
-            for (index, port) in net.ports.iter().enumerate() {
-                let peer = (port.peer != Address::NIL).then(|| net.far_end(port.peer)).flatten();
+            let net = partition.net();
+            for at in (0..net.ports()).map(PortIndex) {
+                let peer = net.peer(at);
+                let peer = (peer != Address::NIL).then(|| net.far_end(peer)).flatten();
                 let Some(far) = peer.filter(|far| !own.contains(&(far.partition as usize))) else {
                     continue;
                 };
-                let at = PortIndex(index as u32);
+                let lanes = net.lanes();
                 let there = There {
-                    occupied: occupied[index * V..(index + 1) * V].to_vec(),
-                    transmitted: net.recorder.transmitted(at),
+                    occupied: occupied[at.0 as usize * lanes..][..lanes].to_vec(),
+                    transmitted: net.recorder().transmitted(at),
                 };
                 told[crew.holder(count, far.partition as usize)].push((far, there));
             }

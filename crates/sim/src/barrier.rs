@@ -12,6 +12,8 @@ const YIELDS: u32 = 100;
 /// A barrier for a fixed number of threads that is passed again and again.
 pub(crate) struct Barrier {
     threads: usize,
+    /// Looks before a thread lets others have its core: none where others need it.
+    spins: u32,
     arrived: AtomicUsize,
     passed: AtomicUsize,
     /// A thread has panicked and will not come.
@@ -35,10 +37,11 @@ impl Drop for Awaited<'_> {
 }
 
 impl Barrier {
-    /// For so many threads.
-    pub(crate) fn new(threads: usize) -> Self {
+    /// For so many threads on so many cores.
+    pub(crate) fn new(threads: usize, cores: usize) -> Self {
         Barrier {
             threads,
+            spins: if threads > cores { 0 } else { SPINS },
             arrived: AtomicUsize::new(0),
             passed: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -70,11 +73,11 @@ impl Barrier {
             );
             self.passed.load(Ordering::Acquire) != turn
         };
-        for look in 0..SPINS + YIELDS {
+        for look in 0..self.spins + YIELDS {
             if is_over() {
                 return;
             }
-            if look < SPINS {
+            if look < self.spins {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_thread_that_has_panicked() {
-        let barrier = Barrier::new(2);
+        let barrier = Barrier::new(2, 2);
         let both = std::thread::scope(|scope| {
             let fails = scope.spawn(|| {
                 let _awaited = Awaited(&barrier);
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn nobody_is_ahead_by_more_than_a_turn() {
-        let barrier = Barrier::new(4);
+        let barrier = Barrier::new(4, 2);
         let turns: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
         std::thread::scope(|scope| {
             for own in 0..4 {

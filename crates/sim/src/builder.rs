@@ -17,7 +17,7 @@ use crate::ranks::{Placement, Ranks, Seat};
 use crate::recorder::{Recorder, Slices};
 use crate::setup::{Job, Placed, Setup, radix};
 use crate::switch::{CrossbarSettings, Switches};
-use crate::windows::{Limits, Run, Windows};
+use crate::windows::{Limits, Windows};
 use clearlane_ib::{LinkRate, wire};
 use clearlane_ranks::{Process, Settings};
 use clearlane_subnet::VlArbitration;
@@ -113,15 +113,15 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             &mut dyn Iterator<Item = Option<MarkedPort>>,
             &[(u32, u8)],
         ) -> (M::Markers, M::Reactors),
-    ) -> Box<dyn Run> {
+    ) -> Windows {
         let crew = Crew::of(self.setup.fleet.take());
         let own = crew.share(self.cabling.partitions.len(), crew.rank());
         let partitions = own.map(|part| self.partition::<M, V>(part, &control));
-        let partitions = partitions.collect();
+        let partitions: Vec<Partition<M, V>> = partitions.collect();
         let all = (crew, self.cabling.numbering(&self.hosts));
         let (threads, width) = (self.setup.division.threads, self.setup.queue_width_log2);
         let ends_with_jobs = self.setup.ends_with_jobs;
-        Box::new(Windows::<M, V>::new(partitions, all, threads, width, self.limits, ends_with_jobs))
+        Windows::new(Box::new(partitions), all, threads, width, self.limits, ends_with_jobs)
     }
 
     /// The ranks at these ports of adapters.

@@ -6,16 +6,20 @@
 use crate::adapter::{NumberedKey, SavedAdapter, SavedMemory, SavedQueue, SavedReceiver};
 use crate::fleet::Crew;
 use crate::invariants;
-use crate::model::{Markers, Model, Reactors};
+use crate::model::{Forwarder, Markers, Model, Reactors};
 use crate::network::{SavedEvent, SavedPort};
 use crate::outcome::{Tapped, Totals};
 use crate::packet::{PacketIndex, QueuePairIndex, ReceiverIndex};
 use crate::partition::Partition;
-use crate::saved::{First, Parts, Placed, SavedOutput, SavedReactors, SavedRecorder, Whole, holds};
+use crate::saved::{
+    First, HostLids, Parts, Placed, SavedOutput, SavedReactors, SavedRecorder, Whole, holds,
+};
 use crate::switch::SavedSwitches;
+use crate::view::PartitionView;
 use clearlane_ranks::{JobState, SavedRank};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Everything that moves in a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,23 +112,121 @@ impl Share<'_> {
     }
 }
 
-/// Where each partition of the run begins, and, once more, where the last one ends.
-fn firsts<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
-    share: Share<'_>,
-) -> Vec<First> {
-    let counts = partitions.iter().map(|part| {
-        let (flow, reactor, whole) = part.adapters.reactors.counts();
+/// A partition that is saved and loaded, whatever its types.
+pub(crate) trait PartitionState: PartitionView {
+    /// How many of each kind of record it has.
+    fn counts(&self) -> First;
+    /// By host, its partition; empty if there is one.
+    fn partition_of(&self) -> &[u32];
+    /// The LIDs of all hosts.
+    fn host_lids(&self) -> HostLids;
+    /// The keys of its send queues.
+    fn queue_keys(&self) -> Vec<NumberedKey>;
+    /// A send queue, but for its receiver's half.
+    fn save_queue(&self, queue: u32, whole: &Whole<'_>) -> SavedQueue;
+    /// The receiver's half, here, of the connection of a host's send queue elsewhere.
+    fn save_receiver(
+        &self,
+        half: (u32, u32, ReceiverIndex),
+        whole: &Whole<'_>,
+    ) -> Option<SavedReceiver>;
+    /// Whether a send queue has a receiver's half.
+    fn is_connection(&self, queue: &SavedQueue) -> bool;
+    /// The ends of a send queue.
+    fn placed(&self, queue: QueuePairIndex, receiver: ReceiverIndex) -> Placed;
+    /// What a send queue knows of its receiver's half.
+    fn receiver_of(&self, queue: u32) -> ReceiverIndex;
+    /// Adds all but send queues to a state. `None` if a program cannot be saved.
+    fn save(&self, whole: &Whole<'_>, state: &mut RunState) -> Option<()>;
+    /// Takes in a send queue, empty as yet.
+    fn load_queue(&mut self, saved: &SavedQueue, slot: u32) -> Option<QueuePairIndex>;
+    /// Takes in the receiver's half of a send queue.
+    fn load_receiver(&mut self, saved: &SavedQueue) -> ReceiverIndex;
+    /// Takes in its part of a state whose queues are placed.
+    fn load(
+        &mut self,
+        state: &RunState,
+        parts: &Parts<'_>,
+        firsts: (&[First], usize),
+    ) -> Option<()>;
+}
+
+impl<M: Model, const V: usize> PartitionState for Partition<M, V> {
+    fn counts(&self) -> First {
+        let (flow, reactor, whole) = self.adapters.reactors.counts();
         First {
-            home: part.net.homes.len() as u32,
-            port: part.net.ports.len() as u32,
-            slot: part.adapters.slots(),
-            host: part.adapters.hosts(),
+            home: self.net.homes.len() as u32,
+            port: self.net.ports.len() as u32,
+            slot: self.adapters.slots(),
+            host: self.adapters.hosts(),
             flow,
             reactor,
             whole,
         }
-    });
+    }
+
+    fn partition_of(&self) -> &[u32] {
+        self.adapters.partition_of()
+    }
+
+    fn host_lids(&self) -> HostLids {
+        self.adapters.host_lids()
+    }
+
+    fn queue_keys(&self) -> Vec<NumberedKey> {
+        self.adapters.queue_keys()
+    }
+
+    fn save_queue(&self, queue: u32, whole: &Whole<'_>) -> SavedQueue {
+        let rank = |place: u32| self.ranks.number_at(place);
+        self.adapters.save_queue(&self.net, queue, whole, &rank)
+    }
+
+    fn save_receiver(
+        &self,
+        half: (u32, u32, ReceiverIndex),
+        whole: &Whole<'_>,
+    ) -> Option<SavedReceiver> {
+        self.adapters.save_receiver(&self.net, half, whole)
+    }
+
+    fn is_connection(&self, queue: &SavedQueue) -> bool {
+        self.adapters.is_connection(queue)
+    }
+
+    fn placed(&self, queue: QueuePairIndex, receiver: ReceiverIndex) -> Placed {
+        self.adapters.placed(queue, receiver)
+    }
+
+    fn receiver_of(&self, queue: u32) -> ReceiverIndex {
+        self.adapters.receiver_of(queue)
+    }
+
+    fn save(&self, whole: &Whole<'_>, state: &mut RunState) -> Option<()> {
+        save_part(self, whole, state)
+    }
+
+    fn load_queue(&mut self, saved: &SavedQueue, slot: u32) -> Option<QueuePairIndex> {
+        self.adapters.load_queue(saved, slot)
+    }
+
+    fn load_receiver(&mut self, saved: &SavedQueue) -> ReceiverIndex {
+        self.adapters.load_receiver(saved)
+    }
+
+    fn load(
+        &mut self,
+        state: &RunState,
+        parts: &Parts<'_>,
+        firsts: (&[First], usize),
+    ) -> Option<()> {
+        load_part(self, state, parts, firsts)
+    }
+}
+
+/// Where each partition of the run begins, and, once more, where the last one ends.
+fn firsts(partitions: &[&dyn PartitionState], share: Share<'_>) -> Vec<First> {
+    let counts = partitions.iter().map(|part| part.counts());
     let mut firsts = vec![First::default()];
     for counts in share.crew.all(counts.collect::<Vec<_>>()).concat() {
         firsts.push(firsts[firsts.len() - 1].plus(&counts));
@@ -134,8 +236,8 @@ fn firsts<M: Model, const V: usize>(
 
 /// All send queues of the run in the order of their keys, each with its partition, and by partition
 /// and number there the number it has in that order.
-fn queue_numbers<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+fn queue_numbers(
+    partitions: &[&dyn PartitionState],
     share: Share<'_>,
     firsts: &[First],
 ) -> (Vec<(NumberedKey, u32)>, Vec<Vec<u32>>) {
@@ -144,7 +246,7 @@ fn queue_numbers<M: Model, const V: usize>(
         let first = firsts[number].slot;
         let whole =
             |(slot, to, group, path, here): NumberedKey| (first + slot, to, group, path, here);
-        let keys = part.adapters.queue_keys().into_iter();
+        let keys = part.queue_keys().into_iter();
         own.extend(keys.map(|key| (whole(key), number as u32)));
     }
     let mut keys = share.crew.all(own).concat();
@@ -160,8 +262,8 @@ fn queue_numbers<M: Model, const V: usize>(
 
 /// The part of the run in these partitions: of one process alone, the whole. Nothing if a program
 /// cannot be saved. All processes save at the same point of the run.
-pub(crate) fn save<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+pub(crate) fn save(
+    partitions: &[&dyn PartitionState],
     share: Share<'_>,
     (now, next_look): (u64, u64),
     tapped: Vec<Tapped>,
@@ -171,19 +273,19 @@ pub(crate) fn save<M: Model, const V: usize>(
     let (keys, queues) = queue_numbers(partitions, share, &firsts);
     let first_part = partitions.first()?;
     let mut whole = Whole {
-        partition_of: first_part.adapters.partition_of(),
+        partition_of: first_part.partition_of(),
         queues,
-        lids: first_part.adapters.host_lids(),
+        lids: first_part.host_lids(),
         here: 0,
         first: First::default(),
-        hosts: first_part.ranks.placement().hosts,
-        others: &first_part.ranks.placement().others,
+        hosts: first_part.ranks().placement().hosts,
+        others: &first_part.ranks().placement().others,
     };
     let mut state = nothing(partitions, (now, next_look), tapped)?;
     let mut saved = Some(());
     for (number, part) in (share.first..).zip(partitions) {
         (whole.here, whole.first) = (number, firsts[number]);
-        saved = saved.and_then(|()| save_part(part, &whole, &mut state));
+        saved = saved.and_then(|()| part.save(&whole, &mut state));
     }
     save_queues(partitions, (share, &firsts), &keys, &mut whole, &mut state);
     state.events.sort_by(SavedEvent::compare);
@@ -205,8 +307,8 @@ struct Half {
 }
 
 /// The send queues here with the receivers' halves, wherever these are.
-fn save_queues<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+fn save_queues(
+    partitions: &[&dyn PartitionState],
     (share, firsts): (Share<'_>, &[First]),
     keys: &[(NumberedKey, u32)],
     whole: &mut Whole<'_>,
@@ -219,18 +321,17 @@ fn save_queues<M: Model, const V: usize>(
         let there = &partitions[share.here(half.to as usize, partitions.len())?];
         let (from, known) = (half.from as usize, ReceiverIndex(half.known));
         (whole.here, whole.first) = (from, firsts[from]);
-        there.adapters.save_receiver(&there.net, (half.source, half.queue, known), whole)
+        there.save_receiver((half.source, half.queue, known), whole)
     };
     for ((.., here), number) in keys {
         let Some(place) = share.here(*number as usize, partitions.len()) else { continue };
         let part = &partitions[place];
         (whole.here, whole.first) = (*number as usize, firsts[*number as usize]);
-        let rank = |place: u32| part.ranks.number_at(place);
-        let mut queue = part.adapters.save_queue(&part.net, *here, whole, &rank);
-        if part.adapters.is_connection(&queue) {
-            let source = part.adapters.placed(QueuePairIndex(*here), ReceiverIndex::NIL).host;
+        let mut queue = part.save_queue(*here, whole);
+        if part.is_connection(&queue) {
+            let source = part.placed(QueuePairIndex(*here), ReceiverIndex::NIL).host;
             let to = whole.partition(queue.destination);
-            let known = part.adapters.receiver_of(*here).0;
+            let known = part.receiver_of(*here).0;
             let half = Half { from: *number, source, queue: *here, to: to as u32, known };
             match share.here(to, partitions.len()) {
                 Some(_) => queue.receiver = receiver(whole, &half),
@@ -257,19 +358,19 @@ fn save_queues<M: Model, const V: usize>(
 }
 
 /// A state with the times and sums of these partitions, and nothing else yet.
-fn nothing<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+fn nothing(
+    partitions: &[&dyn PartitionState],
     (now, next_look): (u64, u64),
     tapped: Vec<Tapped>,
 ) -> Option<RunState> {
     let first_part = partitions.first()?;
     Some(RunState {
-        lanes: V as u8,
+        lanes: first_part.net().lanes() as u8,
         now,
         next_look,
-        floor: first_part.net.floor,
-        last_effect: partitions.iter().map(|part| part.net.last_effect).max().unwrap_or(0),
-        shortest: partitions.iter().map(|part| part.net.shortest).min().unwrap_or(u32::MAX),
+        floor: first_part.net().floor(),
+        last_effect: partitions.iter().map(|part| part.net().last_effect()).max().unwrap_or(0),
+        shortest: partitions.iter().map(|part| part.net().shortest()).min().unwrap_or(u32::MAX),
         totals: Totals::default(),
         ports: Vec::new(),
         events: Vec::new(),
@@ -281,7 +382,7 @@ fn nothing<M: Model, const V: usize>(
         reactors: SavedReactors::default(),
         recorder: None,
         ranks: Vec::new(),
-        jobs: vec![JobState::default(); first_part.ranks.all.jobs().len()],
+        jobs: vec![JobState::default(); first_part.ranks().all.jobs().len()],
         tapped,
     })
 }
@@ -318,62 +419,63 @@ fn save_part<M: Model, const V: usize>(
 
 /// Has partitions that are about to begin go on from a state of the whole run. Nothing if it cannot
 /// be theirs, in any process; then they are not to be used.
-pub(crate) fn load<M: Model, const V: usize>(
-    partitions: &mut [Partition<M, V>],
+pub(crate) fn load(
+    partitions: &mut [&mut dyn PartitionState],
     share: Share<'_>,
     state: &RunState,
     groups: u16,
 ) -> Option<()> {
-    let firsts = firsts(partitions, share);
+    let firsts = firsts(&seen(partitions), share);
     let agreed = |here: Option<()>| holds(!share.crew.all(here.is_none()).contains(&true));
-    agreed(fits(partitions, state, &firsts))?;
+    agreed(fits(&seen(partitions), state, &firsts))?;
     let placed = load_queues(partitions, share, state, &firsts);
     agreed(placed.as_ref().map(|_| ()))?;
     let places = known_everywhere(placed?, share);
     agreed(load_parts(partitions, share, (state, groups), (&firsts, &places)))?;
     let mut own = Totals::default();
-    partitions.iter().for_each(|part| own.add(&part.net.totals));
+    partitions.iter().for_each(|part| own.add(part.net().totals()));
     let mut totals = Totals::default();
     share.crew.all(own).iter().for_each(|of| totals.add(of));
     let own = share.first..share.first + partitions.len();
-    agreed(invariants::examine(partitions, own, (share.crew, share.count), &totals))
+    let views: Vec<_> = partitions.iter().map(|part| &**part as &dyn PartitionView).collect();
+    agreed(invariants::examine(&views, own, (share.crew, share.count), &totals))
+}
+
+/// The same partitions, to be looked at.
+fn seen<'a>(partitions: &'a [&mut dyn PartitionState]) -> Vec<&'a dyn PartitionState> {
+    partitions.iter().map(|part| &**part).collect()
 }
 
 /// Whether a state may be of this run at all.
-fn fits<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
-    state: &RunState,
-    firsts: &[First],
-) -> Option<()> {
+fn fits(partitions: &[&dyn PartitionState], state: &RunState, firsts: &[First]) -> Option<()> {
     let end = firsts[firsts.len() - 1];
-    holds(usize::from(state.lanes) == V && state.ports.len() == end.port as usize)?;
+    holds(usize::from(state.lanes) == partitions.first()?.net().lanes())?;
+    holds(state.ports.len() == end.port as usize)?;
     holds(state.adapters.len() == end.slot as usize)?;
-    holds(state.jobs.len() == partitions.first()?.ranks.all.jobs().len())?;
+    holds(state.jobs.len() == partitions.first()?.ranks().all.jobs().len())?;
     holds(state.floor.max(state.now) <= clearlane_ib::Picoseconds::MAX_RUN.0 + 1)?;
-    let placement = partitions[0].ranks.placement();
+    let placement = partitions[0].ranks().placement();
     holds(state.ranks.len() == placement.hosts as usize + placement.others.len())?;
     holds(state.reactors.flows().all(|source| source < placement.hosts))?;
     holds(state.reactors.reactors().all(|slot| slot < end.slot))
 }
 
 /// All that each partition has of a state whose queues are placed.
-fn load_parts<M: Model, const V: usize>(
-    partitions: &mut [Partition<M, V>],
+fn load_parts(
+    partitions: &mut [&mut dyn PartitionState],
     share: Share<'_>,
     (state, groups): (&RunState, u16),
     (firsts, places): (&[First], &[Placed]),
 ) -> Option<()> {
-    let lids = partitions[0].adapters.host_lids();
-    let hosts = partitions[0].ranks.placement().hosts;
-    let others = partitions[0].ranks.placement().others.clone();
-    let partition_of = partitions[0].adapters.partition_of().to_vec();
+    let lids = partitions[0].host_lids();
+    let hosts = partitions[0].ranks().placement().hosts;
+    let others = partitions[0].ranks().placement().others.clone();
+    let partition_of = partitions[0].partition_of().to_vec();
     let part_of_host = |host: u32| partition_of.get(host as usize).copied().unwrap_or(0);
     let part_of_slot = |slot: u32| firsts.partition_point(|first| first.slot <= slot) as u32 - 1;
     let flows = numbered(state.reactors.flows().map(part_of_host), share.count);
     let reactors = numbered(state.reactors.reactors().map(part_of_slot), share.count);
     for (number, partition) in (share.first..).zip(partitions) {
-        let forwarder = std::sync::Arc::clone(&partition.switches.forwarder);
-        let hint = |dlid: u32| crate::model::Forwarder::hint(&*forwarder, dlid);
         let parts = Parts {
             partition_of: &partition_of,
             here: number as u32,
@@ -387,9 +489,9 @@ fn load_parts<M: Model, const V: usize>(
             others: &others,
             groups,
             floor: state.floor,
-            hint: &hint,
+            hint: &|_| 0,
         };
-        load_part(partition, state, &parts, (firsts, number))?;
+        partition.load(state, &parts, (firsts, number))?;
     }
     Some(())
 }
@@ -408,8 +510,8 @@ fn numbered(parts: impl Iterator<Item = u32>, count: usize) -> Vec<(u32, u32)> {
 
 /// All send queues here and the receivers at their other ends, empty as yet, as far as they are
 /// here: `NIL` is elsewhere, or nothing.
-fn load_queues<M: Model, const V: usize>(
-    partitions: &mut [Partition<M, V>],
+fn load_queues(
+    partitions: &mut [&mut dyn PartitionState],
     share: Share<'_>,
     state: &RunState,
     firsts: &[First],
@@ -423,18 +525,18 @@ fn load_queues<M: Model, const V: usize>(
         let mut placed =
             Placed { host: 0, destination: saved.destination, queue: nil, receiver: nobody };
         if let Some(place) = share.here(number, own) {
-            let adapters = &mut partitions[place].adapters;
-            let queue = adapters.load_queue(saved, saved.slot - firsts[number].slot)?;
-            placed = adapters.placed(queue, nobody);
+            let partition = &mut partitions[place];
+            let queue = partition.load_queue(saved, saved.slot - firsts[number].slot)?;
+            placed = partition.placed(queue, nobody);
         }
         // Whether groups are reliable is known everywhere.
         let any = &partitions[0];
-        if any.adapters.is_connection(saved) {
-            holds(saved.destination < any.ranks.placement().hosts)?;
-            let there = any.adapters.partition_of();
+        if any.is_connection(saved) {
+            holds(saved.destination < any.ranks().placement().hosts)?;
+            let there = any.partition_of();
             let there = there.get(saved.destination as usize).map_or(0, |part| *part as usize);
             if let Some(place) = share.here(there, own) {
-                placed.receiver = partitions[place].adapters.load_receiver(saved);
+                placed.receiver = partitions[place].load_receiver(saved);
             }
         }
         places.push(placed);
@@ -470,6 +572,8 @@ fn load_part<M: Model, const V: usize>(
 ) -> Option<()> {
     let (first, end) = (firsts[number], firsts[number + 1]);
     let Partition { net, switches, adapters, ranks, .. } = part;
+    let forwarder = Arc::clone(&switches.forwarder);
+    let parts = &Parts { hint: &|dlid| forwarder.hint(dlid), ..*parts };
     (net.floor, net.now) = (state.floor, state.floor);
     (net.last_effect, net.shortest) = (state.last_effect, state.shortest);
     net.totals = if number == 0 { state.totals } else { Totals::default() };

@@ -14,13 +14,12 @@
 
 use crate::cabling::Numbering;
 use crate::fleet::Crew;
-use crate::model::Model;
+use crate::network::HomeIndex;
 use crate::outcome::WaitingBuffer;
 use crate::packet::{PacketIndex, UNROUTED};
-use crate::partition::Partition;
-use crate::port::{LinkKind, NEVER, PortIndex};
+use crate::port::PortIndex;
 use crate::queue::{Address, Kind};
-use crate::switch::Candidate;
+use crate::view::PartitionView;
 use serde::{Deserialize, Serialize};
 
 /// No buffer.
@@ -36,8 +35,9 @@ struct Wait {
 }
 
 /// The partitions of this process, the number of the first, and what buffers are numbered by.
-struct Buffers<'a, M: Model, const V: usize> {
-    partitions: &'a mut [Partition<M, V>],
+struct Buffers<'a, 'b> {
+    partitions: &'a mut [&'b mut dyn PartitionView],
+    lanes: usize,
     first: usize,
     numbering: &'a Numbering,
     crew: &'a Crew,
@@ -47,37 +47,37 @@ struct Buffers<'a, M: Model, const V: usize> {
 /// has happened, and heads that are ready by then are looked at. Only a network that holds packets
 /// need be asked. All processes ask at the same point of a run; these partitions, from number
 /// `first` on, are those of this one.
-pub(crate) fn find<M: Model, const V: usize>(
-    partitions: &mut [Partition<M, V>],
+pub(crate) fn find(
+    partitions: &mut [&mut dyn PartitionView],
     first: usize,
     (crew, numbering): (&Crew, &Numbering),
     now: u64,
 ) -> Option<Vec<WaitingBuffer>> {
-    partitions.iter_mut().for_each(|partition| partition.net.now = now);
-    let mut buffers = Buffers { partitions, first, numbering, crew };
-    if buffers.partitions[0].switches.has_voqs() {
+    partitions.iter_mut().for_each(|partition| partition.come_to(now));
+    let lanes = partitions[0].net().lanes();
+    let mut buffers = Buffers { partitions, lanes, first, numbering, crew };
+    if buffers.partitions[0].has_voqs() {
         buffers.find_among_voqs()
     } else {
         buffers.find_among_fifos()
     }
 }
 
-impl<M: Model, const V: usize> Buffers<'_, M, V> {
+impl Buffers<'_, '_> {
     fn count(&self) -> usize {
-        self.numbering.ports() as usize * V
+        self.numbering.ports() as usize * self.lanes
     }
 
     /// By buffer: what its head wants; nothing if it is empty.
     fn find_among_fifos(&mut self) -> Option<Vec<WaitingBuffer>> {
         let mut own: Vec<(u32, Wait)> = Vec::new();
-        self.each_input(|buffers, partition, port, at| {
-            let net = &buffers.partitions[partition].net;
-            let record = &net.ports[port];
-            if record.lanes[at].head == PacketIndex::NIL || record.output[at] == UNROUTED.0 {
+        self.each_input(|buffers, (partition, home), port, at| {
+            let lane = buffers.partitions[partition].net().lane(port, at);
+            let (output, output_vl) = lane.wants;
+            if lane.head == PacketIndex::NIL || output == UNROUTED.0 {
                 return;
             }
-            let (output, output_vl) = (record.output[at], record.wants[at]);
-            let on = buffers.far(partition, net.port(output.into()), output_vl);
+            let on = buffers.far((partition, home), output, output_vl);
             let buffer = buffers.number(partition, port, at);
             own.push((buffer, Wait { output, output_vl, on }));
         });
@@ -102,14 +102,12 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
     /// a cycle.
     fn find_among_voqs(&mut self) -> Option<Vec<WaitingBuffer>> {
         let mut own: Vec<(u32, Wait)> = Vec::new();
-        self.each_input(|buffers, partition, port, at| {
-            let switches = &buffers.partitions[partition].switches;
+        self.each_input(|buffers, (partition, home), port, at| {
             let buffer = buffers.number(partition, port, at);
-            for output in 0..switches.radix as u8 {
-                let voq = switches.voqs[switches.voq::<V>(port, at, output)];
+            for output in 0..buffers.partitions[partition].voqs().1 as u8 {
+                let voq = buffers.partitions[partition].voq(port, at, output);
                 if voq.head != PacketIndex::NIL {
-                    let net = &buffers.partitions[partition].net;
-                    let on = buffers.far(partition, net.port(output.into()), voq.lane);
+                    let on = buffers.far((partition, home), output, voq.lane);
                     own.push((buffer, Wait { output, output_vl: voq.lane, on }));
                 }
             }
@@ -122,10 +120,9 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
         // A packet on its way to a buffer may find a queue there that moves, and so free its space.
         let mut moving: Vec<u32> = Vec::new();
         for (number, partition) in self.partitions.iter().enumerate() {
-            let arrivals = partition.net.queue.remaining().filter(|it| it.kind == Kind::Arrive);
-            for event in arrivals {
-                let port = partition.net.port_at(event.address);
-                moving.push(self.number(number, port, event.lane.into()));
+            let net = partition.net();
+            for event in net.queue().remaining().filter(|it| it.kind == Kind::Arrive) {
+                moving.push(self.number(number, net.port_at(event.address), event.lane));
             }
         }
         for buffer in self.crew.all(moving).into_iter().flatten() {
@@ -155,46 +152,36 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
         Some(self.describe(cycle, |buffer| wait(buffer).map(|w| (w.output, w.output_vl))))
     }
 
-    /// Calls `look` with every input buffer of a switch: partition, port, lane.
-    fn each_input(&mut self, mut look: impl FnMut(&Self, usize, PortIndex, usize)) {
+    /// Calls `look` with every input buffer of a switch: partition and home, port, lane.
+    fn each_input(&mut self, mut look: impl FnMut(&mut Self, (usize, u32), PortIndex, u8)) {
         for partition in 0..self.partitions.len() {
-            for home in 0..self.partitions[partition].net.homes.len() as u32 {
-                let net = &mut self.partitions[partition].net;
-                let record = net.enter(home, net.now);
+            for home in 0..self.partitions[partition].net().homes().len() as u32 {
+                let record = self.partitions[partition].net().homes()[HomeIndex(home)];
                 for place in 0..u32::from(record.switch_ports) {
-                    (0..V).for_each(|at| look(self, partition, record.first.plus(place), at));
+                    let port = record.first.plus(place);
+                    (0..self.lanes as u8).for_each(|at| look(self, (partition, home), port, at));
                 }
             }
         }
     }
 
-    fn number(&self, partition: usize, port: PortIndex, lane: usize) -> u32 {
-        (self.numbering.first_port(self.first + partition) + port.0) * V as u32 + lane as u32
+    fn number(&self, partition: usize, port: PortIndex, lane: u8) -> u32 {
+        let port = self.numbering.first_port(self.first + partition) + port.0;
+        port * self.lanes as u32 + u32::from(lane)
     }
 
-    /// The far buffer of a lane of an output of the home being looked at, if the packet whose turn
-    /// it is lacks credits and none that would do are under way; else `NONE`.
-    fn far(&self, partition: usize, output: PortIndex, lane: u8) -> u32 {
-        let Partition { net, switches, .. } = &self.partitions[partition];
-        if net.class(output).kind == LinkKind::Exit {
-            // A host drains whatever happens.
+    /// The far buffer of a lane of an output of a home, if the packet whose turn it is lacks credits
+    /// and none that would do are under way; else `NONE`.
+    fn far(&mut self, (partition, home): (usize, u32), output: u8, lane: u8) -> u32 {
+        let peer = self.partitions[partition].waits_for(home, output, lane);
+        if peer == Address::NIL {
             return NONE;
         }
-        let Candidate::Ready { credits, .. } = switches.candidate(net, output, lane) else {
-            return NONE;
-        };
-        let Some(credits) = switches.awaited(net, output, lane, credits) else { return NONE };
-        let record = &net.ports[output];
-        let enough =
-            record.lane(lane).credits >= credits || net.credits_at(output, lane, credits) != NEVER;
-        if enough || record.peer == Address::NIL {
-            return NONE;
-        }
-        let (partition, address) = match net.far_end(record.peer) {
+        let (partition, address) = match self.partitions[partition].net().far_end(peer) {
             Some(far) => (far.partition, far.address),
-            None => ((self.first + partition) as u32, record.peer),
+            None => ((self.first + partition) as u32, peer),
         };
-        self.numbering.port(partition, address) * V as u32 + u32::from(lane)
+        self.numbering.port(partition, address) * self.lanes as u32 + u32::from(lane)
     }
 
     /// Buffers and what their heads want, in words.
@@ -205,16 +192,16 @@ impl<M: Model, const V: usize> Buffers<'_, M, V> {
     ) -> Vec<WaitingBuffer> {
         // Each process names those that it has.
         let name = |(place, buffer): (usize, u32)| {
-            let port = buffer / V as u32;
+            let port = buffer / self.lanes as u32;
             let partition = self.numbering.partition(port);
             let own = self.partitions.get(partition.checked_sub(self.first)?)?;
             let port = PortIndex(port - self.numbering.first_port(partition));
             // Buffers in a cycle have heads.
             let (output, output_vl) = wants(buffer).unwrap_or_default();
             let named = WaitingBuffer {
-                switch: own.places.name(port).to_string(),
-                port: own.places.end(port).port.value(),
-                vl: (buffer % V as u32) as u8,
+                switch: own.places().name(port).to_string(),
+                port: own.places().end(port).port.value(),
+                vl: (buffer % self.lanes as u32) as u8,
                 output: output + 1,
                 output_vl,
             };

@@ -120,7 +120,8 @@ struct Shared {
 pub fn fleet_of_threads(count: usize) -> Vec<Arc<dyn Fleet>> {
     let count = count.max(1);
     let strings = (0..count * count).map(|_| Mutex::default()).collect();
-    let shared = Arc::new(Shared { barrier: Barrier::new(count), strings });
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let shared = Arc::new(Shared { barrier: Barrier::new(count, cores), strings });
     let thread = |rank| -> Arc<dyn Fleet> { Arc::new(Thread { rank, shared: shared.clone() }) };
     (0..count).map(thread).collect()
 }

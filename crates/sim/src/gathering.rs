@@ -1,22 +1,18 @@
 //! What a run found out, gathered from its partitions and from the processes that have them.
 
 use crate::fleet::Crew;
-use crate::model::Model;
 use crate::outcome::{ChannelRecord, ControlRecord, FlowControl, JobRecord, Recorded};
-use crate::partition::Partition;
+use crate::view::PartitionView;
 use clearlane_ranks::{JobState, Stuck};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// By program: how far it is, in all partitions of all processes.
-pub(crate) fn job_states<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
-    crew: &Crew,
-) -> Vec<JobState> {
-    let count = partitions.first().map_or(0, |part| part.ranks.all.jobs().len());
+pub(crate) fn job_states(partitions: &[&dyn PartitionView], crew: &Crew) -> Vec<JobState> {
+    let count = partitions.first().map_or(0, |part| part.ranks().all.jobs().len());
     let own = (0..count).map(|job| {
         let mut sum = JobState::default();
-        partitions.iter().for_each(|part| sum.add(&part.ranks.all.jobs()[job]));
+        partitions.iter().for_each(|part| sum.add(&part.ranks().all.jobs()[job]));
         sum
     });
     let own: Vec<JobState> = own.collect();
@@ -31,10 +27,7 @@ pub(crate) fn job_states<M: Model, const V: usize>(
 }
 
 /// How each program has ended.
-pub(crate) fn job_records<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
-    crew: &Crew,
-) -> Vec<JobRecord> {
+pub(crate) fn job_records(partitions: &[&dyn PartitionView], crew: &Crew) -> Vec<JobRecord> {
     let states = job_states(partitions, crew).into_iter();
     let record =
         |state: JobState| JobRecord { unfinished: state.unfinished, ended_at: state.ended_at };
@@ -42,12 +35,9 @@ pub(crate) fn job_records<M: Model, const V: usize>(
 }
 
 /// The ranks that have not ended, by their number.
-pub(crate) fn stuck<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
-    crew: &Crew,
-) -> Vec<Stuck> {
+pub(crate) fn stuck(partitions: &[&dyn PartitionView], crew: &Crew) -> Vec<Stuck> {
     let own: Vec<Stuck> =
-        partitions.iter().flat_map(|partition| partition.ranks.all.stuck()).collect();
+        partitions.iter().flat_map(|partition| partition.ranks().all.stuck()).collect();
     let mut all = crew.all(own).concat();
     all.sort_unstable_by_key(|stuck| stuck.process);
     all

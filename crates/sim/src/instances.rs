@@ -14,7 +14,7 @@ use crate::port_set::PortSet;
 use crate::recorder::Slices;
 use crate::setup::{Setup, radix};
 use crate::switch::{CrossbarSettings, Voq};
-use crate::windows::Run;
+use crate::windows::Windows;
 use crate::{Hosts, InputQueueing, Parameters};
 use clearlane_congestion::Source;
 use clearlane_fabric::{Fabric, NodeKind};
@@ -30,7 +30,7 @@ pub struct Instance {
     /// Lanes that each of its ports has.
     lanes: usize,
     suits: fn(&Wanted<'_>) -> bool,
-    pub(crate) build: fn(Setup<'_>, Hosts) -> Result<Box<dyn Run>, SetupError>,
+    pub(crate) build: fn(Setup<'_>, Hosts) -> Result<Windows, SetupError>,
 }
 
 /// What a set-up asks of an instance.
@@ -211,7 +211,7 @@ fn suits<M: Model, const V: usize>(wanted: &Wanted<'_>) -> bool {
 fn plain<F: Forwarder, B: PortSet, const V: usize, const Q: usize, const LIMITED: bool>(
     setup: Setup<'_>,
     hosts: Hosts,
-) -> Result<Box<dyn Run>, SetupError> {
+) -> Result<Windows, SetupError> {
     let builder = Builder::new(setup, hosts)?;
     Ok(builder.build::<Plain<F, B, Q, LIMITED>, V>(|_, _| (Uncontrolled, Uncontrolled)))
 }
@@ -220,7 +220,7 @@ fn plain<F: Forwarder, B: PortSet, const V: usize, const Q: usize, const LIMITED
 fn controlled<F: Forwarder, B: PortSet, const V: usize, const Q: usize, const LIMITED: bool>(
     mut setup: Setup<'_>,
     hosts: Hosts,
-) -> Result<Box<dyn Run>, SetupError> {
+) -> Result<Windows, SetupError> {
     let mechanisms = SharedMechanisms::from(setup.control.take().unwrap_or_default());
     let paths = match setup.forwarding {
         Forwarding::Tables(subnet) => hosts.paths(subnet),

@@ -3,13 +3,12 @@
 
 use crate::across::Across;
 use crate::fleet::Crew;
-use crate::model::Model;
 use crate::outcome::Totals;
 use crate::packet::{ACK, CNP, HELD, PacketIndex};
-use crate::partition::Partition;
-
 use crate::port::PortIndex;
 use crate::queue::{Address, Kind};
+use crate::switch::BufferedLane;
+use crate::view::PartitionView;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -34,8 +33,8 @@ impl Packets {
 }
 
 /// Some of the partitions of a run, which other processes may have the rest of.
-struct Part<'a, M: Model, const V: usize> {
-    partitions: &'a [Partition<M, V>],
+struct Part<'a> {
+    partitions: &'a [&'a dyn PartitionView],
     own: Range<usize>,
     /// By partition, port and lane: credits that packets take.
     occupied: Vec<Vec<u32>>,
@@ -47,8 +46,8 @@ struct Part<'a, M: Model, const V: usize> {
 /// the place if not. `totals` are those of all processes, of which each asks at the same point;
 /// these partitions are those of this one, `own` by number. Returns what is at the other ends of
 /// cables between processes.
-pub(crate) fn audit<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+pub(crate) fn audit(
+    partitions: &[&dyn PartitionView],
     own: Range<usize>,
     (crew, count): (&Crew, usize),
     totals: &Totals,
@@ -61,14 +60,14 @@ pub(crate) fn audit<M: Model, const V: usize>(
 }
 
 /// What is to be looked at here, and the packets of all processes.
-fn counted<'a, M: Model, const V: usize>(
-    partitions: &'a [Partition<M, V>],
+fn counted<'a>(
+    partitions: &'a [&'a dyn PartitionView],
     own: Range<usize>,
     (crew, count): (&Crew, usize),
-) -> (Part<'a, M, V>, Packets) {
+) -> (Part<'a>, Packets) {
     let mut packets = Packets::default();
     let occupied: Vec<Vec<u32>> =
-        partitions.iter().map(|partition| occupied(partition, &mut packets)).collect();
+        partitions.iter().map(|partition| occupied(*partition, &mut packets)).collect();
     let across = Across::of(partitions, &own, (crew, count), &occupied);
     let mut all = Packets::default();
     crew.all(packets).iter().for_each(|packets| all.add(packets));
@@ -76,8 +75,8 @@ fn counted<'a, M: Model, const V: usize>(
 }
 
 /// The same of what comes from outside: nothing if it does not hold.
-pub(crate) fn examine<M: Model, const V: usize>(
-    partitions: &[Partition<M, V>],
+pub(crate) fn examine(
+    partitions: &[&dyn PartitionView],
     own: Range<usize>,
     (crew, count): (&Crew, usize),
     totals: &Totals,
@@ -86,11 +85,7 @@ pub(crate) fn examine<M: Model, const V: usize>(
     broken(&part, &packets, totals).ok()
 }
 
-fn broken<M: Model, const V: usize>(
-    part: &Part<'_, M, V>,
-    packets: &Packets,
-    totals: &Totals,
-) -> Result<(), String> {
+fn broken(part: &Part<'_>, packets: &Packets, totals: &Totals) -> Result<(), String> {
     let (t, p) = (totals, packets);
     let conserved = |what: &str, injected: u64, delivered: u64, here: u64| match delivered
         .checked_add(here)
@@ -109,20 +104,17 @@ fn broken<M: Model, const V: usize>(
     }
     for (number, partition) in part.partitions.iter().enumerate() {
         audit_credits(part, number)?;
-        audit_output_buffers(partition)?;
+        audit_output_buffers(*partition)?;
     }
     Ok(())
 }
 
 /// Credits that packets take by port and lane, those on their way to a buffer included.
-fn occupied<M: Model, const V: usize>(
-    partition: &Partition<M, V>,
-    packets: &mut Packets,
-) -> Vec<u32> {
-    let net = &partition.net;
-    let mut occupied = vec![0u32; net.ports.len() * V];
+fn occupied(partition: &dyn PartitionView, packets: &mut Packets) -> Vec<u32> {
+    let (net, lanes) = (partition.net(), partition.net().lanes());
+    let mut occupied = vec![0u32; net.ports() as usize * lanes];
     let mut count = |id: PacketIndex| {
-        let packet = &net.packets[id];
+        let packet = &net.packets()[id];
         *match packet.flags & (ACK | CNP) {
             0 => &mut packets.data,
             ACK => &mut packets.acks,
@@ -130,57 +122,56 @@ fn occupied<M: Model, const V: usize>(
         } += 1;
         u32::from(packet.credits)
     };
-    for event in net.queue.remaining() {
+    for event in net.queue().remaining() {
         let id = PacketIndex(event.packet);
         match event.kind {
             Kind::Arrive => {
-                let buffer = net.port_at(event.address).0 as usize * V + usize::from(event.lane);
+                let buffer =
+                    net.port_at(event.address).0 as usize * lanes + usize::from(event.lane);
                 occupied[buffer] += count(id);
             }
             // Its credits are on their way back, unless it has yet to be stored.
             Kind::Deliver => {
-                let (credits, packet) = (count(id), &net.packets[id]);
+                let (credits, packet) = (count(id), &net.packets()[id]);
                 if packet.flags & HELD != 0 {
                     let port = net.port_at(event.address);
-                    occupied[port.0 as usize * V + usize::from(packet.route.1)] += credits;
+                    occupied[port.0 as usize * lanes + usize::from(packet.route.1)] += credits;
                 }
             }
             Kind::Wake | Kind::Step => {}
         }
     }
-    for (index, port) in net.ports.iter().enumerate() {
-        for (lane, of) in port.lanes.iter().enumerate() {
-            occupied[index * V + lane] += net.chain(of.head).map(&mut count).sum::<u32>();
+    for port in (0..net.ports()).map(PortIndex) {
+        for lane in 0..lanes {
+            let head = net.lane(port, lane as u8).head;
+            let credits: u32 = net.chain(head).map(&mut count).sum();
+            occupied[port.0 as usize * lanes + lane] += credits;
         }
     }
-    let switches = &partition.switches;
-    for (index, voq) in switches.voqs.iter().enumerate() {
+    let (voqs, radix) = partition.voqs();
+    for (index, voq) in voqs.iter().enumerate() {
         let credits: u32 = net.chain(voq.head).map(&mut count).sum();
-        occupied[index / switches.radix as usize] += credits;
+        occupied[index / radix as usize] += credits;
     }
     for (port, id) in partition.unstored() {
-        let lane = usize::from(net.packets[id].route.1);
-        occupied[port.0 as usize * V + lane] += count(id);
+        let lane = usize::from(net.packets()[id].route.1);
+        occupied[port.0 as usize * lanes + lane] += count(id);
     }
-    for head in switches.crossbars.behind.heads() {
+    for lane in partition.behind().lanes {
         // They have left the buffers that other switches fill.
-        net.chain(head).for_each(|id| _ = count(id));
+        net.chain(lane.head).for_each(|id| _ = count(id));
     }
-    let (acks_waiting, early) = partition.adapters.beside_the_network(net);
+    let (acks_waiting, early) = partition.beside_the_network();
     early.into_iter().for_each(|id| _ = count(id));
     packets.acks_waiting += acks_waiting;
     occupied
 }
 
 /// Credits at the far end of a port of a partition here, by lane.
-fn far_occupied<'a, M: Model, const V: usize>(
-    part: &'a Part<'_, M, V>,
-    number: usize,
-    at: PortIndex,
-) -> &'a [u32] {
+fn far_occupied<'a>(part: &'a Part<'_>, number: usize, at: PortIndex) -> &'a [u32] {
     let Part { partitions, own, occupied, across } = part;
-    let net = &partitions[number].net;
-    let peer = net.ports[at].peer;
+    let net = partitions[number].net();
+    let peer = net.peer(at);
     let (there, address) = match net.far_end(peer) {
         Some(far) if !own.contains(&(far.partition as usize)) => {
             return &across.there(own.start + number, partitions[number].address(at)).occupied;
@@ -188,30 +179,22 @@ fn far_occupied<'a, M: Model, const V: usize>(
         Some(far) => (far.partition as usize - own.start, far.address),
         None => (number, peer),
     };
-    let far = partitions[there].net.port_at(address).0 as usize;
-    &occupied[there][far * V..(far + 1) * V]
+    let (far, lanes) = (partitions[there].net().port_at(address).0 as usize, net.lanes());
+    &occupied[there][far * lanes..][..lanes]
 }
 
-fn audit_credits<M: Model, const V: usize>(
-    part: &Part<'_, M, V>,
-    number: usize,
-) -> Result<(), String> {
-    let partition = &part.partitions[number];
-    let net = &partition.net;
-    for (index, port) in net.ports.iter().enumerate() {
-        let at = PortIndex(index as u32);
-        for (lane, of) in port.lanes.iter().enumerate() {
-            let mut credits = u64::from(of.credits);
-            let returns = port.ring(lane as u8).iter();
-            credits += returns.map(|entry| u64::from(entry.credits())).sum::<u64>();
-            let further = net.overflow.get(&(at, lane as u8)).into_iter().flatten();
-            credits += further.map(|entry| u64::from(entry.credits())).sum::<u64>();
-            if port.peer != Address::NIL {
-                credits += u64::from(far_occupied(part, number, at)[lane]);
-            }
-            let capacity = u64::from(net.links.capacity);
+fn audit_credits(part: &Part<'_>, number: usize) -> Result<(), String> {
+    let partition = part.partitions[number];
+    let (net, places) = (partition.net(), partition.places());
+    let capacity = u64::from(net.links().capacity);
+    for at in (0..net.ports()).map(PortIndex) {
+        let cabled = net.peer(at) != Address::NIL;
+        let far = if cabled { far_occupied(part, number, at) } else { &[] };
+        for lane in 0..net.lanes() {
+            let there = far.get(lane).copied().unwrap_or(0);
+            let credits = net.lane(at, lane as u8).credits + u64::from(there);
             if credits != capacity {
-                let (name, end) = (partition.places.name(at), partition.places.end(at).port);
+                let (name, end) = (places.name(at), places.end(at).port);
                 return Err(format!(
                     "credits of {name}[{end}] VL{lane} are conserved: {credits} of {capacity}"
                 ));
@@ -222,16 +205,13 @@ fn audit_credits<M: Model, const V: usize>(
 }
 
 /// Room of an output buffer + packets in it + what is being sent from it = its size.
-fn audit_output_buffers<M: Model, const V: usize>(
-    partition: &Partition<M, V>,
-) -> Result<(), String> {
-    let (net, behind) = (&partition.net, &partition.switches.crossbars.behind);
-    let size = partition.switches.output_buffer();
-    for (port, lane, room) in behind.rooms::<V>() {
-        let queued = net.chain(behind.head::<V>(port, lane));
-        let queued: u32 = queued.map(|id| u32::from(net.packets[id].credits)).sum();
+fn audit_output_buffers(partition: &dyn PartitionView) -> Result<(), String> {
+    let (net, behind) = (partition.net(), partition.behind());
+    let size = behind.size;
+    for BufferedLane { port, lane, room, head } in behind.lanes {
+        let queued: u32 = net.chain(head).map(|id| u32::from(net.packets()[id].credits)).sum();
         if room + queued != size {
-            let (name, end) = (partition.places.name(port), partition.places.end(port).port);
+            let (name, end) = (partition.places().name(port), partition.places().end(port).port);
             return Err(format!(
                 "the output buffer of {name}[{end}] VL{lane} is conserved: {room} free and \
                  {queued} queued of {size}"

@@ -48,6 +48,7 @@ mod simulation;
 mod switch;
 mod team;
 mod trials;
+mod view;
 mod windows;
 
 pub use adapter::GroupSettings;

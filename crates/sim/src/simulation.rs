@@ -6,7 +6,7 @@ use crate::forwarding::Forwarding;
 use crate::instances;
 use crate::outcome::Tapped;
 use crate::setup::{self, Setup, Status};
-use crate::windows::Run;
+use crate::windows::Windows;
 use crate::{Hosts, Outcome, Totals};
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ const VERSION: u16 = 3;
 
 /// A simulation under way.
 pub struct Simulation {
-    run: Box<dyn Run>,
+    run: Windows,
     instance: &'static str,
 }
 

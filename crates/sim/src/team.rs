@@ -161,6 +161,8 @@ pub(crate) struct Orders<'a> {
     /// The first time at which something else is to be done than serving.
     pub(crate) limit: u64,
     pub(crate) ends_with_jobs: bool,
+    /// Cores that threads of this process may use.
+    pub(crate) cores: usize,
     pub(crate) pause: &'a AtomicBool,
     pub(crate) clock: Option<fn() -> u64>,
     /// A clock and the time by it at which the stretch is over that these threads serve.
@@ -199,7 +201,7 @@ pub(crate) fn serve<M: Model, const V: usize>(
     });
     let tell = threads + usize::from(!orders.crew.is_alone());
     let notices = [Notices::of(tell), Notices::of(tell)];
-    let team = Team { barrier: Barrier::new(threads), threads, notices, orders };
+    let team = Team { barrier: Barrier::new(threads, orders.cores), threads, notices, orders };
     std::thread::scope(|scope| {
         let first = shares.next();
         for (thread, number, share) in shares {

@@ -4,8 +4,8 @@
 //! before it ends. Conservative and synchronous (Lubachevsky, Comm. ACM 32(1), 1989): after each
 //! window partitions exchange mail, and the next window is that of the earliest event anywhere.
 
-use crate::cabling::Numbering;
-use crate::checkpoint::{self, RunState, Share};
+use crate::cabling::{Numbering, Places};
+use crate::checkpoint::{self, PartitionState, RunState, Share};
 use crate::deadlock;
 use crate::fleet::Crew;
 use crate::gathering::{job_records, job_states, merge, merge_control, sort, stuck, to_first};
@@ -20,8 +20,10 @@ use crate::recorder::Slices;
 use crate::setup::Status;
 use crate::team::{Next, Orders, end_after, jobs, next, serve};
 use crate::trials::{Servers, Trials};
+use crate::view::PartitionView;
 use clearlane_ib::Picoseconds;
 use clearlane_ranks::{JobState, Stuck};
+use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,27 +33,80 @@ const DEADLOCK_GRID_PS: u64 = 50_000_000;
 /// No slot is narrower than 2^this picoseconds.
 const NARROWEST_LOG2: u32 = 10;
 
-/// An instance of the simulator, whatever its types.
-pub(crate) trait Run: Send {
-    /// Advances to `until`, to the end, or to the window in which `pause` is set.
-    fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status;
-    fn now(&self) -> u64;
-    fn totals(&self) -> Totals;
-    fn messages_kept(&self) -> u64;
-    fn events(&self) -> u64;
-    fn partitions(&self) -> usize;
-    fn threads(&self) -> usize;
-    fn measure(&mut self, clock: fn() -> u64);
-    fn try_threads(&mut self, clock: fn() -> u64);
-    fn balance(&self) -> (u64, u64);
-    fn take_tapped(&mut self) -> Vec<Tapped>;
-    /// Everything that moves, between two windows; nothing if a program cannot be saved.
-    fn save(&mut self) -> Option<RunState>;
-    /// Goes on from that, if it can be of this run; else it is not to be used.
-    fn load(&mut self, state: RunState, groups: u16) -> Option<()>;
-    /// The first port of each switch's home, in the order of switches.
-    fn homes(&self) -> &[u32];
-    fn finish(self: Box<Self>) -> Outcome;
+/// The partitions of a process, whatever their types.
+pub(crate) trait Partitions: Send {
+    /// How many there are, at least one.
+    fn count(&self) -> usize;
+    /// One of them.
+    fn one(&self, number: usize) -> &dyn PartitionState;
+    /// All of them, to be changed.
+    fn all_mut(&mut self) -> Vec<&mut dyn PartitionState>;
+    /// Windows of the only one up to `limit`, or until something else is to be done than serving.
+    fn serve_alone(&mut self, orders: &Alone<'_>) -> Next;
+    /// Windows of all on so many threads, with what they took: see [`team`](crate::team::serve).
+    fn serve(&mut self, threads: usize, orders: Orders<'_>) -> (Next, (u64, u64));
+    /// Hands out what each has recorded by `end`, in slices that reach `reach` if they grow. Its
+    /// memory is free before the next is asked.
+    fn finish(
+        self: Box<Self>,
+        times: (u64, u64),
+        take: &mut dyn FnMut(usize, &Places, Recorded, ControlRecord),
+    );
+}
+
+/// What a partition without others is to do.
+pub(crate) struct Alone<'a> {
+    shortest: u32,
+    limit: u64,
+    ends_with_jobs: bool,
+    pause: &'a AtomicBool,
+}
+
+impl<M: Model, const V: usize> Partitions for Vec<Partition<M, V>> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn one(&self, number: usize) -> &dyn PartitionState {
+        &self[number]
+    }
+
+    fn all_mut(&mut self) -> Vec<&mut dyn PartitionState> {
+        self.iter_mut().map(|one| one as &mut dyn PartitionState).collect()
+    }
+
+    fn serve_alone(&mut self, orders: &Alone<'_>) -> Next {
+        let partition = &mut self[0];
+        loop {
+            let time = partition.next_time().unwrap_or(NEVER);
+            let jobs = orders.ends_with_jobs.then(|| jobs([&*partition].into_iter()));
+            let next = next(&partition.net.queue, time, orders.limit, jobs);
+            let Next::Window(time, end) = next else { return next };
+            partition.serve(time, end);
+            if partition.net.shortest < orders.shortest {
+                return Next::Shorter;
+            }
+            if orders.pause.load(Ordering::Relaxed) {
+                return Next::Pause;
+            }
+        }
+    }
+
+    fn serve(&mut self, threads: usize, orders: Orders<'_>) -> (Next, (u64, u64)) {
+        serve(self, threads, orders)
+    }
+
+    fn finish(
+        self: Box<Self>,
+        (end, reach): (u64, u64),
+        take: &mut dyn FnMut(usize, &Places, Recorded, ControlRecord),
+    ) {
+        for (number, partition) in self.into_iter().enumerate() {
+            let Partition { net, adapters, places, .. } = partition;
+            let recorded = net.recorder.finish(end, reach);
+            take(number, &places, recorded, adapters.reactors.finish(reach));
+        }
+    }
 }
 
 /// What recorders were told to keep, as far as it holds for all partitions together.
@@ -62,13 +117,15 @@ pub(crate) struct Limits {
 }
 
 /// See the module.
-pub(crate) struct Windows<M: Model, const V: usize> {
+pub(crate) struct Windows {
     /// Those of this process.
-    partitions: Vec<Partition<M, V>>,
+    partitions: Box<dyn Partitions>,
     crew: Crew,
     /// Where the partitions of all processes begin.
     numbering: Numbering,
     threads: usize,
+    /// Cores that they may use.
+    cores: usize,
     /// Of all processes, where there are several: as of the last stop.
     totals: Totals,
     now: u64,
@@ -96,10 +153,10 @@ pub(crate) struct Windows<M: Model, const V: usize> {
     trials: Option<(fn() -> u64, Trials)>,
 }
 
-impl<M: Model, const V: usize> Windows<M, V> {
+impl Windows {
     /// Partitions that are about to begin, on so many threads at most.
     pub(crate) fn new(
-        partitions: Vec<Partition<M, V>>,
+        partitions: Box<dyn Partitions>,
         (crew, numbering): (Crew, Numbering),
         threads: usize,
         width_log2: u32,
@@ -109,7 +166,8 @@ impl<M: Model, const V: usize> Windows<M, V> {
         let count = numbering.partitions();
         let boxes = (0..count * count).map(|_| Default::default()).collect();
         let mut windows = Windows {
-            threads: threads.clamp(1, partitions.len()),
+            threads: threads.clamp(1, partitions.count()),
+            cores: std::thread::available_parallelism().map_or(1, NonZero::get),
             partitions,
             crew,
             numbering,
@@ -136,43 +194,37 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Makes slots as wide as is fast and, down to a limit, no wider than the lookahead.
     fn reshape(&mut self) {
-        let shortest = self.partitions.iter().map(|part| part.net.shortest).min();
+        let shortest = self.each().map(|part| part.net().shortest()).min();
         self.shortest = self.crew.least(shortest.unwrap_or(u32::MAX).into()) as u32;
-        let lookahead = self.partitions[0].net.links.lookahead(self.shortest);
+        let lookahead = self.partitions.one(0).net().links().lookahead(self.shortest);
         // Slots much shorter than the events are apart would cost more than windows within slots.
         let width = self.width_log2.min(lookahead.ilog2().max(NARROWEST_LOG2));
-        for partition in &mut self.partitions {
-            partition.net.queue.reshape(width, lookahead);
+        for partition in self.partitions.all_mut() {
+            partition.reshape(width, lookahead);
         }
     }
 
-    /// What comes after the windows so far, given a time no later than the next event.
-    fn next(&self, time: u64, until: u64) -> Next {
-        let jobs = self.ends_with_jobs.then(|| jobs(self.partitions.iter()));
-        next(&self.partitions[0].net.queue, time, self.next_look.min(until + 1), jobs)
+    /// The partitions of this process.
+    fn each(&self) -> impl Iterator<Item = &dyn PartitionState> + '_ {
+        (0..self.partitions.count()).map(|number| self.partitions.one(number))
+    }
+
+    /// The same, to be looked at.
+    fn views(&self) -> Vec<&dyn PartitionView> {
+        self.each().map(|one| one as &dyn PartitionView).collect()
     }
 
     /// Windows up to `until` or until something else is to be done than serving.
     fn serve(&mut self, until: u64, pause: &AtomicBool) -> Next {
         if self.numbering.partitions() == 1 {
-            return self.serve_alone(until, pause);
+            return self.partitions.serve_alone(&Alone {
+                shortest: self.shortest,
+                limit: self.next_look.min(until + 1),
+                ends_with_jobs: self.ends_with_jobs,
+                pause,
+            });
         }
         self.serve_together(until, pause)
-    }
-
-    fn serve_alone(&mut self, until: u64, pause: &AtomicBool) -> Next {
-        loop {
-            let time = self.partitions[0].next_time().unwrap_or(NEVER);
-            let next = self.next(time, until);
-            let Next::Window(time, end) = next else { return next };
-            self.partitions[0].serve(time, end);
-            if self.partitions[0].net.shortest < self.shortest {
-                return Next::Shorter;
-            }
-            if pause.load(Ordering::Relaxed) {
-                return Next::Pause;
-            }
-        }
     }
 
     /// Several partitions, a run of them on each thread, for a stretch if trials are made.
@@ -207,12 +259,13 @@ impl<M: Model, const V: usize> Windows<M, V> {
             shortest: self.shortest,
             limit: self.next_look.min(until + 1),
             ends_with_jobs: self.ends_with_jobs,
+            cores: self.cores,
             pause,
             clock: self.clock,
             turn,
             crew: &self.crew,
         };
-        let (next, spent) = serve(&mut self.partitions, threads, orders);
+        let (next, spent) = self.partitions.serve(threads, orders);
         self.spent = (self.spent.0 + spent.0, self.spent.1 + spent.1);
         next
     }
@@ -230,7 +283,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// Totals of all processes: each asks at the same point of the run.
     fn sum(&self) -> Totals {
         let mut own = Totals::default();
-        self.partitions.iter().for_each(|partition| own.add(&partition.net.totals));
+        self.each().for_each(|partition| own.add(partition.net().totals()));
         if self.crew.is_alone() {
             return own;
         }
@@ -242,7 +295,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     /// How far all programs are together.
     fn jobs(&self) -> JobState {
         let mut sum = JobState::default();
-        job_states(&self.partitions, &self.crew).iter().for_each(|job| sum.add(job));
+        job_states(&self.views(), &self.crew).iter().for_each(|job| sum.add(job));
         sum
     }
 
@@ -252,7 +305,10 @@ impl<M: Model, const V: usize> Windows<M, V> {
             return false;
         }
         let (first, all) = (self.own().start, (&self.crew, &self.numbering));
-        let found = deadlock::find(&mut self.partitions, first, all, ready);
+        let mut partitions: Vec<&mut dyn PartitionView> = Vec::new();
+        partitions
+            .extend(self.partitions.all_mut().into_iter().map(|one| one as &mut dyn PartitionView));
+        let found = deadlock::find(&mut partitions, first, all, ready);
         if let Some(cycle) = found {
             self.deadlock = Some(Deadlock { found_at: Picoseconds(now), cycle });
             self.now = now;
@@ -262,11 +318,11 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Looks for programs of which ranks wait and nothing is under way.
     fn look_at_ranks(&mut self, now: u64) -> bool {
-        let states = job_states(&self.partitions, &self.crew).into_iter();
+        let states = job_states(&self.views(), &self.crew).into_iter();
         let waits: Vec<bool> =
             states.map(|state| state.unfinished > 0 && state.under_way == 0).collect();
         if waits.contains(&true) {
-            let mut stuck = stuck(&self.partitions, &self.crew);
+            let mut stuck = stuck(&self.views(), &self.crew);
             stuck.retain(|one| one.job.is_some_and(|job| waits[usize::from(job)]));
             (self.stuck, self.now) = (stuck, now);
         }
@@ -275,22 +331,18 @@ impl<M: Model, const V: usize> Windows<M, V> {
 
     /// Slices that grow with the run come to the same length in all partitions.
     fn grow_alike(&mut self) {
-        let parts = self.partitions.iter();
-        let grown =
-            parts.map(|part| part.net.recorder.grown_to().max(part.adapters.reactors.grown_to()));
-        let reach = self.crew.most(grown.max().unwrap_or(0));
-        for part in &mut self.partitions {
-            part.net.recorder.grow(reach);
-            part.adapters.reactors.grow(reach);
-        }
+        let grown = self.each().map(|part| part.grown_to()).max();
+        let reach = self.crew.most(grown.unwrap_or(0));
+        self.partitions.all_mut().into_iter().for_each(|part| part.grow(reach));
     }
 
     /// What taps have seen and nobody has asked for, by time, port, lane and kind.
     fn gather_tapped(&mut self) -> Vec<Tapped> {
         let mut all = std::mem::take(&mut self.tapped_ahead);
-        for Partition { net, places, .. } in &mut self.partitions {
-            all.extend(net.recorder.take_tapped().into_iter().map(|(port, tapped)| {
-                let end = places.end(port);
+        for part in self.partitions.all_mut() {
+            let tapped = part.take_tapped();
+            all.extend(tapped.into_iter().map(|(port, tapped)| {
+                let end = part.places().end(port);
                 Tapped { node: end.node.0, port: end.port.value(), ..tapped }
             }));
         }
@@ -300,7 +352,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     }
 
     fn last_effect(&self) -> u64 {
-        let own = self.partitions.iter().map(|part| part.net.last_effect).max();
+        let own = self.each().map(|part| part.net().last_effect()).max();
         self.crew.most(own.unwrap_or(0))
     }
 
@@ -311,7 +363,7 @@ impl<M: Model, const V: usize> Windows<M, V> {
     fn look_after(&self, limit: u64) -> u64 {
         let event = match self.sum().in_flight() {
             0 => {
-                let own = self.partitions.iter().filter_map(Partition::next_time).min();
+                let own = self.each().filter_map(|part| part.net().queue().next_time()).min();
                 self.crew.least(own.unwrap_or(NEVER))
             }
             _ => NEVER,
@@ -363,8 +415,10 @@ impl<M: Model, const V: usize> Windows<M, V> {
     }
 }
 
-impl<M: Model, const V: usize> Run for Windows<M, V> {
-    fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status {
+/// The face of a run.
+impl Windows {
+    /// Advances to `until`, to the end, or to the window in which `pause` is set.
+    pub(crate) fn advance(&mut self, until: u64, pause: &AtomicBool) -> Status {
         if self.deadlock.is_some() || !self.stuck.is_empty() {
             return Status::Deadlocked;
         }
@@ -376,7 +430,7 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
                 Next::Window(..) | Next::Turn => {}
                 Next::Shorter => self.reshape(),
                 Next::Pause => {
-                    let floor = self.partitions.iter().map(|part| part.net.floor).max();
+                    let floor = self.each().map(|part| part.net().floor()).max();
                     self.now = floor.unwrap_or(0).saturating_sub(1).max(self.now).min(until);
                     break Status::Paused;
                 }
@@ -394,100 +448,114 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
         status
     }
 
-    fn now(&self) -> u64 {
+    /// Simulated time reached.
+    pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    fn totals(&self) -> Totals {
+    /// Totals so far.
+    pub(crate) fn totals(&self) -> Totals {
         if self.crew.is_alone() { self.sum() } else { self.totals }
     }
 
-    fn messages_kept(&self) -> u64 {
-        self.partitions.iter().map(|partition| partition.adapters.messages_kept()).sum()
+    /// Messages that take memory.
+    pub(crate) fn messages_kept(&self) -> u64 {
+        self.each().map(|partition| partition.messages_kept()).sum()
     }
 
-    fn events(&self) -> u64 {
-        self.partitions.iter().map(|partition| partition.events).sum()
+    /// Events served so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.each().map(|partition| partition.events()).sum()
     }
 
-    fn partitions(&self) -> usize {
+    /// Number of partitions of all processes.
+    pub(crate) fn partitions(&self) -> usize {
         self.numbering.partitions()
     }
 
-    fn threads(&self) -> usize {
+    /// Number of threads of this process.
+    pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    fn measure(&mut self, clock: fn() -> u64) {
+    /// Measures what windows take on each thread from now on.
+    pub(crate) fn measure(&mut self, clock: fn() -> u64) {
         self.clock = Some(clock);
     }
 
-    fn try_threads(&mut self, clock: fn() -> u64) {
+    /// Tries out from now on whether all threads are faster than one.
+    pub(crate) fn try_threads(&mut self, clock: fn() -> u64) {
         // Processes would have to agree on who serves.
         if self.threads > 1 && self.crew.is_alone() {
             self.trials = Some((clock, Trials::default()));
         }
     }
 
-    fn balance(&self) -> (u64, u64) {
+    /// What windows took on all threads, and on the one each took longest on.
+    pub(crate) fn balance(&self) -> (u64, u64) {
         self.spent
     }
 
-    fn save(&mut self) -> Option<RunState> {
+    /// Everything that moves, between two windows. `None` if a program cannot be saved.
+    pub(crate) fn save(&mut self) -> Option<RunState> {
         // That a run has ended is found again from where it ended.
         self.grow_alike();
         self.tapped_ahead = self.gather_tapped();
         let times = (self.now, self.next_look);
-        checkpoint::save(&self.partitions, self.share(), times, self.tapped_ahead.clone())
+        let partitions: Vec<_> = self.each().collect();
+        checkpoint::save(&partitions, self.share(), times, self.tapped_ahead.clone())
     }
 
-    fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
+    /// Goes on from that, if it can be of this run; else it is not to be used.
+    pub(crate) fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
         let first = self.own().start;
         let share = Share { first, count: self.numbering.partitions(), crew: &self.crew };
-        checkpoint::load(&mut self.partitions, share, &state, groups)?;
+        checkpoint::load(&mut self.partitions.all_mut(), share, &state, groups)?;
         (self.now, self.next_look) = (state.now, state.next_look);
         self.tapped_ahead = std::mem::take(&mut state.tapped);
         self.reshape();
         Some(())
     }
 
-    fn homes(&self) -> &[u32] {
+    /// The first port of each switch's home, in the order of switches.
+    pub(crate) fn homes(&self) -> &[u32] {
         self.numbering.homes()
     }
 
-    fn take_tapped(&mut self) -> Vec<Tapped> {
+    /// What taps have seen up to now since the last call.
+    pub(crate) fn take_tapped(&mut self) -> Vec<Tapped> {
         let mut all = self.gather_tapped();
         let now = Picoseconds(self.now);
         self.tapped_ahead = all.split_off(all.partition_point(|tapped| tapped.time <= now));
         all
     }
 
-    fn finish(mut self: Box<Self>) -> Outcome {
+    /// Checks every invariant and hands out what was found.
+    pub(crate) fn finish(mut self) -> Outcome {
         let (totals, own) = (self.sum(), self.own());
         let all = (&self.crew, self.numbering.partitions());
-        let across = invariants::audit(&self.partitions, own.clone(), all, &totals);
-        let ending = match self.deadlock {
+        let across = invariants::audit(&self.views(), own.clone(), all, &totals);
+        let ending = match self.deadlock.take() {
             Some(deadlock) => Ending::Deadlock(deadlock),
-            None if !self.stuck.is_empty() => Ending::RanksWait(self.stuck),
+            None if !self.stuck.is_empty() => Ending::RanksWait(std::mem::take(&mut self.stuck)),
             None if self.ended => Ending::ProgramsEnded,
-            None if self.drained => match stuck(&self.partitions, &self.crew) {
+            None if self.drained => match stuck(&self.views(), &self.crew) {
                 ranks if ranks.is_empty() => Ending::Drained,
                 ranks => Ending::RanksWait(ranks),
             },
             None => Ending::TimeReached,
         };
-        let jobs = job_records(&self.partitions, &self.crew);
+        let jobs = job_records(&self.views(), &self.crew);
         // Slices of all partitions reach as far as those of the one that has come farthest.
-        let grown = self.partitions.iter().map(|part| part.net.recorder.grown_to()).max();
+        let grown = self.each().map(|part| part.net().recorder().grown_to()).max();
         let reach = self.now.max(self.crew.most(grown.unwrap_or(0)));
         self.limits.slices.reach(reach);
         let (mut merged, mut control) = (Recorded::default(), ControlRecord::default());
-        let numbers = 0..self.partitions.len();
+        let views = self.views();
         let received: Vec<_> =
-            numbers.map(|number| received(&self.partitions, &own, number, &across)).collect();
-        for (number, partition) in self.partitions.into_iter().enumerate() {
-            let Partition { net, adapters, places, .. } = partition;
-            let mut recorded = net.recorder.finish(self.now, reach);
+            (0..views.len()).map(|number| received(&views, &own, number, &across)).collect();
+        drop(views);
+        self.partitions.finish((self.now, reach), &mut |number, places, mut recorded, of| {
             for (port, channel) in recorded.channels.iter_mut().enumerate() {
                 let end = places.end(crate::port::PortIndex(port as u32));
                 (channel.node, channel.port) = (end.node.0, end.port.value());
@@ -496,8 +564,8 @@ impl<M: Model, const V: usize> Run for Windows<M, V> {
                 (channel.port_rcv_data, channel.port_rcv_pkts) = (octets / 4, packets);
             }
             merge(&mut merged, recorded);
-            merge_control(&mut control, adapters.reactors.finish(reach));
-        }
+            merge_control(&mut control, of);
+        });
         let (mut merged, mut control) = to_first(&self.crew, merged, control);
         sort(&mut merged, &mut control, self.limits.flow_bytes_max);
         Outcome {

@@ -56,7 +56,7 @@ fn start(
 #[test]
 fn a_tap_that_would_see_nothing_is_refused() {
     let fabric = build("chain:4x2");
-    let taps = vec![Hosts::of(&fabric).end(Rank(0))];
+    let taps = [Hosts::of(&fabric).end(Rank(0))];
     let bare = vec![Endpoint { port: PortNumber::new(9).unwrap(), ..taps[0] }];
     let started = start(&fabric, Division::WHOLE, Recording::TOTALS, bare);
     assert!(started.map(|_| ()).unwrap_err().to_string().contains("no cable"));

@@ -34,6 +34,7 @@ const ORDER: &[&str] = &[
     "ranks",
     "cabling",
     "partition",
+    "view",
     "barrier",
     "fleet",
     "across",

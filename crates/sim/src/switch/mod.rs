@@ -11,11 +11,11 @@ use crate::records::Records;
 use crate::{InputArbitration, InputQueueing};
 pub(crate) use crossbar::CrossbarSettings;
 use crossbar::Crossbars;
+pub(crate) use output_buffer::{Buffered, BufferedLane};
 use rustc_hash::FxHashMap;
 pub(crate) use saved::SavedSwitches;
 use std::sync::Arc;
-pub(crate) use voq::Voq;
-use voq::VoqIndex;
+pub(crate) use voq::{Voq, VoqIndex};
 
 mod adaptive;
 mod crossbar;

@@ -26,6 +26,23 @@ pub(crate) struct OutputBuffers {
     lanes: Records<OutputLane, Buffer>,
 }
 
+/// What the buffers of outputs hold.
+pub(crate) struct Buffered {
+    /// Credits of the buffer of a lane.
+    pub(crate) size: u32,
+    pub(crate) lanes: Vec<BufferedLane>,
+}
+
+/// What the buffer of (port, lane) holds.
+pub(crate) struct BufferedLane {
+    pub(crate) port: PortIndex,
+    pub(crate) lane: u8,
+    /// Credits there is room for, those of the packet that is being sent included.
+    pub(crate) room: u32,
+    /// The packet at the head, `NIL` if it is empty.
+    pub(crate) head: PacketIndex,
+}
+
 /// What an output's crossbar and link do.
 #[derive(Clone, Copy, Debug)]
 struct Output {
@@ -81,21 +98,18 @@ impl OutputBuffers {
         of.trailing_zeros() as u8
     }
 
-    /// The heads of the queues that packets wait in, for whoever counts them.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = PacketIndex> + '_ {
-        self.lanes.iter().map(|buffer| buffer.queue.head)
-    }
-
-    /// By output and lane: its room and what is being sent from it, in credits.
-    pub(crate) fn rooms<const V: usize>(&self) -> impl Iterator<Item = (PortIndex, u8, u32)> + '_ {
+    /// What they hold, if each has room for `size` credits.
+    pub(crate) fn buffered<const V: usize>(&self, size: u32) -> Buffered {
         let outputs = self.outputs.iter().zip(0..);
-        outputs.flat_map(move |(output, port)| {
+        let lanes = outputs.flat_map(move |(output, port)| {
             (0..V as u8).map(move |lane| {
                 let (sent, of) = output.sent;
-                let room = self.lanes[numbered::<V>(PortIndex(port), lane)].room;
-                (PortIndex(port), lane, room + u32::from(sent) * u32::from(of == lane))
+                let buffer = &self.lanes[numbered::<V>(PortIndex(port), lane)];
+                let room = buffer.room + u32::from(sent) * u32::from(of == lane);
+                BufferedLane { port: PortIndex(port), lane, room, head: buffer.queue.head }
             })
-        })
+        });
+        Buffered { size, lanes: lanes.collect() }
     }
 
     /// The head of a lane's queue.
