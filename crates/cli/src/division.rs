@@ -52,10 +52,10 @@ impl Asked {
             None if cores < run.worth() => Some(format!("this machine has {machine}")),
             None => Some(few),
             Some(_) if division.threads > cores => {
-                Some(format!("many times slower than on fewer, because this machine has {machine}"))
+                Some(format!("no faster than on fewer, because this machine has {machine}"))
             }
             Some(_) if division.threads > run.worth() => {
-                Some(format!("many times slower than on fewer, because {few}"))
+                Some(format!("no faster than on fewer, because {few}"))
             }
             Some(_) if division.threads < self.threads => {
                 Some("a thread serves one partition at least".to_owned())
@@ -123,14 +123,14 @@ mod tests {
                 (2, Some(2)),
                 (2, 2),
                 small,
-                "2 partitions on 2 threads: many times slower than on fewer, because its fabric \
+                "2 partitions on 2 threads: no faster than on fewer, because its fabric \
                  keeps 1 thread busy",
             ),
             (
                 (4, Some(4)),
                 (4, 4),
                 large,
-                "4 partitions on 4 threads: many times slower than on fewer, because this machine \
+                "4 partitions on 4 threads: no faster than on fewer, because this machine \
                  has 2 cores",
             ),
             (
