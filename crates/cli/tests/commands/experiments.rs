@@ -287,8 +287,7 @@ fn what_threads_come_to_is_said_by_run_and_by_sweep() {
         let called = scratch.call(&format!("{command} --out runs/1 --force --threads 2"));
         assert_eq!((called.code, called.stderr.matches(why).count()), (0, 1), "{called:?}");
         let forced = scratch.call(&format!("{command} --out runs/2 --partitions 2 --threads 2"));
-        let told =
-            "each run in 2 partitions on 2 threads: no faster than on fewer, because ";
+        let told = "each run in 2 partitions on 2 threads: no faster than on fewer, because ";
         assert_eq!((forced.code, forced.stderr.matches(told).count()), (0, 1), "{forced:?}");
         let plain = scratch.call(&format!("{command} --out runs/1 --force"));
         plain.text();
