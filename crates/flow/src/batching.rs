@@ -25,7 +25,7 @@ impl Batching {
 
 impl Default for Batching {
     /// A sixteenth: completion times of collectives change by less than one per cent against
-    /// [`Batching::EXACT`] (`tests/batching.rs`).
+    /// [`Batching::EXACT`] (`tests/it/batching.rs`).
     fn default() -> Self {
         Batching { share: 1.0 / 16.0, exact_flows: 64 }
     }

@@ -4,7 +4,7 @@
 //! Entry point: [`Simulation::new`] with a [`Setup`], then [`Simulation::run_until`] as often as
 //! wanted, then [`Simulation::finish`].
 
-// Which module lies above which: ARCHITECTURE.md, held by crates/cli/tests/tidy.rs.
+// Which module lies above which: ARCHITECTURE.md, held by crates/cli/tests/it/tidy.rs.
 mod across;
 mod adapter;
 mod addressing;

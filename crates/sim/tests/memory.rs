@@ -1,6 +1,7 @@
 //! What the queues of a run take is said before the run. Alone in its file: it counts what the
 //! whole process allocates.
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use clearlane_fabric::Fabric;

@@ -1,0 +1,3 @@
+//! The program of the benchmark as a person calls it.
+
+mod table;

@@ -1,0 +1,7 @@
+//! Fabrics: builders, files, structure.
+
+mod large_files;
+mod readers;
+mod shared_files;
+mod structure;
+mod topologies;

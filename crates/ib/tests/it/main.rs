@@ -1,0 +1,3 @@
+//! Headers and their bytes.
+
+mod headers;

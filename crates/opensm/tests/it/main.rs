@@ -1,0 +1,3 @@
+//! The routing engine of OpenSM on random fabrics and files.
+
+mod properties;

@@ -1,0 +1,3 @@
+//! Programs of ranks from traces.
+
+mod traces;
