@@ -211,8 +211,8 @@ fn groups(
     // More time a byte is more: this is the slowest.
     let port_rate = rates.max();
     let port_rate = port_rate.unwrap_or(LinkRate::of(LinkWidth::X1, LinkSpeed::Sdr));
-    let place = Place { ranks: &ranks, routes: &routes, parameters, port_rate };
-    let given = placed(traffic, &ranks)
+    let place = Place { ranks, routes: &routes, parameters, port_rate };
+    let given = placed(traffic, ranks)
         .map_err(|(number, problem)| missing_host(variant, traffic[number].fault(&problem)))?;
     let group = |(spec, given): (&TrafficSpec, Option<Vec<Rank>>)| {
         let group = spec.group(&place, given, plan.duration);

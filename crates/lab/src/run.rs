@@ -209,7 +209,7 @@ pub fn run(
             let mut rows = experiment.published.iter().filter(|row| {
                 (first && row.variant.is_none()) || row.named().any(|name| name == variant.name)
             });
-            rows.try_for_each(|row| row.check_site(&ranks, fabric))?;
+            rows.try_for_each(|row| row.check_site(ranks, fabric))?;
         }
         prepared.push(ready);
     }

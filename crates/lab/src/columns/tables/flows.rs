@@ -47,7 +47,7 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
         variant: &variant.name,
         seed: run.seed,
         group: variant.prepared.groups.get(flow.group),
-        ranks: &ranks,
+        ranks,
         flow,
         span_us: part.to_us - part.from_us,
     });
