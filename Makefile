@@ -79,8 +79,8 @@ fuzz:
 
 MUTANTS ?=
 mutants:
-	@scripts/setup build
-	@scripts/mutants $(MUTANTS) $(if $(JSON),--json '$(JSON)')
+	@scripts/setup test
+	@scripts/python scripts/mutants $(MUTANTS) $(if $(JSON),--json '$(JSON)')
 
 style:
 	@scripts/setup build

@@ -47,9 +47,42 @@ pub fn left(mut number: u32) -> u32 {
     number
 }
 
+/// Pieces of two kinds.
+pub mod pieces {
+    /// Of a kind, so many.
+    pub struct Apples<T>(pub T);
+    /// Of another kind.
+    pub struct Pears(pub u32);
+
+    impl<T: Into<u32>> Apples<T> {
+        /// Pieces that are left.
+        pub fn left(self) -> u32 {
+            self.0.into() * 10
+        }
+    }
+
+    impl From<Pears> for u32 {
+        fn from(pears: Pears) -> u32 {
+            pears.left()
+        }
+    }
+
+    impl Pears {
+        const NONE: u32 = 0;
+
+        fn left(self) -> u32 {
+            self.0 + Self::NONE
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn price(number: u32) -> u32 {
+        super::price(number)
+    }
 
     #[test]
     fn a_thing_costs_ten() {
@@ -70,7 +103,7 @@ def entry(name: str, old: str, new: str, **more: object) -> str:
     """A mutant of the shop, as the list has it."""
     told = {
         "name": name,
-        "file": "crates/shop/src/lib.rs",
+        "item": "shop::price",
         "old": old,
         "new": new,
         "breaks": "It does.",
@@ -111,15 +144,13 @@ def run(shop: Path, *entries: str, words: tuple[str, ...] = ()) -> int:
 
 
 def test_the_list_is_well_formed_and_follows_the_code() -> None:
-    mutants = MUTANTS.parse((ROOT / "tests/mutants.toml").read_text())
+    mutants, known = MUTANTS.parse((ROOT / "tests/mutants.toml").read_text()), MUTANTS.Items(ROOT)
     assert len(mutants) >= 60
     crates = Counter(mutant.crate for mutant in mutants)
     assert min(crates[name] for name in ("congestion", "lab", "sim", "subnet")) >= 10, crates
     for mutant in mutants:
-        text = (ROOT / mutant.file).read_text()
-        assert mutant.applied(text) != text
-        # Tests are what sees mutants; they are not to be changed.
-        assert mutant.old in text.split("#[cfg(test)]\nmod tests")[0], mutant.name
+        place = known.place(mutant)
+        assert mutant.applied(place) != place.file.read_bytes()
         assert mutant.tests[:2] == ("-p", mutant.package), mutant.name
         assert re.fullmatch(r"\S.*\.", mutant.breaks), mutant.name
 
@@ -130,7 +161,7 @@ def test_the_list_is_well_formed_and_follows_the_code() -> None:
         (TEN + TEN, "ten is there twice"),
         (TEN.replace("tests", "test"), "ten: lacks, or has without need, test, tests"),
         (entry("ten", "10", "10"), "ten: changes nothing"),
-        (entry("ten", "a", "b", file="Cargo.toml"), "no file of a crate's src"),
+        (entry("ten", "a", "b", item="Cargo.toml"), "Cargo.toml is not a crate and a path in it"),
         ("[[mutant", "tests/mutants.toml: "),
     ],
 )
@@ -147,7 +178,7 @@ def test_mutants_are_killed_by_narrow_tests_then_by_all_or_survive(
     table, progress = capsys.readouterr()
     assert re.search(r"^killed +\d+ s +ten +a_thing_costs_ten$", table, re.M), table
     assert re.search(r"^killed +\d+ s +nine +many_are_cheaper$", table, re.M), table
-    survivor = r"^survived +\d+ s +bound +crates/shop/src/lib\.rs: It does\.$"
+    survivor = r"^survived +\d+ s +bound +shop::price: It does\.$"
     assert re.search(survivor, table, re.M), table
     assert table.splitlines()[-1] == "3 mutants: 2 killed, 1 survived, 0 listed survivors"
     assert "2 of 3: bound" in progress and "all tests: nine" in progress
@@ -176,8 +207,36 @@ def test_a_mutant_that_hangs_is_killed(
 ) -> None:
     monkeypatch.setattr(MUTANTS, "HANG_SECONDS_MIN", 2)
     monkeypatch.setattr(MUTANTS, "HANG_TIMES", 1)
-    assert run(shop, entry("hangs", "number -= 3;", "number -= 0;")) == 0
+    assert run(shop, entry("hangs", "number -= 3;", "number -= 0;", item="shop::left")) == 0
     assert re.search(r"^killed +\d+ s +hangs +hang$", capsys.readouterr().out, re.M)
+
+
+def test_an_item_is_found_by_as_much_of_its_path_as_tells_it_from_others(shop: Path) -> None:
+    def found(item: str) -> str:
+        (mutant,) = MUTANTS.parse(entry("some", "a", "b", item=item))
+        return MUTANTS.Items(shop).place(mutant).parts()[1].decode()
+
+    # A whole path is one, and parts of others do not matter.
+    assert "while number > 3" in found("shop::left")
+    assert "* 10" in found("shop::Apples::left") and "NONE" in found("shop::pieces::Pears::left")
+    assert found("shop::NONE") == "const NONE: u32 = 0;"
+    assert "pears.left()" in found("shop::from")
+    # That of the tests is none.
+    assert "number * 9" in found("shop::price")
+    for item, told in [
+        ("shop::pieces::left", "0 items of crate shop are named pieces::left, not one: none"),
+        ("shop::eleven", "0 items"),
+        ("stall::price", "0 items of crate stall"),
+    ]:
+        with pytest.raises(MUTANTS.MutantError, match=told):
+            found(item)
+    moved = CODE.replace("pub fn left(mut", "pub fn rest(mut")
+    (shop / "crates/shop/src/lib.rs").write_text("pub mod all;\npub use all::*;\n")
+    (shop / "crates/shop/src/all.rs").write_text(moved)
+    assert "number * 9" in found("shop::price") and "* 10" in found("shop::Apples::left")
+    told = "2 items of crate shop are named left, not one: all::pieces::Apples::left, "
+    with pytest.raises(MUTANTS.MutantError, match=told):
+        found("shop::left")
 
 
 @pytest.mark.parametrize(
