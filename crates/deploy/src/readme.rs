@@ -3,7 +3,7 @@
 use crate::plan::{POLICY, STAGE};
 use crate::{CLIENTS, Plan, Request};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
-use clearlane_ib::{Guid, Lid};
+use clearlane_ib::{Guid, Lid, wrap};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::formats::path_groups::port_guid;
 
@@ -54,7 +54,7 @@ pub(crate) fn text(
     let version = env!("CARGO_PKG_VERSION");
     let (title, command) = (&request.title, &request.command);
     let mut text = format!("{title}\nWritten by clearlane {version}: {command}\n\n");
-    text += &format!("{}\n", textwrap::fill(WHERE, wrapped()));
+    text += &format!("{}\n", wrap(WHERE, COLUMNS).join("\n"));
     for (heading, body) in readme.sections() {
         text += &format!("\n{heading}\n{}\n{body}", "-".repeat(heading.chars().count()));
     }
@@ -84,14 +84,8 @@ fn hosts<'a>(fabric: &'a Fabric, subnet: &'a Subnet) -> Vec<Host<'a>> {
     fabric.ids(NodeKind::ChannelAdapter).flat_map(ports).collect()
 }
 
-/// Lines that leave flags whole.
-fn wrapped() -> textwrap::Options<'static> {
-    let whole = textwrap::WordSplitter::NoHyphenation;
-    textwrap::Options::new(COLUMNS).break_words(false).word_splitter(whole)
-}
-
 fn listed(remark: &str) -> String {
-    textwrap::fill(remark, wrapped().initial_indent("* ").subsequent_indent("  ")) + "\n"
+    format!("* {}\n", wrap(remark, COLUMNS - 2).join("\n  "))
 }
 
 /// A path of the site as a word of a shell.

@@ -38,4 +38,4 @@ pub use nearest::nearest;
 pub use opcode::{Extended, Opcode, Service};
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
 pub use state::{Saved, StateError};
-pub use visible::{visible, visible_lines};
+pub use visible::{visible, visible_lines, wrap};

@@ -110,7 +110,7 @@ pub use status::Status;
 pub use sweep::{
     POINTS_COLUMNS, POINTS_FILE, Point, Sweep, SweepFolder, SweepResult, VariantPoint, run_sweep,
 };
-pub use table::{Align, Column, Table, grouped, wrap};
+pub use table::{Align, Column, Table, grouped};
 pub use text::read_text;
 pub use verdict::{Found, Line, Verdict};
 pub use waiting::WaitingRank;

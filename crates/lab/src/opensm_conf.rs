@@ -9,10 +9,9 @@ use crate::LabError;
 use crate::control::Control;
 use crate::experiment::{Experiment, MechanismSpec, Variant, quote, short};
 use crate::prepare;
-use crate::table::wrap;
 use clearlane_congestion::mechanisms::iba_cc::{self, Attributes, Victims};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
-use clearlane_ib::{PortNumber, ServiceLevel};
+use clearlane_ib::{PortNumber, ServiceLevel, wrap};
 
 /// The congestion control of a variant as a part of an opensm.conf.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -129,21 +129,6 @@ impl fmt::Display for Table {
     }
 }
 
-/// Breaks a sentence into lines of at most `columns`, a longer word alone on its line.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// A number in three significant digits, or whole from 1000 on; ∞ without end.
 pub(crate) fn significant(value: f64) -> String {
     if value == f64::INFINITY {
@@ -227,13 +212,6 @@ c                        20
         table.row(["flow", "Gb/s", "why"]);
         table.row(["H1 → H4", "2.4", ""]);
         assert_eq!(table.to_string(), "flow     Gb/s  why\nH1 → H4   2.4\n");
-    }
-
-    #[test]
-    fn sentences_are_broken_between_words() {
-        assert_eq!(wrap("a bb ccc dddd", 4), ["a bb", "ccc", "dddd"]);
-        assert_eq!(wrap("enormous a", 4), ["enormous", "a"]);
-        assert_eq!(wrap(" ", 4), [] as [&str; 0]);
     }
 
     #[test]
