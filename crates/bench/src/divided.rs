@@ -1,10 +1,10 @@
 //! What a run gains by being divided among threads.
 
 use crate::bench::Bench;
+use crate::cpu_time;
 use crate::rows::Row;
 use clearlane_ib::Picoseconds;
 use clearlane_sim::Division;
-use cpu_time::{ProcessTime, ThreadTime};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -26,9 +26,10 @@ impl Took {
         let mut simulation = bench.start(span, division, traffic)?;
         simulation.measure(clock);
         simulation.try_threads(monotonic);
-        let (begin, cpu) = (Instant::now(), ProcessTime::now());
+        let (begin, cpu) = (Instant::now(), cpu_time::of_process());
         simulation.run_until(span);
-        let (wall, cpu) = (begin.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+        let (wall, cpu) =
+            (begin.elapsed().as_secs_f64(), (cpu_time::of_process() - cpu).as_secs_f64());
         let (all, longest) = simulation.balance();
         let hops = simulation.finish().totals.packet_hops;
         Ok(Took { hops, wall, cpu, balance: all as f64 / longest.max(1) as f64 })
@@ -43,7 +44,7 @@ fn monotonic() -> u64 {
 
 /// CPU time of this thread in nanoseconds.
 fn clock() -> u64 {
-    ThreadTime::now().as_duration().as_nanos() as u64
+    cpu_time::of_thread().as_nanos() as u64
 }
 
 /// Runs each row whole on one thread, divided among `threads`, and in as many partitions on one
