@@ -1,6 +1,6 @@
 //! Enrolment: a token is good once, for whom it is for, and keys are renewed.
 
-use crate::site::Site;
+use crate::site::{PATIENCE, Site};
 use clearlane_traffic::audit::Audit;
 use clearlane_traffic::enrolment::{Enrolment, EnrolmentToken, Joining, join};
 use clearlane_traffic::keys::{Authority, Keys, Replace};
@@ -105,7 +105,7 @@ fn a_host_that_does_not_say_that_it_has_its_certificate_is_told() {
         let folder = site.folder.join("file");
         std::fs::write(&folder, "").unwrap();
         assert!(join(&token, &folder.join("keys"), Replace::Nothing).is_err());
-        let until = Instant::now() + Duration::from_secs(12);
+        let until = Instant::now() + PATIENCE;
         while joined.lock().unwrap().is_empty() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }

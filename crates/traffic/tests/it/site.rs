@@ -15,6 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// What does not come in this time does not come. No machine is so busy that it takes half of it,
+/// and no verdict depends on how long something took.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// A site.
@@ -98,7 +102,7 @@ impl Site {
 
     /// Waits until an agent's audit log has a line with all these words.
     pub fn wait_for(&self, name: &str, words: &[&str]) -> String {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         loop {
             let audit = self.audit(name);
             let has = |line: &&str| words.iter().all(|word| line.contains(word));
