@@ -1,7 +1,7 @@
 # make help lists the targets. Each sets up what it needs.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long plugin fuzz mutants style bench bench-cache bench-pair docs fixtures
+.PHONY: help demo test test-long stages long-stages plugin fuzz mutants style bench bench-cache bench-pair docs fixtures
 MAKEFLAGS += --no-print-directory
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,9 +24,10 @@ help:
 	@echo "                make demo FABRIC=fabric.txt LFT=lfts.txt HOT=storage01   the same on"
 	@echo "                your own files; without LFT= an engine fills the tables"
 	@echo "make plugin     the routing engine clearlane for a stock OpenSM: docs/opensm-plugin.md"
-	@echo "make test       style, the report page, cargo test, then the tests against OpenSM, ibsim,"
-	@echo "                ibdmchk and Chromium, then every reader fuzzed for half a minute"
-	@echo "make test-long  the tests that take a minute and more"
+	@echo "make test       style, the report page, cargo test, the tests against OpenSM, ibsim, ibdmchk"
+	@echo "                and Chromium, and every reader's corpus replayed and fuzzed for seconds;"
+	@echo "                STAGES=\"build pytest\" for some stages (scripts/test-stages)"
+	@echo "make test-long  the tests that take a minute and more, every reader fuzzed for half a minute"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
 	@echo "make mutants    the code broken in one place at a time: every mutant has to fail a test;"
 	@echo "                MUTANTS=\"sim round-robin …\" for those of a crate or by name, JSON=file"
@@ -52,26 +53,23 @@ plugin:
 	@scripts/setup plugin
 	@scripts/plugin release
 
-test:
+# All stages are run whatever fails, and the last line says which failed.
+STAGES ?=
+FAILED = $(CARGO_TARGET_DIR)/test-stages-failed
+test: stages
+	$(if $(wildcard $(FAILED)),$(error failed: $(file <$(FAILED))))
+stages:
 	@scripts/setup test
-	@$(MAKE) style
-	@scripts/page-test
-	@scripts/cargo-test --workspace --features clearlane/mpi --no-fail-fast
-	@scripts/plugin test
-	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
-		scripts/python -m pytest -q tests
-	@CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
-		scripts/fuzz 30
-	@echo "needs_shared tests skipped: $$(cat $(CARGO_TARGET_DIR)/needs-shared-skipped)"
+	@scripts/test-stages $(STAGES) || true
 
-# What takes a minute and more: agents that send for a minute.
-test-long:
+# What takes a minute and more, beside what `make test` runs.
+test-long: long-stages
+	$(if $(wildcard $(FAILED)),$(error failed: $(file <$(FAILED))))
+long-stages:
 	@scripts/setup test
-	@cargo build --quiet -p clearlane --features clearlane/mpi
-	@CLEARLANE_LONG=1 CLEARLANE_BIN=$${CLEARLANE_BIN:-$$(realpath $(CARGO_TARGET_DIR)/debug/clearlane)} \
-		scripts/python -m pytest -q -s tests/test_traffic.py
+	@scripts/test-stages build long fuzz-long || true
 
-# Long enough to find what half a minute does not; what it learns stays in the target folder.
+# Long enough to find what seconds do not; what it learns stays in the target folder.
 FUZZ_SECONDS ?= 600
 fuzz:
 	@scripts/setup test
@@ -85,7 +83,7 @@ mutants:
 style:
 	@scripts/setup build
 	@cargo fmt --all --check
-	@cargo fmt --manifest-path fuzz/Cargo.toml --check
+	@cargo fmt --manifest-path fuzz/Cargo.toml --all --check
 	@# Modules that a macro declares are not found by cargo fmt.
 	@rustfmt --edition 2024 --check $(wildcard crates/congestion/src/mechanisms/*.rs \
 		crates/congestion/src/mechanisms/*/mod.rs crates/workload/src/programs/*.rs)

@@ -72,6 +72,24 @@ def run_bounded(
     )
 
 
+def has_worked(process: subprocess.Popen[str], seconds: float) -> None:
+    """Waits until a process has had so much CPU time: how far it is, however busy the machine."""
+    ticks, limit = seconds * os.sysconf("SC_CLK_TCK"), time.monotonic() + 60
+    while cpu_ticks(process.pid) < ticks:
+        if process.poll() is not None or time.monotonic() > limit:
+            raise PeerError(f"{process.args} did not work for {seconds} s")
+        time.sleep(0.02)
+
+
+def cpu_ticks(pid: int) -> int:
+    """The clock ticks a process has run for, in itself and in the kernel; 0 once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
 @dataclass(frozen=True)
 class OpenSm:
     """What one run of OpenSM left behind."""

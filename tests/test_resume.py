@@ -10,13 +10,13 @@ import os
 import random
 import signal
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from conftest import Clearlane
+from peers import has_worked
 
 HEAD = """schema = 1
 name = "killed"
@@ -207,9 +207,9 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
         [clearlane.binary, "run", "killed.toml", "--out", "killed"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:
-        time.sleep(1.5)
+        has_worked(process, 1.5)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 4, said
     assert "to continue: clearlane resume killed" in said
     partial = json.loads((tmp_path / "killed" / "summary.json").read_text())
@@ -231,14 +231,14 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
 
 
 def interrupted(clearlane: Clearlane, folder: Path, words: list[str]) -> str:
-    """Interrupts a command after a second. What it said."""
+    """Interrupts a command after a second of its work. What it said."""
     with subprocess.Popen(
         [clearlane.binary, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        time.sleep(1.0)
+        has_worked(process, 1.0)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 4, said
     return said
 

@@ -1,4 +1,8 @@
-"""What is new is one file and its entries, and everything that knows its kind knows it then."""
+"""What is new is one file and its entries, and everything that knows its kind knows it then.
+
+The product with all of it is built and run by `make test-long`: that compiles the engine anew. Here
+the compiler checks it all, and crates below the engine run the tests of their registries.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from conftest import ROOT
 from peers import run_bounded
@@ -95,7 +101,7 @@ def test_a_new_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
     # Its own tests and those over the registry run it with the others.
     test = ["test", "--quiet", "-p", "clearlane-congestion"]
     assert "1 passed" in cargo(tree, *test, "idle")
-    cargo(tree, *test, "--test", "registry")
+    cargo(tree, *test, "--test", "it", "registry::")
 
 
 def changed(tree: Path) -> dict[str, tuple[int, int]]:
@@ -178,20 +184,18 @@ def target() -> Path:
 def cargo(tree: Path, *words: str) -> str:
     """What cargo says in a copied tree."""
     environment = os.environ | {"CARGO_TARGET_DIR": str(target())}
-    command = ["cargo", *words, "--offline"]
+    command = ["cargo", words[0], "--offline", *words[1:]]
     done = run_bounded(command, limit_s=1800, env=environment, cwd=tree)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
 
-def built(tree: Path) -> Path:
-    """The command built in a tree."""
+def with_page(tree: Path) -> Path:
+    """The tree with a report page that is newer than what it is made from: it is not made again."""
     page = ROOT / "web/dist/report.html"
     (tree / "web/dist").mkdir()
-    # Newer than what it is made from: it is not made again.
     shutil.copyfile(page, tree / "web/dist/report.html")
-    cargo(tree, "build", "--quiet", "-p", "clearlane")
-    return target() / "debug/clearlane"
+    return tree
 
 
 def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> None:
@@ -208,8 +212,8 @@ def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> Non
         assert changed(tree) == expected
         git(tree, "commit", "--quiet", "--message", name)
     # Its own tests and those over the registry run it with the others.
-    cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "programs::")
-    cargo(tree, "test", "--quiet", "-p", "clearlane-workload", "patterns::")
+    test = ["test", "--quiet", "-p", "clearlane-workload", "--lib", "--"]
+    cargo(tree, *test, "programs::", "patterns::")
     add_key(tree)
     # Its field, its entry and the line that uses it; its default.
     expected = {
@@ -217,6 +221,16 @@ def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> Non
         f"{SIM}/preset.rs": (1, 0),
     }
     assert changed(tree) == expected
+    cargo(with_page(tree), "check", "--quiet", "-p", "clearlane")
+
+
+@pytest.mark.long
+def test_what_is_new_is_listed_explained_and_run(tmp_path: Path) -> None:
+    tree = copied(tmp_path / "tree")
+    for add in [add_program, add_pattern, add_measure, add_key]:
+        add(tree)
+    cargo(with_page(tree), "build", "--quiet", "-p", "clearlane")
+    binary = target() / "debug/clearlane"
 
     def say(*words: str) -> str:
         command = [str(binary), *words]
@@ -224,7 +238,6 @@ def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
 
-    binary = built(tree)
     assert "echo" in say("list", "programs")
     assert "two ranks answer each other" in say("explain", "echo")
     assert "thought before a message" in say("explain", "sim.thought")

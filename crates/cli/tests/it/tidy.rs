@@ -188,6 +188,21 @@ fn crates_use_only_what_lies_below() {
     assert_none("arrows that point upwards", &findings);
 }
 
+/// Who fuzzes a reader does not build the engine.
+#[test]
+fn readers_are_fuzzed_without_the_engine() {
+    let (crates, mut used) = (tree::crates(), BTreeSet::new());
+    let mut more = tree::read_crate("fuzz/readers/Cargo.toml").uses;
+    assert!(more.contains(&"fabric".to_owned()), "{more:?}");
+    while let Some(name) = more.pop() {
+        let found = crates.iter().find(|c| c.folder == name).expect("a crate of the workspace");
+        if used.insert(name) {
+            more.extend(found.uses.iter().cloned());
+        }
+    }
+    assert!(!used.contains("sim") && !used.contains("lab"), "fuzz/readers links {used:?}");
+}
+
 #[test]
 fn rooms_of_the_simulator_and_the_lab_call_downwards_only() {
     assert_none("imports that point upwards", &rooms::upward());

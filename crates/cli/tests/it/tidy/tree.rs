@@ -68,7 +68,8 @@ pub fn crates() -> Vec<Crate> {
     files().iter().filter(|path| manifest(path)).map(|path| read_crate(path)).collect()
 }
 
-fn read_crate(path: &str) -> Crate {
+/// A crate by the path of its manifest.
+pub fn read_crate(path: &str) -> Crate {
     let text = std::fs::read_to_string(root().join(path)).expect("a file just listed");
     let folder = path.trim_start_matches("crates/").trim_end_matches("/Cargo.toml").to_owned();
     let (mut section, mut uses, mut workspace_lints) = (String::new(), Vec::new(), false);
