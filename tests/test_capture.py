@@ -10,6 +10,7 @@ import functools
 import itertools
 import json
 import os
+import random
 import re
 import shlex
 import struct
@@ -563,18 +564,26 @@ def test_a_file_that_was_cut_is_analysed_up_to_there(
     assert remark in " ".join(clearlane("capture", "cut").stdout.split())
 
 
+BEGINNING = b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0"
+PCAPNG_AS_TEXT = (BEGINNING * 40).decode("latin-1").encode("utf-16")
+"""A capture that an editor has saved."""
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("", "is empty; nothing was captured"),
         ("a text\n", "is no capture; give a pcap, pcapng or ERF file"),
         ("no capture of anything, " * 99, "is no capture; give a pcap, pcapng or ERF file"),
+        (b"\x15" * 500, "is no capture; give a pcap, pcapng or ERF file"),
+        (random.Random(1).randbytes(50_000), "is no capture; give a pcap, pcapng or ERF file"),
+        (PCAPNG_AS_TEXT, "is no capture; give a pcap, pcapng or ERF file"),
     ],
 )
 def test_what_is_no_capture_is_refused_in_a_line(
-    text: str, why: str, clearlane: Clearlane
+    text: str | bytes, why: str, clearlane: Clearlane
 ) -> None:
-    (clearlane.folder / "text").write_text(text)
+    (clearlane.folder / "text").write_bytes(text.encode() if isinstance(text, str) else text)
     for arguments in [["text"], ["text", "--json"]]:
         done = clearlane("capture", *arguments, code=2)
         assert not done.stdout

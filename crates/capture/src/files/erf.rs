@@ -2,12 +2,13 @@
 //! pcapng, where each packet begins with such a header.
 
 use super::{Entry, Fault, Format, Input, Interface, LinkType, Record};
+use std::io;
 
 /// Its entry.
 pub(super) const ENTRY: Entry = Entry {
     name: "erf",
     summary: "ERF records of an Endace card, or of Wireshark's export, in a file of their own",
-    is_it: |first| Header::read(first).is_some_and(|header| header.is_likely()),
+    is_it: begins_with_records,
     open: |_| Ok(Box::new(Erf { interfaces: vec![Interface::default(); INTERFACES] })),
 };
 
@@ -29,6 +30,8 @@ pub(crate) const INTERFACES: usize = 4;
 const TYPE_ETHERNET: u8 = 2;
 pub(crate) const TYPE_INFINIBAND: u8 = 21;
 const TYPES_MAX: u8 = 30;
+/// Flags that no card sets.
+const RESERVED: u8 = 0xc0;
 /// Extension headers follow.
 const MORE: u8 = 0x80;
 /// Before the frame of an Ethernet record: offset and padding.
@@ -44,7 +47,7 @@ struct Header {
     /// Of a second, in 2^-32 s.
     fraction: u32,
     kind: u8,
-    interface: u32,
+    flags: u8,
     /// Bytes of the record, this header included.
     record: usize,
     wire_bytes: u32,
@@ -59,16 +62,36 @@ impl Header {
             seconds: u32::from_le_bytes([s0, s1, s2, s3]),
             fraction: u32::from_le_bytes([f0, f1, f2, f3]),
             kind,
-            interface: u32::from(flags & 3),
+            flags,
             record: usize::from(u16::from_be_bytes([r1, r0])),
             wire_bytes: u32::from(u16::from_be_bytes([w1, w0])),
         })
     }
 
-    /// No number says that a file is ERF: a type that exists, and lengths that fit each other.
-    fn is_likely(&self) -> bool {
-        let kind = self.kind & !MORE;
-        (1..=TYPES_MAX).contains(&kind) && self.record >= HEADER && self.seconds > 0
+    fn interface(&self) -> u32 {
+        u32::from(self.flags & 3)
+    }
+
+    /// In 2^-32 s.
+    fn time(&self) -> u64 {
+        u64::from(self.seconds) << 32 | u64::from(self.fraction)
+    }
+
+    /// Whether a card could have written it: a type that exists, no flag that none sets.
+    fn is_possible(&self) -> bool {
+        (1..=TYPES_MAX).contains(&(self.kind & !MORE)) && self.flags & RESERVED == 0
+    }
+
+    /// Whether what is kept of the packet is what it had on the wire, and alignment.
+    fn is_whole(&self, headers: usize) -> bool {
+        let beyond = self.record.checked_sub(headers + self.wire_bytes as usize);
+        beyond.is_some_and(|beyond| beyond < PADDING_END)
+    }
+
+    /// Whether it may follow the other: interfaces hand packets on late, but not by much.
+    fn may_follow(&self, before: &Header) -> bool {
+        let (time, before) = (self.time(), before.time());
+        time.saturating_add(LATE) >= before && time <= before.saturating_add(GAP)
     }
 
     fn time_ns(&self) -> u64 {
@@ -82,9 +105,59 @@ impl Header {
     fn is_ibdumps(&self, (seconds, microseconds): (u32, u32)) -> bool {
         // The sum is one of 64 bits: the last microseconds of a second carry into the next.
         let units = u64::from(microseconds) * 4295;
-        let written = (u64::from(seconds) << 32).wrapping_add(units);
-        written == u64::from(self.seconds) << 32 | u64::from(self.fraction)
+        (u64::from(seconds) << 32).wrapping_add(units) == self.time()
     }
+}
+
+/// The first of January 1990, before any card, in seconds since 1970.
+const FIRST_SECONDS: u32 = 631_152_000;
+/// Less than this is behind a packet: what lies before a frame, its alignment to 8 bytes.
+const PADDING_END: usize = 16;
+/// A record may be a second earlier than the one before, and a year later: in 2^-32 s.
+const LATE: u64 = 1 << 32;
+const GAP: u64 = (365 * 24 * 3600) << 32;
+/// Evidence that is enough: one file of noise in a hundred millions has so much.
+const ENOUGH: usize = 3;
+
+/// Whether a file is ERF. No number says so, but its records do: the length of each leads to the
+/// next. Each header that is possible and may follow the one before is a piece of evidence, and so
+/// is each length that is what the packet had on the wire. Less is enough where the file ends as a
+/// chain of records does: one piece if it ends behind a record, two if within the next header.
+fn begins_with_records(input: &mut Input<'_>) -> io::Result<bool> {
+    let (mut at, mut evidence) = (0, 0);
+    let mut before: Option<Header> = None;
+    while evidence < ENOUGH {
+        let there = input.peek(at + HEADER)?;
+        let Some(left) = there.len().checked_sub(at) else { return Ok(false) };
+        let Some(header) = Header::read(&there[at..]) else {
+            return Ok(evidence > usize::from(left > 0));
+        };
+        let headers = headers_bytes(&header, &input.peek(at + header.record)?[at..]);
+        let is_whole = header.is_whole(headers);
+        // A simulated capture may begin in 1970.
+        if !header.is_possible()
+            || headers > header.record
+            || !(is_whole || header.seconds >= FIRST_SECONDS)
+            || before.is_some_and(|before| !header.may_follow(&before))
+        {
+            return Ok(false);
+        }
+        evidence += 1 + usize::from(is_whole);
+        at += header.record;
+        before = Some(header);
+    }
+    Ok(true)
+}
+
+/// Bytes of a record's header and its extensions, as far as the record is there.
+fn headers_bytes(header: &Header, record: &[u8]) -> usize {
+    let mut bytes = HEADER;
+    let mut more = header.kind & MORE != 0;
+    while more {
+        more = record.get(bytes).is_some_and(|extension| extension & MORE != 0);
+        bytes += EXTENSION;
+    }
+    bytes
 }
 
 /// Whether the times of a file are ibdump's, as far as is known. All of its are; another clock's
@@ -117,7 +190,7 @@ pub(super) fn unwrapped<'a>(
     let (link, bytes) = content(&header, record.bytes);
     // What the header says of the record is less than what is there where Endace pads.
     let wire_bytes = header.wire_bytes;
-    Record { time_ns, interface: header.interface, link, bytes, wire_bytes }
+    Record { time_ns, interface: header.interface(), link, bytes, wire_bytes }
 }
 
 /// The packet in a record, without padding behind it.
@@ -159,7 +232,7 @@ impl Format for Erf {
         let (link, content) = content(&header, bytes);
         Ok(Some(Record {
             time_ns: header.time_ns(),
-            interface: header.interface,
+            interface: header.interface(),
             link,
             bytes: content,
             wire_bytes: header.wire_bytes,

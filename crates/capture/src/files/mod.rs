@@ -16,8 +16,8 @@ pub struct Entry {
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    /// Whether a file that begins with these bytes, at most [`SNIFFED`] of them, is one.
-    is_it: fn(&[u8]) -> bool,
+    /// Whether a file of which nothing was taken yet is one.
+    is_it: fn(&mut Input<'_>) -> io::Result<bool>,
     open: fn(&mut Input<'_>) -> Result<Box<dyn Format>, Fault>,
 }
 
@@ -44,8 +44,8 @@ const PACKED: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "zip", "unzip -p"),
 ];
 
-/// Bytes that a format is known by.
-pub const SNIFFED: usize = 16;
+/// The most bytes of them that packed files are known by.
+const PACKED_BYTES: usize = 6;
 
 /// The longest record that is believed: jumbo frames and every snap length are less.
 pub(crate) const RECORD_BYTES_MAX: usize = 16 << 20;
@@ -128,6 +128,16 @@ pub(crate) trait Format {
     fn corrected(&self) -> u64;
 }
 
+/// The format of a file, if it is of one.
+fn known(input: &mut Input<'_>) -> io::Result<Option<&'static Entry>> {
+    for entry in ALL {
+        if (entry.is_it)(input)? {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
 /// A capture that is read.
 pub struct Reader<'a> {
     input: Input<'a>,
@@ -139,14 +149,14 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Fails if it is of no format, or ends before the first packet could begin.
     pub fn open(mut input: Input<'a>) -> Result<Self, Fault> {
-        let first = input.peek(SNIFFED)?;
+        let first = input.peek(PACKED_BYTES)?;
         if first.is_empty() {
             return Err(Fault::Empty);
         }
         if let Some((_, by, unpack)) = PACKED.iter().find(|(magic, ..)| first.starts_with(magic)) {
             return Err(Fault::Packed { by, unpack });
         }
-        let entry = ALL.iter().find(|entry| (entry.is_it)(first)).ok_or(Fault::Unknown)?;
+        let entry = known(&mut input)?.ok_or(Fault::Unknown)?;
         let format = (entry.open)(&mut input)?;
         Ok(Reader { input, format, entry })
     }

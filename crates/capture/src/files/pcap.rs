@@ -7,7 +7,7 @@ use super::{Entry, Fault, Format, Input, Interface, LinkType, RECORD_BYTES_MAX, 
 pub(super) const ENTRY: Entry = Entry {
     name: "pcap",
     summary: "pcap of tcpdump or ibdump, times in microseconds or nanoseconds, either byte order",
-    is_it: |first| Magic::of(first).is_some(),
+    is_it: |input| Ok(Magic::of(input.peek(4)?).is_some()),
     open: |input| Ok(Box::new(Pcap::open(input)?)),
 };
 

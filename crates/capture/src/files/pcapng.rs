@@ -9,7 +9,7 @@ use super::{
 pub(super) const ENTRY: Entry = Entry {
     name: "pcapng",
     summary: "pcapng of Wireshark, dumpcap or tshark, several interfaces, any resolution of times",
-    is_it: |first| first.starts_with(&SECTION.to_be_bytes()),
+    is_it: |input| Ok(input.peek(4)? == SECTION.to_be_bytes()),
     open: |_| Ok(Box::new(Pcapng::default())),
 };
 

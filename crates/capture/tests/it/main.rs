@@ -2,4 +2,5 @@
 
 mod analysed;
 mod real_captures;
+mod recognised;
 mod written;
