@@ -86,13 +86,7 @@ fn measure(words: &[String]) -> Result<Command, String> {
                 };
             }
             "--out" => options.out = Some(value()?.clone()),
-            "--runs" => {
-                let text = value()?;
-                options.runs = match text.parse() {
-                    Ok(runs) if (1..=100).contains(&runs) => runs,
-                    _ => return Err(format!("--runs {text} is outside 1 to 100")),
-                };
-            }
+            "--runs" => options.runs = runs(value()?)?,
             name => {
                 let capture = captures::ROWS.iter().find(|row| row.name == name);
                 match (tables::ROWS.iter().find(|row| row.name == name), capture) {
@@ -131,6 +125,14 @@ fn measure(words: &[String]) -> Result<Command, String> {
         options.captures = captures::ROWS.iter().collect();
     }
     Ok(Command::Measure(options))
+}
+
+/// The number of runs that a text says.
+fn runs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(runs) if (1..=100).contains(&runs) => Ok(runs),
+        _ => Err(format!("--runs {text} is outside 1 to 100")),
+    }
 }
 
 fn find(name: &str) -> Result<&'static Row, String> {

@@ -3,16 +3,16 @@
 //! process while it simulates, best of several; set-up and audit are told apart. Counts per
 //! packet-hop come from callgrind, bytes from the allocator.
 //!
-//! `clearlane-bench [ROW…] [--rare] [--runs N] [--instructions] [--out FILE]` measures and prints a
-//! table: of these rows, of those of rare settings, or else of all others.
-//! `clearlane-bench --cache [ROW…] [--out FILE]` has callgrind count instructions, misses and
-//! mispredicts per packet-hop; without rows, those of datagrams.
-//! `clearlane-bench --threads N [ROW…] [--runs N] [--out FILE]` runs each row whole and divided
-//! among so many threads, in turns, and prints the ratios of wall and CPU time and the balance.
-//! `clearlane-bench --once ROW MICROSECONDS` does one run and prints its packet-hops: callgrind and
-//! scripts/bench-pair run it. `clearlane-bench --spans [--rare]` prints every row with the lengths in
-//! microseconds of the two runs that script compares. `clearlane-bench --capture ROW PACKETS FILE`
-//! writes a capture as that row has it, for other programs to be compared with.
+//! `clearlane-bench [ROW…] [--rare] [--runs N] [--instructions] [--out FILE]` measures and prints
+//! a table: of these rows, of those of rare settings, or else of all others. `clearlane-bench
+//! --cache [ROW…] [--out FILE]` has callgrind count instructions, misses and mispredicts per
+//! packet-hop; without rows, those of datagrams. `clearlane-bench --threads N [ROW…] [--runs N]
+//! [--out FILE]` runs each row whole and divided among so many threads, in turns, and prints the
+//! ratios of wall and CPU time and the balance. `clearlane-bench --once ROW MICROSECONDS` does
+//! one run and prints its packet-hops: callgrind and scripts/bench-pair run it. `clearlane-bench
+//! --spans [--rare]` prints every row with the lengths in microseconds of the two runs that
+//! script compares. `clearlane-bench --capture ROW PACKETS FILE` writes a capture as that row has
+//! it, for other programs to be compared with.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 

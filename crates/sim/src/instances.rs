@@ -1,8 +1,9 @@
 //! The instances of the simulator: all of them, in one list.
 //!
-//! Each instance is the engine compiled once more for settings that are worth it. It takes its time
-//! to compile, so each names the row of `make bench` that it is fast for. A set-up runs on the first
-//! instance of the list that [suits](Instance::suits) it, and the last two suit every set-up.
+//! Each instance is the engine compiled once more for settings that are worth it. It takes its
+//! time to compile, so each names the row of `make bench` that it is fast for. A set-up runs on
+//! the first instance of the list that [suits](Instance::suits) it, and the last two suit every
+//! set-up.
 
 use crate::builder::Builder;
 use crate::control::{AdapterReactors, OutputMarkers, Record, SharedMechanisms};
@@ -140,7 +141,10 @@ type Widest = [u64; 4];
 /// A line of the list: `plain` or `controlled`, then by what switches forward, the width of port
 /// sets, lanes, how inputs queue, and whether devices have limits.
 macro_rules! instance {
-    ($name:literal, $row:literal, plain $f:ty, $b:ty, $lanes:literal, $q:ident, $limited:literal) => {
+    (
+        $name:literal, $row:literal,
+        plain $f:ty, $b:ty, $lanes:literal, $q:ident, $limited:literal
+    ) => {
         Instance {
             name: $name,
             row: $row,

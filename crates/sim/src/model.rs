@@ -47,8 +47,8 @@ pub(crate) trait Forwarder: Sized + Send + Sync + 'static {
     /// Whether a switch may choose among several outputs in some run.
     const MAY_CHOOSE: bool = false;
 
-    /// The forwarder of a run. Fails if it is not of the kind that forwards so, or if the fabric has
-    /// not what the rule needs.
+    /// The forwarder of a run. Fails if it is not of the kind that forwards so, or if the fabric
+    /// has not what the rule needs.
     fn build(
         fabric: &Fabric,
         forwarding: Forwarding<'_>,

@@ -118,8 +118,8 @@ impl Simulation {
     }
 
     /// Tries out from now on, by a clock of nanoseconds, whether all threads are faster than one
-    /// alone, again and again, and goes on with what is faster. Without it all threads serve always.
-    /// No result depends on it. Several processes do without.
+    /// alone, again and again, and goes on with what is faster. Without it all threads serve
+    /// always. No result depends on it. Several processes do without.
     pub fn try_threads(&mut self, clock: fn() -> u64) {
         self.run.try_threads(clock);
     }

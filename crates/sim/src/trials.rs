@@ -1,8 +1,9 @@
 //! Whether several threads serve or one: tried out, because several may take longer than one.
 //!
-//! Threads wait for each other after every window. Where windows are short, or where other programs
-//! take the cores, they wait longer than they serve. So stretches of a run are served by all threads
-//! and by one in turn, and the faster of both serves the longer stretches. No result depends on it.
+//! Threads wait for each other after every window. Where windows are short, or where other
+//! programs take the cores, they wait longer than they serve. So stretches of a run are served by
+//! all threads and by one in turn, and the faster of both serves the longer stretches. No result
+//! depends on it.
 
 /// How long each of both is tried, in nanoseconds.
 const TRIAL: u64 = 4_000_000;
@@ -109,8 +110,8 @@ impl Trials {
 mod tests {
     use super::*;
 
-    /// Serves `total` nanoseconds in pieces, with so many events a microsecond by all threads and by
-    /// one. Returns the time that each of both has served.
+    /// Serves `total` nanoseconds in pieces, with so many events a microsecond by all threads and
+    /// by one. Returns the time that each of both has served.
     fn serve(trials: &mut Trials, total: u64, per_us: [u64; 2]) -> [u64; 2] {
         let (mut times, mut done) = ([0; 2], 0);
         while done < total {

@@ -157,7 +157,8 @@ pub(crate) trait PartitionView: Send {
     fn behind(&self) -> Buffered;
     /// Packets that have come to adapters and wait to be stored, and where.
     fn unstored(&self) -> Vec<(PortIndex, PacketIndex)>;
-    /// How many ACKs wait for their adapter, and the data packets that wait for those they overtook.
+    /// How many ACKs wait for their adapter, and the data packets that wait for those they
+    /// overtook.
     fn beside_the_network(&self) -> (u64, Vec<PacketIndex>);
     /// Where a port is.
     fn address(&self, port: PortIndex) -> Address;

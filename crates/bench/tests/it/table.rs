@@ -42,9 +42,9 @@ fn an_unknown_row_names_the_known() {
     assert!(error.contains("torus-8x8") && error.lines().count() == 1, "{error}");
 }
 
-/// Packet-hops of every row over a short span, as commit c8bb038 counts them, and of rows that came
-/// later as the commit that added them. Where one moves, the row is other work, and rates before and after
-/// it cannot be compared: say so in docs/performance.md.
+/// Packet-hops of every row over a short span, as commit c8bb038 counts them, and of rows that
+/// came later as the commit that added them. Where one moves, the row is other work, and rates
+/// before and after it cannot be compared: say so in docs/performance.md.
 const HOPS: &[(&str, u64, u64)] = &[
     ("torus-8x8", 100, 24_405),
     ("torus-8x8-rc", 100, 24_470),
