@@ -17,7 +17,7 @@ const NOT_SAVED: &str = "flow mode saves no state";
 
 /// A simulation under way.
 pub(crate) enum Simulator {
-    Packets(clearlane_sim::Simulation),
+    Packets(Box<clearlane_sim::Simulation>),
     Flow(Box<clearlane_flow::Simulation>),
 }
 
@@ -60,7 +60,7 @@ impl Simulator {
                 };
                 let mut packets = packets.map_err(Refused::Setup)?;
                 packets.try_threads(monotonic);
-                Ok(Simulator::Packets(packets))
+                Ok(Simulator::Packets(Box::new(packets)))
             }
         }
     }
