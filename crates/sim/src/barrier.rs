@@ -12,8 +12,8 @@ const YIELDS: u32 = 100;
 /// A barrier for a fixed number of threads that is passed again and again.
 pub(crate) struct Barrier {
     threads: usize,
-    /// Looks before a thread lets others have its core: none where others need it.
-    spins: u32,
+    /// Looks before a thread sleeps: none where others need its core.
+    looks: u32,
     arrived: AtomicUsize,
     passed: AtomicUsize,
     /// A thread has panicked and will not come.
@@ -41,7 +41,7 @@ impl Barrier {
     pub(crate) fn new(threads: usize, cores: usize) -> Self {
         Barrier {
             threads,
-            spins: if threads > cores { 0 } else { SPINS },
+            looks: if threads > cores { 0 } else { SPINS + YIELDS },
             arrived: AtomicUsize::new(0),
             passed: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -73,11 +73,11 @@ impl Barrier {
             );
             self.passed.load(Ordering::Acquire) != turn
         };
-        for look in 0..self.spins + YIELDS {
+        for look in 0..self.looks {
             if is_over() {
                 return;
             }
-            if look < self.spins {
+            if look < SPINS {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
