@@ -564,8 +564,8 @@ def test_a_file_that_was_cut_is_analysed_up_to_there(
     assert remark in " ".join(clearlane("capture", "cut").stdout.split())
 
 
-BEGINNING = b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0"
-PCAPNG_AS_TEXT = (BEGINNING * 40).decode("latin-1").encode("utf-16")
+PCAPNG_BEGINNING = b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0"
+PCAPNG_AS_TEXT = (PCAPNG_BEGINNING * 40).decode("latin-1").encode("utf-16")
 """A capture that an editor has saved."""
 
 

@@ -540,8 +540,14 @@ fn told(ran: Ran) -> String {
     text + &format!("{outcome:?} {told:?}")
 }
 
+/// One case in so many: each is several runs. PROPTEST_CASES asks for more than 256 / `share`.
+fn one_in(share: u32) -> ProptestConfig {
+    let all = ProptestConfig::default();
+    ProptestConfig { cases: all.cases.div_ceil(share), ..all }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(one_in(12))]
 
     #[test]
     fn an_outcome_does_not_tell_how_its_run_was_divided(seed in 0u64..1_000_000_000) {
@@ -554,7 +560,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(one_in(12))]
 
     /// Saved and taken up again in other divisions, at times that depend on nothing.
     #[test]
@@ -570,7 +576,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(one_in(64))]
 
     /// Processes that are threads here, with one or two threads each.
     #[test]
@@ -590,7 +596,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(one_in(64))]
 
     /// Saved by two processes, gone on with by three, by one, and by two again.
     #[test]

@@ -134,12 +134,12 @@ impl Question {
             groups: settings,
             programs: (0..hosts.count() as u32).map(program).collect(),
             control: any.then_some(Mechanisms { when, which, seed: 1 }),
-            recording: Some(Recording {
+            recording: Recording {
                 slice: Picoseconds(END.0 / 4),
                 slices: 4,
                 grows: self.program.is_some(),
                 flow_bytes_max: 4000,
-            }),
+            },
             queue_width_log2: 16,
             division: Division::WHOLE,
             fleet: None,
