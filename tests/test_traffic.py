@@ -1,5 +1,6 @@
 """clearlane traffic as people use it: keys, agents as processes, runs, stops, a full disk, and a
-plan's fabric as network namespaces. Needs root, iproute2 and tcpdump; without them it fails.
+plan's fabric as network namespaces. Needs root, /dev/fuse, iproute2 and tcpdump; without them it
+fails.
 
 When something was sent or stopped is judged by the clocks of agents, in packets.parquet and audit
 logs. How long a test itself waits says how busy the machine is."""
@@ -9,11 +10,15 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import polars
 import pytest
+
+import flood
+import hangs
 
 ROOT = Path(__file__).resolve().parent.parent
 BINARY = Path(os.environ.get("CLEARLANE_BIN", ROOT / "target/debug/clearlane")).resolve()
@@ -255,6 +260,159 @@ def test_a_full_disk_stops_the_run_and_the_audit_log_says_so(site, tmp_path):
         site.agents.pop("H1").terminate()
         time.sleep(0.5)
         subprocess.run(["umount", "-l", small], check=True)
+
+
+def two_hosts(folder, seconds):
+    """A plan in which one host sends to another."""
+    path = folder / "two.toml"
+    path.write_text(
+        'schema = 1\nname = "two"\n[fabric]\nbuild = "star:2,speed=1xSDR"\n[subnet]\n'
+        'engine = "min-hop"\n[sim]\npreset = "sdr-2011"\n'
+        f'[run]\nduration = "{seconds} s"\nwarm_up = "0 s"\nslices = 20\n'
+        '[[traffic]]\nname = "all"\nclass = "hot"\npattern = { kind = "incast", to = 0 }\n'
+        'senders = { except = [0] }\nload = 1.0\nsize = "8 KiB"\narrivals = "periodic"\n'
+    )
+    return path
+
+
+def stopped_while(site, out, hang):
+    """Runs the plan of two hosts and, while `hang` is in force, asks its sender for its status and
+    stops it. What it says, and the seconds that both took."""
+    plan, took = two_hosts(site.folder, 600), []
+    before = len(site.audit("host0001"))
+    command = [BINARY, "traffic", "run", plan, "--dir", site.controller, "--out", out]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + PATIENCE_S
+    while not any(line["what"] == "start" for line in site.audit("host0001")[before:]):
+        assert time.monotonic() < deadline, "it does not start"
+        time.sleep(0.05)
+    # Until it sends, half a second after that.
+    time.sleep(1)
+    with hang:
+        asked = time.monotonic()
+        ask = ["--dir", site.controller, "host0001"]
+        status = json.loads(clearlane("--json", "traffic", "status", *ask))["agents"][0]
+        took.append(time.monotonic() - asked)
+        assert clearlane("traffic", "stop", *ask) == "host0001: stopped run two\n"
+        took.append(time.monotonic() - asked - took[0])
+        said, _ = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 4, said
+    assert status["run"]["state"] == "sending", status
+    # What was told meanwhile is in the audit log when its disk is there again.
+    deadline = time.monotonic() + PATIENCE_S
+    while not any(line["outcome"] == "stopped" for line in site.audit("host0001")[before:]):
+        assert time.monotonic() < deadline, site.audit("host0001")
+        time.sleep(0.05)
+    return status["policy"][0], took
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["pipes", "stalled"])
+def test_files_that_hang_hold_up_neither_stop_nor_status(site, tmp_path, kind, rounds):
+    at, _ = site.enrol(["host0000", "host0001"])
+    site.start(at)
+    folder, took = site.folder / "host0001", []
+    for number in range(rounds):
+        hang = hangs.stalled(folder)
+        if kind == "pipes":
+            names = ["policy.toml", "audit.jsonl", "spool/reserve", "spool/0-sent.log"]
+            hang = hangs.pipes(*(folder / name for name in names))
+        policy, more = stopped_while(site, tmp_path / f"out{number}", hang)
+        words = {"pipes": "is a pipe or a device", "stalled": "the disk has not answered for"}
+        assert words[kind] in policy, policy
+        took += more
+    print(f"{kind}: status and stop answered in {max(took):.3f} s at most of {len(took)}")
+    if rounds > 1:
+        assert max(took) <= 1, took
+    clearlane("traffic", "run", two_hosts(tmp_path, 1), "--dir", site.controller, "--out",
+              tmp_path / "after")
+
+
+def test_an_agent_whose_disk_hangs_ends_when_it_is_told_to(site):
+    at, _ = site.enrol(["host0000", "host0001"])
+    site.start(at)
+    agent, folder = site.agents.pop("host0001"), site.folder / "host0001"
+    with hangs.stalled(folder):
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(timeout=PATIENCE_S) == 0
+        # So does one that cannot start there.
+        command = [BINARY, "traffic", "agent", "--dir", folder, "--listen", at["host0001"]]
+        agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        agent.send_signal(signal.SIGTERM)
+        _, said = agent.communicate(timeout=PATIENCE_S)
+    assert agent.returncode == 4, said
+    assert said == f"clearlane: interrupted; the disk of {folder} has not answered until then\n"
+
+
+@pytest.mark.parametrize("stops", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_a_flood_from_two_hundred_addresses_does_not_keep_stop_out(site, stops):
+    """Of two networks of IPv4 and two of IPv6, and the controller is in one of them."""
+    site.enrol(["H1"])
+    name, port, took = f"flood{os.getpid()}", free_port(), []
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        within = ["ip", "netns", "exec", name]
+        on = "net.ipv6.conf.all.disable_ipv6=0"
+        subprocess.run([*within, "sysctl", "-qw", on], check=True)
+        lines = "".join(f"addr add {address}/64 dev lo nodad\n"
+                        for address in [*flood.V6, flood.CONTROLLER[1]])
+        subprocess.run(["ip", "-n", name, "-batch", "-"], input=f"link set lo up\n{lines}",
+                       text=True, check=True)
+        folder = site.folder / "H1"
+        command = [*within, BINARY, "traffic", "agent", "--dir", folder, "--listen", f"[::]:{port}"]
+        agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        site.agents["H1"] = agent
+        assert "listens at" in agent.stderr.readline()
+        command = [*within, sys.executable, flood.__file__, str(port)]
+        flooding = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        began = time.monotonic()
+        try:
+            # By then the agent has turned away many from each address.
+            while int(flooding.stdout.readline()) < 5000:
+                pass
+            for number in range(stops):
+                v4, v6 = flood.CONTROLLER
+                whom = f"H1@{v4}:{port}" if number % 2 == 0 else f"H1@[{v6}]:{port}"
+                stop = [*within, BINARY, "traffic", "stop", "--dir", site.controller, whom]
+                asked = time.monotonic()
+                done = subprocess.run(stop, capture_output=True, text=True, check=False)
+                took.append(time.monotonic() - asked)
+                assert done.stdout == "H1: no run was under way\n", (number, done)
+        finally:
+            lasted = time.monotonic() - began
+            flooding.kill()
+            came = int(flooding.communicate()[0].split()[-1])
+        print(f"stop within {max(took):.2f} s at most of {stops}, beside "
+              f"{came / lasted:.0f} connections a second")
+        if stops > 4:
+            assert max(took) <= 3, took
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        (".", lambda path: path.chmod(0o777), "others than its owner may write into this folder"),
+        ("ca.pem", lambda path: path.chmod(0o666), "others than its owner may write it"),
+        ("cert.pem", lambda path: path.chmod(0o664), "others than its owner may write it"),
+        ("policy.toml", lambda path: os.chown(path, 1000, 1000), "belongs to user 1000"),
+        ("audit.jsonl", lambda path: os.chown(path, 1000, 1000), "belongs to user 1000"),
+        (".", lambda path: os.chown(path, 1000, 1000), "belongs to user 1000"),
+    ],
+)
+def test_an_agent_trusts_only_what_its_owner_and_root_may_write(site, name, change, told):
+    site.enrol(["H1"])
+    path = site.folder / "H1" / name
+    if name == "audit.jsonl":
+        path.touch()
+    change(path)
+    command = [BINARY, "traffic", "agent", "--dir", site.folder / "H1", "--listen", "127.0.0.1:0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == (5 if name == "audit.jsonl" else 2), done
+    line = f"clearlane: {path.resolve()}: {told}"
+    assert done.stderr.startswith(line) and len(done.stderr.splitlines()) == 1, done
 
 
 def test_a_token_is_used_up(site, tmp_path):

@@ -1,10 +1,13 @@
 //! The audit log of a host: who asked what, and what outcome of it; a JSON document a line.
 
+use crate::disk::{ANSWER_MAX, Disk};
+use crate::small_file::{SmallFileError, must_be_own, must_be_regular};
+use rustix::fs::OFlags;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +23,8 @@ const BYTES_MAX: u64 = 64 << 20;
 /// minute; more of them are counted, so that nobody fills the log with them.
 const REFUSED_MAX: u32 = 20;
 const REFUSED_EVERY: Duration = Duration::from_secs(60);
+/// An audit log that goes waits for its disk for so long.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
 /// Who has shown neither certificate nor token.
 const STRANGERS: &str = "strangers";
 
@@ -49,12 +54,18 @@ struct Entry<'a> {
     why: &'a str,
 }
 
-/// The log.
+/// The log. A disk that hangs holds up nobody but who waits for its answer: see [`Disk`].
 #[derive(Debug)]
 pub struct Audit {
-    path: PathBuf,
-    file: Mutex<File>,
+    disk: Disk<Open>,
     refused: Mutex<BTreeMap<String, Refused>>,
+}
+
+/// The log's file.
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    file: File,
 }
 
 /// Refusals in this minute.
@@ -64,75 +75,126 @@ struct Refused {
     count: u32,
 }
 
+impl Refused {
+    fn begin() -> Self {
+        Refused { since: Instant::now(), count: 0 }
+    }
+
+    /// How many there were that are not noted one by one, if any.
+    fn in_words(&self) -> Option<String> {
+        let more = self.count.checked_sub(REFUSED_MAX).filter(|more| *more > 0)?;
+        Some(format!("{more} more in {} s", self.since.elapsed().as_secs()))
+    }
+}
+
 impl Audit {
     /// Opens the log in a folder, or begins it.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(AUDIT_FILE);
-        Ok(Audit { file: Mutex::new(begun(&path)?), path, refused: Mutex::default() })
+        let file = begun(&path)?;
+        Ok(Audit { disk: Disk::new("audit", Open { path, file })?, refused: Mutex::default() })
     }
 
     /// Notes that somebody was refused who has shown neither certificate nor token.
-    pub fn refuse_stranger(&self, from: &str, what: &str, why: &str) -> io::Result<()> {
-        self.refuse(STRANGERS, from, what, why)
+    pub fn refuse_stranger(&self, from: &str, what: &str, why: &str) {
+        self.refuse(STRANGERS, from, what, why);
     }
 
-    /// Notes that somebody was refused, `who` by its certificate, `said` with its address.
-    pub fn refuse(&self, who: &str, said: &str, what: &str, why: &str) -> io::Result<()> {
+    /// Notes that somebody was refused, `who` by its certificate, `said` with its address. Waits
+    /// for nothing: what is refused is refused whether or not that can be noted.
+    pub fn refuse(&self, who: &str, said: &str, what: &str, why: &str) {
         let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = || Refused { since: Instant::now(), count: 0 };
-        let refused = all.entry(who.to_owned()).or_insert_with(fresh);
-        if refused.since.elapsed() >= REFUSED_EVERY {
-            self.sum_up(who, refused)?;
-            *refused = fresh();
-        }
+        let refused = all.entry(who.to_owned()).or_insert_with(Refused::begin);
+        let is_over = refused.since.elapsed() >= REFUSED_EVERY;
+        let before = is_over.then(|| std::mem::replace(refused, Refused::begin()));
         refused.count += 1;
         let is_noted = refused.count <= REFUSED_MAX;
         drop(all);
-        match is_noted {
-            true => self.note(Outcome::Refused, said, what, why),
-            false => Ok(()),
+        if let Some(more) = before.and_then(|before| before.in_words()) {
+            self.tell(Outcome::Refused, who, "refusals", &more);
+        }
+        if is_noted {
+            self.tell(Outcome::Refused, said, what, why);
         }
     }
 
-    /// Notes how many refusals there were that are not noted one by one.
-    fn sum_up(&self, who: &str, refused: &Refused) -> io::Result<()> {
-        match refused.count.saturating_sub(REFUSED_MAX) {
-            0 => Ok(()),
-            more => {
-                let why = format!("{more} more in {} s", refused.since.elapsed().as_secs());
-                self.note(Outcome::Refused, who, "refusals", &why)
+    /// Adds a line. Fails if it cannot be kept, or is not within [`ANSWER_MAX`]: then what it is
+    /// about is not to be done.
+    pub fn note(&self, outcome: Outcome, who: &str, what: &str, why: &str) -> io::Result<()> {
+        let line = line(outcome, who, what, why)?;
+        self.disk.ask(ANSWER_MAX, move |open| open.add(&line))
+    }
+
+    /// Adds a line if it can be kept, and does not wait until it is: it is about what has been
+    /// done, or is refused. Of a disk that hangs, and has more lines to keep than it takes, it is
+    /// lost.
+    pub fn tell(&self, outcome: Outcome, who: &str, what: &str, why: &str) {
+        let Ok(line) = line(outcome, who, what, why) else { return };
+        let add = move |open: &mut Open| {
+            let _ = open.add(&line);
+        };
+        let _ = self.disk.tell(|| false, add);
+    }
+
+    /// Notes how many refusals were not noted, and waits until all that was told is kept: of a disk
+    /// that hangs, not for long.
+    pub fn finish(&self) {
+        let all = std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner));
+        for (who, refused) in all {
+            if let Some(more) = refused.in_words() {
+                self.tell(Outcome::Refused, &who, "refusals", &more);
             }
         }
-    }
-
-    /// Adds a line. Fails if it cannot be kept: then what it is about is not to be done.
-    pub fn note(&self, outcome: Outcome, who: &str, what: &str, why: &str) -> io::Result<()> {
-        let time = OffsetDateTime::now_utc().format(&Rfc3339).map_err(io::Error::other)?;
-        let entry = Entry { time: &time, outcome, who, what, why };
-        let mut text = serde_json::to_string(&entry)?;
-        text.push('\n');
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.metadata()?.len() > BYTES_MAX {
-            std::fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
-            *file = begun(&self.path)?;
-        }
-        // In one write, so that no line is half there beside another.
-        file.write_all(text.as_bytes())
+        let _ = self.disk.ask(LEAVING_MAX, |_| Ok(()));
     }
 }
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        let all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        for (who, refused) in all.iter() {
-            // There is nobody left to tell.
-            let _ = self.sum_up(who, refused);
-        }
+        self.finish();
     }
 }
 
+impl Open {
+    /// Adds a line to the file that has the log's name: another one if this was taken away.
+    fn add(&mut self, line: &str) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        let there = fs::metadata(&self.path);
+        let is_there = |there: &fs::Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
+        if !there.is_ok_and(|there| is_there(&there)) {
+            self.file = begun(&self.path).inspect_err(|_| {
+                // Something else stands there: the log that was put away is where it is looked for.
+                let _ = self.file.write_all(line.as_bytes());
+            })?;
+        } else if own.len() > BYTES_MAX {
+            fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
+            self.file = begun(&self.path)?;
+        }
+        // In one write, so that no line is half there beside another.
+        self.file.write_all(line.as_bytes())
+    }
+}
+
+fn line(outcome: Outcome, who: &str, what: &str, why: &str) -> io::Result<String> {
+    let time = OffsetDateTime::now_utc().format(&Rfc3339).map_err(io::Error::other)?;
+    let entry = Entry { time: &time, outcome, who, what, why };
+    Ok(serde_json::to_string(&entry)? + "\n")
+}
+
+/// The file, open at its end. A pipe or a device is refused and not waited for; open for reading
+/// too, because a pipe that nobody reads refuses writers in words of its own.
 fn begun(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    let options = options.create(true).read(true).append(true).mode(0o600);
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(flags.bits() as i32).open(path)?;
+    let known = file.metadata()?;
+    let refused = |error| match error {
+        SmallFileError::Io(error) => error,
+        SmallFileError::Refused(words) => io::Error::other(words),
+    };
+    must_be_regular(&known).and_then(|()| must_be_own(path, &known)).map_err(refused)?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -146,7 +208,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let audit = Audit::open(&folder).unwrap();
         for _ in 0..1000 {
-            audit.refuse_stranger("10.0.0.7:1", "control connection", "no certificate").unwrap();
+            audit.refuse_stranger("10.0.0.7:1", "control connection", "no certificate");
         }
         audit.note(Outcome::Refused, "viewer v", "stop", "may not").unwrap();
         drop(audit);
@@ -156,5 +218,41 @@ mod tests {
         assert!(lines[20].contains("viewer v"), "{}", lines[20]);
         assert!(lines[21].contains("980 more in"), "{}", lines[21]);
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A log that was taken away, as by who rotates logs, is begun anew; a pipe is none.
+    #[test]
+    fn the_log_is_the_file_of_its_name() {
+        let folder = std::env::temp_dir().join(format!("clearlane-rotated-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join(AUDIT_FILE);
+        let audit = Audit::open(&folder).unwrap();
+        let note = |what: &str| audit.note(Outcome::Asked, "controller boss", what, "");
+        note("first").unwrap();
+        fs::rename(&path, folder.join("kept")).unwrap();
+        note("second").unwrap();
+        let has = |name: &str, what: &str| {
+            let text = fs::read_to_string(folder.join(name)).unwrap();
+            text.lines().count() == 1 && text.contains(what)
+        };
+        assert!(has("kept", "first") && has(AUDIT_FILE, "second"));
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = note("third").unwrap_err().to_string();
+        assert!(error.starts_with("is a pipe or a device"), "{error}");
+        // What is told meanwhile is in the log that was put away.
+        fs::remove_file(&path).unwrap();
+        note("fourth").unwrap();
+        fs::rename(&path, folder.join("put away")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        audit.tell(Outcome::Stopped, "controller boss", "fifth", "");
+        audit.finish();
+        let text = fs::read_to_string(folder.join("put away")).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        let error = Audit::open(&folder).unwrap_err().to_string();
+        assert!(error.starts_with("is a pipe or a device"), "{error}");
+        drop(audit);
+        fs::remove_dir_all(folder).unwrap();
     }
 }

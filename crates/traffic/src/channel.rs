@@ -20,6 +20,11 @@ pub const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 /// How long the other side may not read.
 const WRITE_MAX: Duration = Duration::from_secs(5);
 
+/// Who is turned away, because many come at a time, comes again for so long; rarely enough that its
+/// address weighs no more than one that comes once.
+const AGAIN_FOR: Duration = Duration::from_secs(5);
+const AGAIN_EVERY: Duration = Duration::from_millis(300);
+
 /// Why a control connection ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
@@ -49,8 +54,23 @@ pub enum ChannelError {
 /// A control connection.
 pub struct Channel {
     tls: Connection,
-    tcp: TcpStream,
+    tcp: Arc<TcpStream>,
     inbox: Inbox,
+}
+
+impl ChannelError {
+    /// Whether the other side has closed the connection without a word: as one does at which too
+    /// many come at a time.
+    pub fn is_turned_away(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match self {
+            ChannelError::Closed => true,
+            ChannelError::Io(error) => {
+                matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Channel {
@@ -62,18 +82,17 @@ impl Channel {
     ) -> Result<Self, ChannelError> {
         let tcp = TcpStream::connect_timeout(&to, HANDSHAKE_MAX)?;
         let tls = ClientConnection::new(config, name)?;
-        Channel::begun(tcp, tls.into())
+        Channel::begun(Arc::new(tcp), tls.into())
     }
 
     /// Takes a connection that came, and shakes hands.
-    pub fn accept(tcp: TcpStream, config: Arc<ServerConfig>) -> Result<Self, ChannelError> {
+    pub fn accept(tcp: Arc<TcpStream>, config: Arc<ServerConfig>) -> Result<Self, ChannelError> {
         let tls = ServerConnection::new(config)?;
         Channel::begun(tcp, tls.into())
     }
 
-    fn begun(tcp: TcpStream, tls: Connection) -> Result<Self, ChannelError> {
+    fn begun(tcp: Arc<TcpStream>, tls: Connection) -> Result<Self, ChannelError> {
         tcp.set_nodelay(true)?;
-        tcp.set_write_timeout(Some(WRITE_MAX))?;
         let mut channel = Channel { tls, tcp, inbox: Inbox::default() };
         // A frame is handed over in one piece, and then flushed.
         channel.tls.set_buffer_limit(Some(2 * FRAME_BYTES_MAX));
@@ -98,19 +117,21 @@ impl Channel {
         self.tcp.local_addr()
     }
 
+    /// Sends what is to be sent. One that reads a little now and then is waited for no longer than
+    /// one that reads nothing.
     fn flush(&mut self) -> Result<(), ChannelError> {
+        let until = Instant::now() + WRITE_MAX;
         while self.tls.wants_write() {
-            self.tls.write_tls(&mut self.tcp)?;
+            self.tcp.set_write_timeout(Some(left(until)))?;
+            self.tls.write_tls(&mut &*self.tcp)?;
         }
         Ok(())
     }
 
     /// Reads what came, at the latest until then. Returns whether anything did.
     fn read(&mut self, until: Instant) -> Result<bool, ChannelError> {
-        let left = until.saturating_duration_since(Instant::now());
-        // A timeout of 0 would be none.
-        self.tcp.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        match self.tls.read_tls(&mut self.tcp) {
+        self.tcp.set_read_timeout(Some(left(until)))?;
+        match self.tls.read_tls(&mut &*self.tcp) {
             Ok(0) => return Err(ChannelError::Closed),
             Ok(_) => {}
             Err(error) if is_timeout(&error) => return Ok(false),
@@ -209,12 +230,64 @@ impl Drop for Channel {
     }
 }
 
+/// Connects again and again while it is turned away, for some seconds.
+pub fn again<T, E>(
+    mut connect: impl FnMut() -> Result<T, E>,
+    is_turned_away: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let until = Instant::now() + AGAIN_FOR;
+    loop {
+        let next = Instant::now() + AGAIN_EVERY;
+        match connect() {
+            Err(error) if is_turned_away(&error) && next < until => {
+                std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            }
+            connected => return connected,
+        }
+    }
+}
+
 /// A message from its JSON document.
 pub fn read<T: DeserializeOwned>(content: &[u8]) -> Result<T, ChannelError> {
     let wrong = |error: serde_json::Error| ChannelError::Message(one_line(&error.to_string()));
     serde_json::from_slice(content).map_err(wrong)
 }
 
+/// The time until then. A timeout of 0 would be none.
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+}
+
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_turned_away_comes_again_and_who_is_refused_does_not() {
+        let times = |error: fn(u32) -> Option<ChannelError>| {
+            let mut times = 0;
+            let connect = || {
+                times += 1;
+                error(times).map_or(Ok(times), Err)
+            };
+            (again(connect, ChannelError::is_turned_away).ok(), times)
+        };
+        fn io_error(kind: io::ErrorKind) -> Option<ChannelError> {
+            Some(io::Error::from(kind).into())
+        }
+        fn turned_away(time: u32) -> Option<ChannelError> {
+            match time {
+                1 => Some(ChannelError::Closed),
+                2 => io_error(io::ErrorKind::ConnectionReset),
+                _ => None,
+            }
+        }
+        assert_eq!(times(turned_away), (Some(3), 3));
+        assert_eq!(times(|_| Some(ChannelError::Late(5))), (None, 1));
+        assert_eq!(times(|_| io_error(io::ErrorKind::TimedOut)), (None, 1));
+    }
 }

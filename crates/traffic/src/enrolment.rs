@@ -3,19 +3,19 @@
 //! good once, while the controller waits for it; the host's key never leaves the host.
 
 use crate::audit::{Audit, Outcome};
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{Channel, ChannelError, again};
 use crate::keys::{Authority, Candidate, Keys, KeysError, PublicKey, Replace, must_be_free};
 use crate::name::{Identity, Name, Role};
 use crate::text::{of_text, to_text};
 use crate::tls::{self, Fingerprint};
-use crate::unproven::{Entered, Unproven};
+use crate::unproven::{Newcomer, Unproven, listener};
 use ring::rand::SecureRandom;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,8 @@ use std::time::Duration;
 
 const SECRET_BYTES: usize = 16;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether to wait on.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a host is enrolled with: `NAME.ROLE.SECRET.FINGERPRINT@ADDRESS`.
 #[derive(Clone, PartialEq, Eq)]
@@ -136,7 +138,9 @@ pub fn join(
     let candidate = Candidate::new()?;
     let failed = |error| EnrolmentError::Channel { at: token.at, error };
     let config = tls::enrolment_client(token.authority)?;
-    let mut channel = Channel::connect(token.at, config, tls::enrolment_name()?).map_err(failed)?;
+    let name = tls::enrolment_name()?;
+    let connect = || Channel::connect(token.at, Arc::clone(&config), name.clone());
+    let mut channel = again(connect, ChannelError::is_turned_away).map_err(failed)?;
     let Identity { name, role } = token.identity.clone();
     let (secret, public_key) = (to_text(&token.secret), to_text(&candidate.public()));
     channel.send(&Join { name, role, secret, public_key }).map_err(failed)?;
@@ -189,8 +193,7 @@ impl Enrolment {
     ) -> Result<Self, EnrolmentError> {
         let failed =
             |error| EnrolmentError::Machine { what: format!("cannot listen at {listen}"), error };
-        let listener = TcpListener::bind(listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = listener(listen).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
         let fingerprint = tls::fingerprint(authority.certificate());
         let token = |identity| {
@@ -221,18 +224,16 @@ impl Enrolment {
         std::thread::scope(|scope| {
             while !halt.load(Ordering::SeqCst) && !self.waiting().is_empty() && failure().is_none()
             {
-                // One that was reset before it was taken is nobody's fault.
-                let Ok((tcp, from)) = self.listener.accept() else {
-                    std::thread::sleep(Duration::from_millis(50));
-                    continue;
-                };
-                let Ok(entered) = unproven.enter(&tcp) else { continue };
+                let Some(newcomer) = unproven.next(&self.listener, LOOK) else { continue };
                 let failure = &failure;
-                scope.spawn(move || {
-                    if let Err(error) = self.serve(tcp, &from.to_string(), audit, (entered, told)) {
+                let serve = move || {
+                    if let Err(error) = self.serve(newcomer, audit, told) {
                         *failure() = Some(error);
                     }
-                });
+                };
+                // Without a thread to give, the connection is closed, and nothing else is.
+                let thread = std::thread::Builder::new().name("join".into());
+                let _ = thread.spawn_scoped(scope, serve);
             }
             unproven.close();
         });
@@ -240,22 +241,20 @@ impl Enrolment {
     }
 
     /// Serves one.
-    fn serve(
-        &self,
-        tcp: TcpStream,
-        from: &str,
-        audit: &Audit,
-        (entered, told): (Entered, Told<'_>),
-    ) -> io::Result<()> {
+    fn serve(&self, newcomer: Newcomer, audit: &Audit, told: Told<'_>) -> io::Result<()> {
+        let Newcomer { stream, from, entered } = newcomer;
+        let from = &from.to_string();
         let joined = || -> Result<(Channel, Join), ChannelError> {
-            tcp.set_nonblocking(false)?;
-            let mut channel = Channel::accept(tcp, Arc::clone(&self.config))?;
+            let mut channel = Channel::accept(stream, Arc::clone(&self.config))?;
             let join = channel.expect(ANSWER_MAX)?;
             Ok((channel, join))
         };
         let (mut channel, join) = match joined() {
             Ok(joined) => joined,
-            Err(error) => return audit.refuse_stranger(from, "join", &error.to_string()),
+            Err(error) => {
+                audit.refuse_stranger(from, "join", &error.to_string());
+                return Ok(());
+            }
         };
         // What follows takes no time of this connection's choosing.
         drop(entered);
@@ -264,7 +263,8 @@ impl Enrolment {
             Ok(certificate) => certificate,
             Err(reason) => {
                 let _ = channel.send(&Joined::Refused { reason: reason.clone() });
-                return audit.refuse_stranger(from, "join", &format!("{identity}: {reason}"));
+                audit.refuse_stranger(from, "join", &format!("{identity}: {reason}"));
+                return Ok(());
             }
         };
         audit.note(Outcome::Done, from, "join", &identity.to_string())?;

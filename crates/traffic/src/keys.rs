@@ -2,6 +2,7 @@
 //! the site, an own certificate that says who this is, and its key, which never leaves the host.
 
 use crate::name::{Identity, Name, Role};
+use crate::small_file::{SmallFile, SmallFileError, must_be_trusted_folder};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -10,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
@@ -24,6 +25,8 @@ const CA_FILE: &str = "ca.pem";
 const CA_KEY_FILE: &str = "ca-key.pem";
 const CERT_FILE: &str = "cert.pem";
 const KEY_FILE: &str = "key.pem";
+/// A file of them that is read.
+const BYTES_MAX: u64 = 64 << 10;
 
 /// Why keys cannot be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -129,17 +132,17 @@ impl Authority {
 
     /// The authority in a folder that `init` made.
     pub fn read(folder: &Path) -> Result<Self, KeysError> {
+        must_be_trusted(folder)?;
         let path = folder.join(CA_KEY_FILE);
         let fault = |problem: String| KeysError::File { path: path.clone(), problem };
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => fault(
+        let text = key_text(&path).map_err(|error| match error.is_not_there() {
+            true => fault(
                 "there is no such key: only the folder that `clearlane traffic init` made signs \
                  certificates"
                     .into(),
             ),
-            _ => fault(clearlane_lab::plain(&error).to_string()),
+            false => fault(error.to_string()),
         })?;
-        must_be_private(&path)?;
         let key = KeyPair::from_pem(&text).map_err(|error| fault(format!("no key: {error}")))?;
         let certificate = certificate(folder, CA_FILE)?;
         Ok(Authority { issuer: Issuer::new(authority_params()?, key), certificate })
@@ -215,12 +218,14 @@ impl Keys {
     pub fn read(folder: &Path) -> Result<Self, KeysError> {
         let fault =
             |file: &str, problem: String| KeysError::File { path: folder.join(file), problem };
+        must_be_trusted(folder)?;
         let authority = certificate(folder, CA_FILE)?;
         let certificate = certificate(folder, CERT_FILE)?;
         let identity = whose(&certificate)
             .ok_or_else(|| fault(CERT_FILE, "is no certificate of clearlane traffic".into()))?;
-        must_be_private(&folder.join(KEY_FILE))?;
-        let key = PrivateKeyDer::from_pem_file(folder.join(KEY_FILE)).map_err(|_| {
+        let text = key_text(&folder.join(KEY_FILE));
+        let text = text.map_err(|error| fault(KEY_FILE, error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| {
             let problem = "holds no whole key; copy the file again, or join anew with --force";
             fault(KEY_FILE, problem.into())
         })?;
@@ -257,6 +262,7 @@ pub enum Replace {
 
 /// Fails if keys may not be put into a folder: before a token is used up for it.
 pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
+    must_be_trusted(folder)?;
     let is_authority = folder.join(CA_KEY_FILE).exists();
     match folder.join(CERT_FILE).exists() && replace == Replace::Nothing || is_authority {
         true => Err(KeysError::Taken(folder.to_owned())),
@@ -264,18 +270,21 @@ pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
     }
 }
 
-/// Fails if others than its owner may read a key.
-fn must_be_private(path: &Path) -> Result<(), KeysError> {
-    let fault = |problem: String| KeysError::File { path: path.to_owned(), problem };
-    let known = fs::metadata(path).map_err(|error| fault(clearlane_lab::plain(&error)))?;
-    match known.mode() & 0o077 {
-        0 => Ok(()),
-        _ => Err(fault(format!(
-            "others than its owner may read this key; chmod go= {}, and make new keys if somebody \
-             may have",
-            path.display()
-        ))),
+/// Fails if others may replace the keys in a folder.
+fn must_be_trusted(folder: &Path) -> Result<(), KeysError> {
+    match must_be_trusted_folder(folder) {
+        // What is missing in it is told file by file.
+        Err(error) if error.is_not_there() => Ok(()),
+        trusted => trusted.map_err(|error| KeysError::File {
+            path: folder.to_owned(),
+            problem: error.to_string(),
+        }),
     }
+}
+
+/// The text of a key, which nobody but its owner may read.
+fn key_text(path: &Path) -> Result<String, SmallFileError> {
+    SmallFile::open(path, BYTES_MAX)?.trusted()?.private()?.text()
 }
 
 /// Who a certificate says its holder is; nothing if it is none of ours. Its signature is another's
@@ -303,21 +312,18 @@ fn span(days: i64) -> (OffsetDateTime, OffsetDateTime) {
 
 fn certificate(folder: &Path, file: &str) -> Result<CertificateDer<'static>, KeysError> {
     let path = folder.join(file);
-    CertificateDer::from_pem_file(&path).map_err(|_| {
-        let problem = match fs::metadata(&path) {
-            Ok(_) => {
-                "holds no whole certificate; copy the file again, or join anew with --force".into()
-            }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                clearlane_lab::plain(&error).to_string()
-            }
-            Err(_) => {
-                "is not there; make keys with `clearlane traffic init` on the controller, or \
-                      with `clearlane traffic join` on a host, or name their folder with --dir"
-                    .to_owned()
-            }
-        };
-        KeysError::File { path, problem }
+    let read = |path: &Path| SmallFile::open(path, BYTES_MAX)?.trusted()?.bytes();
+    let fault = |problem: String| KeysError::File { path: path.clone(), problem };
+    let bytes = read(&path).map_err(|error| match error.is_not_there() {
+        true => fault(
+            "is not there; make keys with `clearlane traffic init` on the controller, or with \
+             `clearlane traffic join` on a host, or name their folder with --dir"
+                .into(),
+        ),
+        false => fault(error.to_string()),
+    })?;
+    CertificateDer::from_pem_slice(&bytes).map_err(|_| {
+        fault("holds no whole certificate; copy the file again, or join anew with --force".into())
     })
 }
 
@@ -337,14 +343,16 @@ fn make_folder(folder: &Path) -> Result<(), KeysError> {
     made.map_err(|error| KeysError::File {
         path: folder.to_owned(),
         problem: clearlane_lab::plain(&error).to_string(),
-    })
+    })?;
+    must_be_trusted(folder)
 }
 
 /// A file of keys: its name, text and mode.
 type KeyFile = (&'static str, String, u32);
 
-/// Puts files into a folder, which is made if it is not there. All are written before the first
-/// gets its name; of a machine that stops in between, [`KeysError::Unlike`] tells.
+/// Puts files into a folder, which is made if it is not there, and refused if others may write it.
+/// All are written before the first gets its name. [`KeysError::Unlike`] tells of a machine that
+/// stopped in between.
 fn put(
     folder: &Path,
     files: impl IntoIterator<Item = KeyFile>,

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 #[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 pub mod agent;
 #[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
@@ -17,7 +18,8 @@ pub mod clock;
 pub mod consent;
 #[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 pub mod controller;
-#[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
+#[expect(clippy::disallowed_methods, reason = "real disks take real time")]
+pub mod disk;
 pub mod enrolment;
 pub mod frame;
 pub mod keys;
@@ -30,7 +32,9 @@ pub mod packet;
 pub mod policy;
 pub mod results;
 pub mod sender;
+mod small_file;
 pub mod testbed;
 mod text;
 pub mod tls;
+#[expect(clippy::disallowed_methods, reason = "real hosts have real time")]
 mod unproven;

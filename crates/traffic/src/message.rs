@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// The version of these messages; both sides have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What a controller or viewer says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -91,8 +91,13 @@ pub enum Answer {
         /// When this left.
         sent_ns: u64,
     },
-    /// Done; to `Begin`, `Start`, `Stop` and `End`.
+    /// Done; to `Begin`, `Start` and `End`.
     Done {},
+    /// To `Stop`: nothing more is sent.
+    Stopped {
+        /// Name of the plan of the run that was under way, if one was.
+        plan: Option<String>,
+    },
     /// To `Receive`: a token for each connection.
     Expected {
         /// The tokens.

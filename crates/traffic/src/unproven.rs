@@ -1,77 +1,126 @@
-//! Connections that have shown neither certificate nor token. There are few of them at a time: when
-//! one more comes, the oldest of the address that has most is closed, so that those who stay silent
-//! keep nobody out.
+//! Where connections come in that have shown neither certificate nor token. [`Admission`] says
+//! which of them may wait. The others are closed.
 
-use std::collections::BTreeMap;
+use crate::admission::Admission;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// So many at a time.
-const UNPROVEN_MAX: usize = 64;
+const UNPROVEN_MAX: usize = 256;
+/// Connections that the system holds until they are taken: those of a moment of a flood.
+const BACKLOG: i32 = 4096;
+/// How long is waited when the machine has nothing left for a connection.
+const REFUSED_WAIT: Duration = Duration::from_millis(10);
 
-/// The connections, the oldest first.
-#[derive(Clone, Debug, Default)]
-pub struct Unproven(Arc<Mutex<List>>);
+/// The connections.
+#[derive(Clone, Debug)]
+pub struct Unproven(Arc<State>);
 
-#[derive(Debug, Default)]
-struct List {
-    next: u64,
-    streams: Vec<(u64, IpAddr, TcpStream)>,
+#[derive(Debug)]
+struct State {
+    since: Instant,
+    waiting: Mutex<Admission<Arc<TcpStream>>>,
 }
 
-impl List {
-    /// Takes out the oldest of the address that has most of them.
-    fn take_oldest_of_most(&mut self) -> Option<(u64, IpAddr, TcpStream)> {
-        let mut count = BTreeMap::new();
-        self.streams.iter().for_each(|(_, from, _)| *count.entry(*from).or_insert(0u32) += 1);
-        let most = count.into_iter().max_by_key(|(_, count)| *count)?.0;
-        let place = self.streams.iter().position(|(_, from, _)| *from == most)?;
-        Some(self.streams.remove(place))
-    }
+/// One that came; it waits until this goes.
+#[derive(Debug)]
+pub struct Newcomer {
+    /// It.
+    pub stream: Arc<TcpStream>,
+    /// Where it comes from.
+    pub from: SocketAddr,
+    /// Its place.
+    pub entered: Entered,
 }
 
-/// One of them; it counts until this goes.
+/// The place of one of them, which is free when this goes.
 #[derive(Debug)]
 pub struct Entered {
     all: Unproven,
     number: u64,
+    has_shown: bool,
 }
 
-impl Unproven {
-    fn list(&self) -> std::sync::MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes all of them.
-    pub fn close(&self) {
-        for (.., stream) in self.list().streams.drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    /// Takes one in, and closes the oldest if there are too many. Fails if the machine has no
-    /// descriptor left for it.
-    pub fn enter(&self, stream: &TcpStream) -> io::Result<Entered> {
-        let from = stream.peer_addr()?.ip();
-        let stream = stream.try_clone()?;
-        let mut list = self.list();
-        if list.streams.len() >= UNPROVEN_MAX
-            && let Some((.., oldest)) = list.take_oldest_of_most()
-        {
-            // Its thread reads the end, and notes that.
-            let _ = oldest.shutdown(Shutdown::Both);
-        }
-        let number = list.next;
-        list.next += 1;
-        list.streams.push((number, from, stream));
-        Ok(Entered { all: self.clone(), number })
+impl Entered {
+    /// It has shown what it should, and waits no longer.
+    pub fn proven(mut self) {
+        self.has_shown = true;
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.all.list().streams.retain(|(number, ..)| *number != self.number);
+        self.all.waiting().leave(self.number, self.has_shown);
+    }
+}
+
+/// Listens at an address; nobody who comes is waited for.
+pub fn listener(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+    // What is left of connections that have ended keeps nobody from listening.
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+impl Default for Unproven {
+    fn default() -> Self {
+        let waiting = Mutex::new(Admission::new(UNPROVEN_MAX));
+        Unproven(Arc::new(State { since: Instant::now(), waiting }))
+    }
+}
+
+impl Unproven {
+    fn waiting(&self) -> MutexGuard<'_, Admission<Arc<TcpStream>>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next that comes within a time, and may wait; nothing if there is none.
+    pub fn next(&self, listener: &TcpListener, within: Duration) -> Option<Newcomer> {
+        let (tv_sec, tv_nsec) = (within.as_secs() as i64, i64::from(within.subsec_nanos()));
+        let mut watched = [PollFd::new(listener, PollFlags::IN)];
+        // Interrupted or not: it is looked whether one is there.
+        let _ = poll(&mut watched, Some(&Timespec { tv_sec, tv_nsec }));
+        match listener.accept() {
+            Ok((stream, from)) => self.enter(stream, from),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    // Reset before it was taken, or no descriptor is left: it is not asked in vain.
+                    std::thread::sleep(REFUSED_WAIT);
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes one in, unless it is the one that has to go.
+    fn enter(&self, stream: TcpStream, from: SocketAddr) -> Option<Newcomer> {
+        stream.set_nonblocking(false).ok()?;
+        let stream = Arc::new(stream);
+        let now_s = self.0.since.elapsed().as_secs();
+        let (number, gone) = self.waiting().enter(now_s, from.ip(), Arc::clone(&stream));
+        if let Some((_, gone)) = &gone {
+            // Its thread reads the end, and notes that.
+            let _ = gone.shutdown(Shutdown::Both);
+        }
+        if gone.is_some_and(|(gone, _)| gone == number) {
+            return None;
+        }
+        let entered = Entered { all: self.clone(), number, has_shown: false };
+        Some(Newcomer { stream, from, entered })
+    }
+
+    /// Closes all of them.
+    pub fn close(&self) {
+        for stream in self.waiting().drain() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 }
 
@@ -79,27 +128,26 @@ impl Drop for Entered {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::net::TcpListener;
-    use std::time::Duration;
 
     #[test]
     fn the_oldest_goes_and_those_that_are_proven_do_not_count() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = listener(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let at = listener.local_addr().unwrap();
         let all = Unproven::default();
         let connected = || {
             let client = TcpStream::connect(at).unwrap();
             client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-            let stream = listener.accept().unwrap().0;
-            let entered = all.enter(&stream).unwrap();
-            (client, stream, entered)
+            let come = all.next(&listener, Duration::from_secs(60)).unwrap();
+            assert_eq!(come.from, client.local_addr().unwrap());
+            (client, come.stream, come.entered)
         };
+        assert!(all.next(&listener, Duration::from_millis(1)).is_none());
         let is_open = |client: &mut TcpStream| !matches!(client.read(&mut [0]), Ok(0));
         let mut open: Vec<_> = (0..UNPROVEN_MAX).map(|_| connected()).collect();
         assert!(open.iter_mut().all(|(client, ..)| is_open(client)));
         // The first is proven and goes on; the next is then the oldest.
         let (mut proven, _stream, entered) = open.remove(0);
-        drop(entered);
+        entered.proven();
         open.push(connected());
         assert!(is_open(&mut open[0].0));
         open.push(connected());

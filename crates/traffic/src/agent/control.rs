@@ -2,17 +2,17 @@
 
 use super::run::Run;
 use super::session::{LEASE_RAN_OUT, Session};
-use super::{Agent, POLICY_FILE, STOPPED_BY};
+use super::{Agent, LOOK, STOPPED_BY};
 use crate::audit::Outcome;
 use crate::channel::{Channel, ChannelError};
 use crate::clock::now_ns;
+use crate::disk::ANSWER_MAX;
 use crate::frame::FRAME_BYTES_MAX;
 use crate::message::{Answer, PROTOCOL, Request, Status, StatusOfRun};
 use crate::name::{Identity, Role};
-use crate::policy::Policy;
 use crate::text::one_line;
-use crate::unproven::Entered;
-use std::net::{IpAddr, TcpStream};
+use crate::unproven::Newcomer;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,7 +23,6 @@ const TOLD_EVERY: Duration = Duration::from_millis(250);
 const SILENT_MAX: Duration = Duration::from_secs(60);
 /// The logs of a run are kept for so long, until the controller has all other ends.
 const LOGS_WAIT_MAX: Duration = Duration::from_secs(600);
-const LOOK: Duration = Duration::from_millis(50);
 /// A run that has ended is waited for so long before another is refused.
 const LEAVING_MAX: Duration = Duration::from_secs(3);
 /// Bytes of a plan's name.
@@ -32,6 +31,8 @@ const NAME_MAX: usize = 256;
 const POLICY_LINES_MAX: usize = 64;
 /// Control connections at a time of one certificate.
 const CALLS_MAX: usize = 8;
+/// `status` waits for the policy's file for so long, and is answered without it then.
+const STATUS_MAX: Duration = Duration::from_millis(500);
 
 /// A control connection whose other side has a certificate.
 struct Caller<'a> {
@@ -45,23 +46,23 @@ struct Caller<'a> {
 }
 
 /// Serves a connection until it ends; it counts as unproven until its certificate is there.
-pub fn serve(agent: &Agent, tcp: TcpStream, entered: Entered) {
-    let from = tcp.peer_addr().map_or("unknown".into(), |from| from.to_string());
+pub fn serve(agent: &Agent, newcomer: Newcomer) {
+    let Newcomer { stream, from, entered } = newcomer;
     let refused = |why: &str| {
-        let _ = agent.audit.refuse_stranger(&from, "control connection", why);
+        agent.audit.refuse_stranger(&from.to_string(), "control connection", why);
     };
-    let mut channel = match Channel::accept(tcp, agent.tls.clone()) {
+    let mut channel = match Channel::accept(stream, agent.tls.clone()) {
         Ok(channel) => channel,
         Err(error) => return refused(&error.to_string()),
     };
     let Some(who) = channel.peer() else {
         return refused("its certificate is none of clearlane traffic");
     };
-    drop(entered);
+    entered.proven();
     let said = format!("{who} at {from}");
     let Some(_call) = Call::begin(agent, &who) else {
         let why = format!("{CALLS_MAX} connections of this certificate are open; close one");
-        let _ = agent.audit.refuse(&who.to_string(), &said, "control connection", &why);
+        agent.audit.refuse(&who.to_string(), &said, "control connection", &why);
         let _ = channel.send(&Answer::Refused { reason: why });
         return;
     };
@@ -70,7 +71,7 @@ pub fn serve(agent: &Agent, tcp: TcpStream, entered: Entered) {
         let is_malformed = matches!(error, ChannelError::Frame(_) | ChannelError::Message(_));
         if is_malformed {
             let (who, why) = (caller.who.to_string(), one_line(&error.to_string()));
-            let _ = agent.audit.refuse(&who, &caller.said, "message", &why);
+            agent.audit.refuse(&who, &caller.said, "message", &why);
         }
     }
     caller.leave("its controller has gone");
@@ -183,9 +184,8 @@ impl Caller<'_> {
         match done {
             Ok(answer) => channel.send(&answer),
             Err(reason) => {
-                // What is refused is refused whether or not it can be noted.
                 let who = self.who.to_string();
-                let _ = self.agent.audit.refuse(&who, &self.said, &what, &one_line(&reason));
+                self.agent.audit.refuse(&who, &self.said, &what, &one_line(&reason));
                 channel.send(&Answer::Refused { reason })
             }
         }
@@ -252,10 +252,7 @@ impl Caller<'_> {
                 self.noted(&what, "")?;
                 self.run()?.start(at_ns).map(|()| Answer::Done {})
             }
-            Request::Stop {} => {
-                self.agent.stop(&self.said);
-                Ok(Answer::Done {})
-            }
+            Request::Stop {} => Ok(Answer::Stopped { plan: self.agent.stop(&self.said) }),
             Request::End {} => {
                 self.leave("");
                 self.noted(&what, "")?;
@@ -275,20 +272,16 @@ impl Caller<'_> {
     }
 
     fn begin(&mut self, plan: String, duration_ns: u64) -> Result<(), String> {
-        let mut running = self.agent.run_under_way();
-        if let Some(other) = running.as_ref() {
-            return Err(format!(
-                "takes part in run {} of {}; wait, or end it with `clearlane traffic stop`",
-                other.plan, other.controller
-            ));
-        }
-        let policy = self.agent.policy()?;
-        let session = Session::new(plan, self.who.name.clone(), duration_ns);
-        let Agent { folder, audit, expected_connections, .. } = self.agent;
+        let session = Arc::new(Session::new(plan, self.who.name.clone(), duration_ns));
+        self.agent.take_part(&session)?;
+        let Agent { folder, spool, audit, expected_connections, .. } = self.agent;
         let from = self.agent.data.local_addr().map_or(IpAddr::from([0, 0, 0, 0]), |own| own.ip());
-        let run = Run::begin(session, policy, (folder, from), audit, expected_connections)?;
-        *running = Some(run.session.clone());
-        self.run = Some(run);
+        // It may be stopped from here on, while the disk is waited for.
+        let policy = self.agent.policy(ANSWER_MAX);
+        let run = policy.and_then(|policy| {
+            Run::begin(&session, policy, (spool, folder, from), audit, expected_connections)
+        });
+        self.run = Some(run.inspect_err(|_| self.agent.leave())?);
         Ok(())
     }
 
@@ -299,56 +292,66 @@ impl Caller<'_> {
             run.session.stop(&self.agent.audit, &self.said, why);
         }
         drop(run);
-        *self.agent.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.agent.leave();
     }
 }
 
 impl Agent {
-    /// The policy as it is now.
-    pub(super) fn policy(&self) -> Result<Policy, String> {
-        let path = self.folder.join(POLICY_FILE);
-        let text = super::policy_text(&path)?;
-        text.parse().map_err(|error| format!("{}: {error}", path.display()))
+    /// The run that is under way. The lock is not held over a file or the network.
+    fn running(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run that is under way, when one that has ended has had time to leave.
-    fn run_under_way(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+    /// Takes part in a run, if it takes part in no other. A run that has ended has some time to
+    /// leave.
+    fn take_part(&self, session: &Arc<Session>) -> Result<(), String> {
         let until = Instant::now() + LEAVING_MAX;
         loop {
-            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            let leaves = running.as_ref().is_some_and(|session| session.is_halted());
-            if !leaves || Instant::now() >= until {
-                return running;
+            let mut running = self.running();
+            let Some(other) = running.as_ref() else {
+                *running = Some(Arc::clone(session));
+                return Ok(());
+            };
+            if !other.is_halted() || Instant::now() >= until {
+                return Err(format!(
+                    "takes part in run {} of {}; wait, or end it with `clearlane traffic stop`",
+                    other.plan, other.controller
+                ));
             }
             drop(running);
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
+    /// Takes part in no run any more.
+    fn leave(&self) {
+        *self.running() = None;
+    }
+
     fn status(&self) -> Status {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = running.as_ref().map(|session| StatusOfRun {
+        let session = self.running().clone();
+        let run = session.map(|session| StatusOfRun {
             plan: session.plan.clone(),
             controller: session.controller.clone(),
             state: session.state(now_ns()),
             stopped: session.stopped(),
         });
-        let policy = match self.policy() {
+        let policy = match self.policy(STATUS_MAX) {
             Ok(policy) => shortened(policy.in_words()),
             Err(problem) => vec![one_line(&problem)],
         };
         Status { name: self.keys.identity.name.clone(), run, policy }
     }
 
-    fn stop(&self, who: &str) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = running.as_ref() {
-            // One that waits for its controller in vain is given up.
-            if session.is_halted() && session.is_abandoned(now_ns()) {
-                session.discard();
-            }
-            session.stop(&self.audit, who, &format!("{STOPPED_BY}{who}"));
+    /// Stops the run that is under way, if one is. Returns its plan.
+    fn stop(&self, who: &str) -> Option<String> {
+        let session = self.running().clone()?;
+        // One that waits for its controller in vain is given up.
+        if session.is_halted() && session.is_abandoned(now_ns()) {
+            session.discard();
         }
+        session.stop(&self.audit, who, &format!("{STOPPED_BY}{who}"));
+        Some(session.plan.clone())
     }
 }
 

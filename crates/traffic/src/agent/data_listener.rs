@@ -2,7 +2,7 @@
 
 use crate::audit::Audit;
 use crate::consent::{REQUEST_BYTES, Request, Token, TokenId};
-use crate::unproven::Unproven;
+use crate::unproven::{Newcomer, Unproven};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a connection may take to show its token.
 const SHOWING_MAX: Duration = Duration::from_secs(5);
+/// How often it is looked whether to wait on.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A connection that is expected.
 pub struct Expected {
@@ -61,43 +63,35 @@ pub fn listen(
     awaited: &Arc<ExpectedConnections>,
     audit: &Arc<Audit>,
     halt: &AtomicBool,
-) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
+) {
     let unproven = Unproven::default();
     while !halt.load(SeqCst) {
-        let (stream, from) = match listener.accept() {
-            Ok(come) => come,
-            Err(_) => {
-                std::thread::sleep(Duration::from_millis(5));
-                continue;
-            }
-        };
-        // Without descriptors or threads to give, the connection is refused, and not the run.
-        let Ok(entered) = unproven.enter(&stream) else { continue };
+        let Some(newcomer) = unproven.next(listener, LOOK) else { continue };
         let (awaited, audit) = (Arc::clone(awaited), Arc::clone(audit));
-        let thread = std::thread::Builder::new().name("data connection".into());
-        let _ = thread.spawn(move || {
-            let shown = show(stream, from, &awaited);
-            drop(entered);
-            match shown {
-                Ok((stream, expected)) => (expected.serve)(stream),
-                Err(why) => {
-                    let _ = audit.refuse_stranger(&from.to_string(), "data connection", &why);
+        let Newcomer { stream, from, entered } = newcomer;
+        let serve = move || match show(&stream, from, &awaited) {
+            Ok(expected) => {
+                entered.proven();
+                // It is another's too while that closes it.
+                let own = Arc::try_unwrap(stream).or_else(|shared| shared.try_clone());
+                if let Ok(stream) = own {
+                    (expected.serve)(stream);
                 }
             }
-        });
+            Err(why) => audit.refuse_stranger(&from.to_string(), "data connection", &why),
+        };
+        // Without a thread to give, the connection is refused, and not the run.
+        let _ = std::thread::Builder::new().name("data connection".into()).spawn(serve);
     }
-    Ok(())
 }
 
 /// Has a connection show its token, and answers that it is known.
 fn show(
-    mut stream: TcpStream,
+    mut stream: &TcpStream,
     from: SocketAddr,
     awaited: &ExpectedConnections,
-) -> Result<(TcpStream, Expected), String> {
+) -> Result<Expected, String> {
     let plain = |error: io::Error| clearlane_lab::plain(&error).to_string();
-    stream.set_nonblocking(false).map_err(plain)?;
     let mut bytes = [0; REQUEST_BYTES];
     let (mut have, until) = (0, Instant::now() + SHOWING_MAX);
     while have < REQUEST_BYTES {
@@ -117,7 +111,7 @@ fn show(
     let expected = awaited.take(&request, from.ip())?;
     stream.set_nodelay(true).map_err(plain)?;
     stream.write_all(&expected.token.answer()).map_err(plain)?;
-    Ok((stream, expected))
+    Ok(expected)
 }
 
 /// Connects to a receiver from an address of this host (any, if it is unspecified), shows the

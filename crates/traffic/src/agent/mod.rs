@@ -10,13 +10,15 @@ mod sending;
 mod session;
 mod spool;
 
-use crate::audit::Audit;
+use crate::audit::{AUDIT_FILE, Audit};
 use crate::channel::Channel;
+use crate::disk::{ANSWER_MAX, Disk};
 use crate::keys::{self, Keys, KeysError};
 use crate::name::Role;
-use crate::policy;
+use crate::policy::{self, Policy};
+use crate::small_file::SmallFile;
 use crate::tls;
-use crate::unproven::Unproven;
+use crate::unproven::{Unproven, listener};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use session::Session;
@@ -24,11 +26,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the policy is called.
 pub const POLICY_FILE: &str = "policy.toml";
@@ -37,7 +38,11 @@ pub const STOPPED_BY: &str = "stopped by ";
 /// A policy that is read.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
 /// File descriptors that are none of a run's connections.
-const DESCRIPTORS_BESIDE: u64 = 512;
+const DESCRIPTORS_BESIDE: u64 = 640;
+/// An agent that starts waits for its disk for so long.
+const STARTING_MAX: Duration = Duration::from_secs(30);
+/// How often it is looked whether to go on.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Why an agent cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,9 @@ pub enum AgentError {
         .0.display()
     )]
     Taken(PathBuf),
+    /// It was told to end while it waited for its disk.
+    #[error("interrupted; the disk of {} has not answered until then", .0.display())]
+    Interrupted(PathBuf),
     /// It cannot listen there.
     #[error("cannot listen at {at}: {}{remedy}", clearlane_lab::plain(error))]
     Listen {
@@ -89,6 +97,9 @@ pub enum AgentError {
 pub struct Agent {
     folder: PathBuf,
     keys: Keys,
+    /// Where the files of the folder are read.
+    files: Disk<PathBuf>,
+    spool: Arc<Disk<spool::Files>>,
     audit: Arc<Audit>,
     tls: Arc<ServerConfig>,
     control: TcpListener,
@@ -99,6 +110,14 @@ pub struct Agent {
     halt: Arc<AtomicBool>,
     /// Held while the agent lives.
     _lock: File,
+}
+
+/// What an agent needs of its folder.
+struct Opened {
+    keys: Keys,
+    lock: File,
+    audit: Audit,
+    spool: spool::Files,
 }
 
 /// Puts the policy that an agent begins with into its folder, if there is none.
@@ -128,46 +147,65 @@ fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The text of a policy, which nobody but its owner may write.
-fn policy_text(path: &Path) -> Result<String, String> {
-    let fault = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => format!(
+/// The policy in a folder, which nobody but its owner may write.
+fn policy_in(folder: &Path) -> Result<Policy, String> {
+    let path = folder.join(POLICY_FILE);
+    let read = |path| SmallFile::open(path, POLICY_BYTES_MAX)?.trusted()?.text();
+    let text = read(&path).map_err(|error| match error.is_not_there() {
+        true => format!(
             "{}: is not there, so nothing is allowed; write it as docs/traffic.md says, or join \
              anew with --force",
             path.display()
         ),
-        _ => format!("{}: {}", path.display(), clearlane_lab::plain(&error)),
-    };
-    let known = fs::metadata(path).map_err(fault)?;
-    if known.mode() & 0o022 != 0 {
-        let path = path.display();
-        return Err(format!("{path}: others than its owner may write it; chmod go-w {path}"));
+        false => format!("{}: {error}", path.display()),
+    })?;
+    text.parse().map_err(|error| format!("{}: {error}", path.display()))
+}
+
+impl Opened {
+    /// Opens what is in a folder. Fails if an agent could not work with it.
+    fn of(folder: &Path) -> Result<Self, AgentError> {
+        let machine = |what: PathBuf| {
+            move |error| AgentError::Machine { what: what.display().to_string(), error }
+        };
+        let keys = Keys::read(folder)?;
+        if keys.identity.role != Role::Agent {
+            let (role, name) = (keys.identity.role, keys.identity.name.clone());
+            return Err(AgentError::Role { folder: folder.to_owned(), role, name });
+        }
+        let lock = locked(folder)?;
+        let audit = Audit::open(folder).map_err(machine(folder.join(AUDIT_FILE)))?;
+        policy_in(folder).map_err(AgentError::Policy)?;
+        let spool = spool::Files::of(folder);
+        spool.clear().map_err(machine(spool.folder().to_owned()))?;
+        Ok(Opened { keys, lock, audit, spool })
     }
-    if known.len() > POLICY_BYTES_MAX {
-        return Err(format!("{}: has {} B; 1 MiB is read", path.display(), known.len()));
-    }
-    fs::read_to_string(path).map_err(fault)
 }
 
 impl Agent {
-    /// Listens at `control` for controllers, and at `data` for senders.
+    /// Listens at `control` for controllers, and at `data` for senders. A disk that hangs is waited
+    /// for until `halt` is raised, and for half a minute.
     pub fn new(
         folder: &Path,
         control: SocketAddr,
         data: SocketAddr,
         halt: Arc<AtomicBool>,
     ) -> Result<Self, AgentError> {
-        let keys = Keys::read(folder)?;
-        if keys.identity.role != Role::Agent {
-            let (role, name) = (keys.identity.role, keys.identity.name.clone());
-            return Err(AgentError::Role { folder: folder.to_owned(), role, name });
-        }
-        let machine = |what: String| move |error| AgentError::Machine { what, error };
-        let lock = locked(folder)?;
-        let audit = Audit::open(folder);
-        let audit = audit.map_err(machine(format!("{}: the audit log", folder.display())))?;
+        let machine = |what: &str| {
+            let what = what.to_owned();
+            move |error| AgentError::Machine { what, error }
+        };
+        let files = Disk::new("files", folder.to_owned()).map_err(machine("a thread"))?;
+        let until = Instant::now() + STARTING_MAX;
+        let waits = || !halt.load(SeqCst) && Instant::now() < until;
+        let opened = files.ask_while(waits, |folder| Ok(Opened::of(folder)));
+        let Opened { keys, lock, audit, spool } =
+            opened.map_err(|error| match halt.load(SeqCst) {
+                true => AgentError::Interrupted(folder.to_owned()),
+                false => machine(&folder.display().to_string())(error),
+            })??;
         let listen = |at: SocketAddr| {
-            TcpListener::bind(at).map_err(|error| {
+            listener(at).map_err(|error| {
                 let remedy = match error.kind() {
                     io::ErrorKind::AddrInUse => {
                         "; another program has that port: choose another with --listen or --data"
@@ -180,10 +218,12 @@ impl Agent {
                 AgentError::Listen { at, error, remedy }
             })
         };
-        let agent = Agent {
+        Ok(Agent {
             folder: folder.to_owned(),
             tls: tls::server(&keys)?,
             keys,
+            files,
+            spool: Arc::new(Disk::new("spool", spool).map_err(machine("a thread"))?),
             audit: Arc::new(audit),
             control: listen(control)?,
             data: listen(data)?,
@@ -192,10 +232,16 @@ impl Agent {
             callers: Mutex::default(),
             halt,
             _lock: lock,
-        };
-        agent.policy().map_err(AgentError::Policy)?;
-        spool::Spool::clear(folder).map_err(machine(folder.display().to_string()))?;
-        Ok(agent)
+        })
+    }
+
+    /// The policy as it is now. Fails if the disk does not answer within a time.
+    fn policy(&self, within: Duration) -> Result<Policy, String> {
+        let read = self.files.ask(within, |folder| Ok(policy_in(folder)));
+        read.unwrap_or_else(|error| {
+            let path = self.folder.join(POLICY_FILE);
+            Err(format!("{}: {}", path.display(), clearlane_lab::plain(&error)))
+        })
     }
 
     /// Who it is.
@@ -220,13 +266,14 @@ impl Agent {
 
     /// What its policy allows, a line each.
     pub fn policy_in_words(&self) -> Result<Vec<String>, AgentError> {
-        self.policy().map(|policy| policy.in_words()).map_err(AgentError::Policy)
+        self.policy(ANSWER_MAX).map(|policy| policy.in_words()).map_err(AgentError::Policy)
     }
 
     /// Lets the process have the files and connections that it may have. Returns what is to be
     /// said if the policy's connections need more.
     pub fn raise_descriptors(&self) -> Result<Option<String>, AgentError> {
-        let connections = self.policy().map_err(AgentError::Policy)?.limits.connections;
+        let policy = self.policy(ANSWER_MAX).map_err(AgentError::Policy)?;
+        let connections = policy.limits.connections;
         // Each has a socket or two, and a log.
         let needed = 3 * u64::from(connections) + DESCRIPTORS_BESIDE;
         let may = descriptors();
@@ -239,32 +286,23 @@ impl Agent {
     }
 
     /// Works until the flag it was made with is raised.
-    pub fn serve(self) -> Result<(), AgentError> {
-        let machine = |error| AgentError::Machine { what: "cannot listen".into(), error };
-        self.control.set_nonblocking(true).map_err(machine)?;
+    pub fn serve(self) {
         let (unproven, agent) = (Unproven::default(), &self);
         std::thread::scope(|scope| {
-            let data = scope.spawn(|| {
+            scope.spawn(|| {
                 let Agent { data, expected_connections, audit, halt, .. } = agent;
-                data_listener::listen(data, expected_connections, audit, halt)
+                data_listener::listen(data, expected_connections, audit, halt);
             });
             while !agent.halt.load(SeqCst) {
-                let Ok((tcp, _)) = agent.control.accept() else {
-                    std::thread::sleep(Duration::from_millis(10));
-                    continue;
-                };
-                // Without descriptors or threads to give, the caller is refused, and not the run.
-                let Ok(entered) = unproven.enter(&tcp) else { continue };
-                let served = move || {
-                    if tcp.set_nonblocking(false).is_ok() {
-                        control::serve(agent, tcp, entered);
-                    }
-                };
+                let Some(newcomer) = unproven.next(&agent.control, LOOK) else { continue };
+                // Without threads to give, the caller is refused, and not the run.
                 let thread = std::thread::Builder::new().name("control".into());
-                let _ = thread.spawn_scoped(scope, served);
+                let _ = thread.spawn_scoped(scope, || control::serve(agent, newcomer));
             }
-            data.join().unwrap_or(Ok(())).map_err(machine)
-        })
+            unproven.close();
+        });
+        // Threads of connections may have the log for longer than the process lasts.
+        self.audit.finish();
     }
 
     /// Where senders connect to: the address of data, or where that is any, the one that the

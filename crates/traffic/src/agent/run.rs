@@ -7,10 +7,11 @@ use super::datagrams;
 use super::receiving::receive;
 use super::sending::{Connection, Flow};
 use super::session::{AHEAD_NS_MAX, Counter, Session, progress};
-use super::spool::Spool;
+use super::spool::{Files, Spool};
 use crate::audit::Audit;
 use crate::clock::now_ns;
 use crate::consent::Token;
+use crate::disk::Disk;
 use crate::mechanisms::Mechanisms;
 use crate::message::{End, Progress};
 use crate::order::{Carrier, Order};
@@ -59,12 +60,12 @@ fn plain(error: &io::Error) -> String {
 }
 
 impl Run {
-    /// Takes part in a run, with a folder for its logs and the address that it sends from. Fails if
-    /// the policy does not allow so long a run, or the disk refuses.
+    /// Takes part in a run, with an agent's folder and its disk for logs, and the address that it
+    /// sends from. Fails if the policy does not allow so long a run, or the disk refuses.
     pub fn begin(
-        session: Session,
+        session: &Arc<Session>,
         policy: Policy,
-        (folder, from): (&Path, IpAddr),
+        (disk, folder, from): (&Arc<Disk<Files>>, &Path, IpAddr),
         audit: &Arc<Audit>,
         expected_connections: &Arc<ExpectedConnections>,
     ) -> Result<Self, String> {
@@ -76,13 +77,9 @@ impl Run {
                 limits.duration
             ));
         }
-        let session = Arc::new(session);
-        let (told, of) = (Arc::clone(audit), Arc::clone(&session));
-        let failed = move |why: String| of.stop(&told, "spool", &why);
-        let spool = Spool::begin(folder, limits.logs.0, failed)
-            .map_err(|error| format!("{}: {}", folder.display(), plain(&error)))?;
+        let spool = Spool::begin(disk, folder, limits.logs.0, (session, audit))?;
         Ok(Run {
-            session,
+            session: Arc::clone(session),
             left: Arc::new(AtomicU64::new(limits.sent.0)),
             policy,
             audit: Arc::clone(audit),
@@ -278,11 +275,12 @@ impl Run {
             );
         }
         self.wait();
+        self.spool.finish().map_err(|error| plain(&error))?;
         let part = self.spool.read(connection, end, offset, most).map_err(|error| plain(&error))?;
         part.ok_or_else(|| format!("connection {connection} has no such log here"))
     }
 
-    /// Waits for the threads of connections, and for the disk.
+    /// Waits for the threads of connections.
     fn wait(&mut self) {
         for thread in self.senders.drain(..) {
             // A panic of it is in the audit log's absence of an end; nothing is owed to it.
@@ -291,7 +289,6 @@ impl Run {
         while self.receivers > 0 && self.done.1.recv_timeout(Duration::from_secs(10)).is_ok() {
             self.receivers -= 1;
         }
-        self.spool.finish();
     }
 }
 

@@ -138,10 +138,10 @@ impl Session {
             *stopped = why.to_owned();
         }
         drop(stopped);
-        // It ends whether or not that can be noted, and before: a disk may hang.
+        // It ends whether or not that can be noted, and before.
         self.halt();
         if is_first {
-            let _ = audit.note(Outcome::Stopped, who, &format!("run {}", self.plan), why);
+            audit.tell(Outcome::Stopped, who, &format!("run {}", self.plan), why);
         }
     }
 

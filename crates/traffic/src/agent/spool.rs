@@ -1,6 +1,10 @@
 //! The logs of a run on the agent's disk, within a quota. Threads that send and receive hand over
-//! blocks; one thread writes them, so that no packet waits for the disk.
+//! blocks; the thread of a [`Disk`] writes them, so that no packet waits for the disk, and a disk
+//! that hangs holds up nobody.
 
+use super::session::Session;
+use crate::audit::Audit;
+use crate::disk::{ANSWER_MAX, Disk};
 use crate::log::{Encoder, Logged};
 use crate::message::End;
 use clearlane_ib::Bytes;
@@ -9,10 +13,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 /// What the folder is called.
 const FOLDER: &str = "spool";
@@ -20,25 +23,43 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Kept free on the disk until it is full, so that the audit log has room to say so.
 const RESERVE_FILE: &str = "reserve";
 const RESERVE_BYTES: usize = 64 << 10;
-/// Blocks that wait for the disk: 32 MiB.
-const BLOCKS_MAX: usize = 512;
+/// A disk that takes no block for so long ends the run.
+const BLOCK_MAX: Duration = Duration::from_secs(5);
+/// When a run has been stopped, its disk is waited for no longer than this.
+const LEAVING_MAX: Duration = Duration::from_millis(500);
+/// Until everything is on disk, which the controller waits for.
+const FINISH_MAX: Duration = Duration::from_secs(10);
 
 /// A log: connection and end.
 type Which = (u32, End);
 
-/// A block of a log.
-struct Block {
-    which: Which,
-    bytes: Vec<u8>,
+/// The logs on disk, of one run at a time.
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    /// Number of the run; what comes late of another is nothing.
+    run: u64,
+    /// Bytes of logs so far, of how many.
+    kept: u64,
+    quota: u64,
+    logs: BTreeMap<Which, File>,
 }
 
 /// The logs of a run. Its files go when it does.
 pub struct Spool {
-    folder: PathBuf,
-    blocks: Option<SyncSender<Block>>,
-    writer: Option<JoinHandle<()>>,
-    files: Arc<Mutex<BTreeMap<Which, File>>>,
+    disk: Arc<Disk<Files>>,
+    run: u64,
+    kept: Arc<Kept>,
     records: BTreeMap<Which, Arc<AtomicU64>>,
+}
+
+/// Whether the logs of a run are kept.
+struct Kept {
+    folder: PathBuf,
+    session: Arc<Session>,
+    audit: Arc<Audit>,
+    /// They are not any more, and it has been said why.
+    has_failed: AtomicBool,
 }
 
 /// Where one connection's packets are noted.
@@ -48,124 +69,116 @@ pub struct Log {
     block: Vec<u8>,
     records: Arc<AtomicU64>,
     noted: u64,
-    blocks: SyncSender<Block>,
+    disk: Arc<Disk<Files>>,
+    run: u64,
+    kept: Arc<Kept>,
 }
 
 /// The log cannot be kept: the disk or the quota is full; who wrote it has said so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotKept;
 
-impl Spool {
-    /// Takes away what a killed agent left in a folder.
-    pub fn clear(folder: &Path) -> io::Result<()> {
-        match fs::remove_dir_all(folder.join(FOLDER)) {
+impl Kept {
+    /// They are kept no longer; says why, and ends the run.
+    fn fail(&self, why: &str) {
+        if !self.has_failed.swap(true, SeqCst) {
+            self.session.stop(&self.audit, "spool", why);
+        }
+    }
+}
+
+impl Files {
+    /// Those of an agent's folder, of no run.
+    pub fn of(folder: &Path) -> Self {
+        let folder = folder.join(FOLDER);
+        Files { folder, run: 0, kept: 0, quota: 0, logs: BTreeMap::new() }
+    }
+
+    /// Their folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Takes away what a killed agent left.
+    pub fn clear(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Begins the logs of a run. `failed` is told once, why they cannot be kept.
-    pub fn begin(
-        folder: &Path,
-        quota: u64,
-        failed: impl Fn(String) + Send + 'static,
-    ) -> io::Result<Self> {
-        Spool::clear(folder)?;
-        let folder = folder.join(FOLDER);
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        fs::write(folder.join(RESERVE_FILE), vec![0xff; RESERVE_BYTES])?;
-        let (blocks, waiting) = sync_channel(BLOCKS_MAX);
-        let files = Arc::default();
-        let (theirs, of) = (Arc::clone(&files), folder.clone());
-        let writer = std::thread::Builder::new()
-            .name("spool".into())
-            .spawn(move || write(&waiting, &theirs, quota, &of, failed))?;
-        let (blocks, writer, records) = (Some(blocks), Some(writer), BTreeMap::new());
-        Ok(Spool { folder, blocks, writer, files, records })
+    /// Begins a run of another number.
+    fn begin(&mut self, run: u64, quota: u64) -> io::Result<()> {
+        self.logs.clear();
+        self.clear()?;
+        DirBuilder::new().mode(0o700).create(&self.folder)?;
+        fs::write(self.folder.join(RESERVE_FILE), vec![0xff; RESERVE_BYTES])?;
+        (self.run, self.kept, self.quota) = (run, 0, quota);
+        Ok(())
     }
 
-    /// The log of a connection's end; its file is made here. Fails if there is one already.
-    pub fn log(&mut self, connection: u32, end: End) -> io::Result<Log> {
-        let which = (connection, end);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).mode(0o600);
-        let file = file.open(self.folder.join(end.log_file(connection)))?;
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(which, file);
-        let records = Arc::new(AtomicU64::new(0));
-        self.records.insert(which, Arc::clone(&records));
-        let blocks = self.blocks.clone().ok_or(io::ErrorKind::BrokenPipe)?;
-        let block = Vec::with_capacity(BLOCK_BYTES);
-        Ok(Log { which, encoder: Encoder::default(), block, records, noted: 0, blocks })
-    }
-
-    /// How many logs were begun.
-    pub fn count(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Waits until everything is on disk. Threads that have logs have ended by then.
-    pub fn finish(&mut self) {
-        self.blocks = None;
-        if let Some(writer) = self.writer.take() {
-            // A panic of the writer has ended the run.
-            let _ = writer.join();
+    /// The logs of a run; fails if another has begun.
+    fn logs(&mut self, run: u64) -> io::Result<&mut BTreeMap<Which, File>> {
+        match self.run == run {
+            true => Ok(&mut self.logs),
+            false => Err(io::Error::other("the run has ended")),
         }
     }
 
-    /// Bytes and records of a log, and a part of it; nothing if there is no such log.
-    pub fn read(
-        &self,
-        connection: u32,
-        end: End,
+    /// Makes the file of a log.
+    fn make(&mut self, run: u64, which: Which) -> io::Result<()> {
+        let path = self.folder.join(which.1.log_file(which.0));
+        let logs = self.logs(run)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        logs.insert(which, file);
+        Ok(())
+    }
+
+    /// Adds a block to a log.
+    fn add(&mut self, run: u64, which: Which, bytes: &[u8], kept: &Kept) {
+        // Of a run that has failed or ended, nothing more is kept.
+        if kept.has_failed.load(SeqCst) || self.run != run {
+            return;
+        }
+        self.kept += bytes.len() as u64;
+        let Some(file) = self.logs.get_mut(&which) else { return };
+        let written = match self.kept > self.quota {
+            true => Err(format!(
+                "the logs of packets are more than the host's policy allows (limits.logs = {})",
+                Bytes(self.quota)
+            )),
+            false => append(file, bytes).map_err(|error| in_words(&self.folder, &error)),
+        };
+        if let Err(why) = written {
+            // If it cannot be removed, there is nothing more to give.
+            let _ = fs::remove_file(self.folder.join(RESERVE_FILE));
+            kept.fail(&why);
+        }
+    }
+
+    /// Bytes of a log, and a part of it; nothing if there is no such log.
+    fn read(
+        &mut self,
+        run: u64,
+        which: Which,
         offset: u64,
         most: usize,
-    ) -> io::Result<Option<(u64, u64, Vec<u8>)>> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(file) = files.get_mut(&(connection, end)) else { return Ok(None) };
-        let records = self.records.get(&(connection, end));
-        let records = records.map_or(0, |records| records.load(SeqCst));
+    ) -> io::Result<Option<(u64, Vec<u8>)>> {
+        let Some(file) = self.logs(run)?.get_mut(&which) else { return Ok(None) };
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(offset.min(length)))?;
         let mut part = Vec::new();
         file.take(most as u64).read_to_end(&mut part)?;
-        Ok(Some((length, records, part)))
+        Ok(Some((length, part)))
     }
-}
 
-impl Drop for Spool {
-    fn drop(&mut self) {
-        self.finish();
-        // Tidiness; the next run clears what is left.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn write(
-    waiting: &Receiver<Block>,
-    files: &Mutex<BTreeMap<Which, File>>,
-    quota: u64,
-    folder: &Path,
-    failed: impl Fn(String),
-) {
-    let mut kept = 0;
-    for block in waiting {
-        kept += block.bytes.len() as u64;
-        let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(file) = files.get_mut(&block.which) else { continue };
-        let written = match kept > quota {
-            true => Err(format!(
-                "the logs of packets are more than the host's policy allows (limits.logs = {})",
-                Bytes(quota)
-            )),
-            false => append(file, &block.bytes)
-                .map_err(|error| format!("{}: {}", folder.display(), clearlane_lab::plain(&error))),
-        };
-        if let Err(why) = written {
-            // If it cannot be removed, there is nothing more to give.
-            let _ = fs::remove_file(folder.join(RESERVE_FILE));
-            failed(why);
-            // Blocks that come after are refused to those who send them.
-            return;
+    /// Ends a run: its files go.
+    fn end(&mut self, run: u64) {
+        if self.run == run {
+            self.logs.clear();
+            // Tidiness; the next run clears what is left.
+            let _ = self.clear();
         }
     }
 }
@@ -177,6 +190,91 @@ fn append(file: &mut File, block: &[u8]) -> io::Result<()> {
         // What cannot be cut either is told by who reads it.
         let _ = file.set_len(length);
     })
+}
+
+fn in_words(folder: &Path, error: &io::Error) -> String {
+    format!("{}: {}", folder.display(), clearlane_lab::plain(error))
+}
+
+impl Spool {
+    /// Begins the logs of a run on the disk of an agent. Why they cannot be kept is told once, and
+    /// ends the run.
+    pub fn begin(
+        disk: &Arc<Disk<Files>>,
+        folder: &Path,
+        quota: u64,
+        (session, audit): (&Arc<Session>, &Arc<Audit>),
+    ) -> Result<Self, String> {
+        let kept = Kept {
+            folder: folder.join(FOLDER),
+            session: Arc::clone(session),
+            audit: Arc::clone(audit),
+            has_failed: AtomicBool::new(false),
+        };
+        let begun = disk.ask(ANSWER_MAX, move |files| {
+            let run = files.run + 1;
+            files.begin(run, quota).map(|()| run)
+        });
+        let run = begun.map_err(|error| in_words(&kept.folder, &error))?;
+        let (disk, kept) = (Arc::clone(disk), Arc::new(kept));
+        Ok(Spool { disk, run, kept, records: BTreeMap::new() })
+    }
+
+    /// The log of a connection's end; its file is made here. Fails if there is one already.
+    pub fn log(&mut self, connection: u32, end: End) -> io::Result<Log> {
+        let (which, run) = ((connection, end), self.run);
+        self.disk.ask(ANSWER_MAX, move |files| files.make(run, which))?;
+        let records = Arc::new(AtomicU64::new(0));
+        self.records.insert(which, Arc::clone(&records));
+        Ok(Log {
+            which,
+            encoder: Encoder::default(),
+            block: Vec::with_capacity(BLOCK_BYTES),
+            records,
+            noted: 0,
+            disk: Arc::clone(&self.disk),
+            run,
+            kept: Arc::clone(&self.kept),
+        })
+    }
+
+    /// How many logs were begun.
+    pub fn count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Waits until everything is on disk. Threads that have logs have ended by then.
+    pub fn finish(&self) -> io::Result<()> {
+        self.disk.ask(FINISH_MAX, |_| Ok(()))
+    }
+
+    /// Bytes and records of a log, and a part of it; nothing if there is no such log.
+    pub fn read(
+        &self,
+        connection: u32,
+        end: End,
+        offset: u64,
+        most: usize,
+    ) -> io::Result<Option<(u64, u64, Vec<u8>)>> {
+        let (which, run) = ((connection, end), self.run);
+        let records = self.records.get(&which).map_or(0, |records| records.load(SeqCst));
+        let read = move |files: &mut Files| files.read(run, which, offset, most);
+        let part = self.disk.ask(ANSWER_MAX, read)?;
+        Ok(part.map(|(length, part)| (length, records, part)))
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        let run = self.run;
+        // What is still to be written is no longer wanted.
+        self.kept.has_failed.store(true, SeqCst);
+        let (ends, begun) = (move |files: &mut Files| files.end(run), Instant::now());
+        // Of a disk that hangs, the next run or the next agent clears what is left.
+        if self.disk.tell(|| begun.elapsed() < LEAVING_MAX, ends).is_ok() {
+            let _ = self.disk.ask(LEAVING_MAX, |_| Ok(()));
+        }
+    }
 }
 
 impl Log {
@@ -198,7 +296,20 @@ impl Log {
             return Ok(());
         }
         self.records.store(self.noted, SeqCst);
-        self.blocks.send(Block { which: self.which, bytes }).map_err(|_| NotKept)
+        let (which, run, kept) = (self.which, self.run, Arc::clone(&self.kept));
+        let begun = Instant::now();
+        let waits = || {
+            let most = if self.kept.session.is_halted() { LEAVING_MAX } else { BLOCK_MAX };
+            begun.elapsed() < most && !self.kept.has_failed.load(SeqCst)
+        };
+        if self.kept.has_failed.load(SeqCst) {
+            return Err(NotKept);
+        }
+        let added = self.disk.tell(waits, move |files| files.add(run, which, &bytes, &kept));
+        added.map_err(|error| {
+            self.kept.fail(&in_words(&self.kept.folder, &error));
+            NotKept
+        })
     }
 }
 
@@ -214,10 +325,19 @@ mod tests {
         path
     }
 
+    /// The disk of a folder, and a run that is logged there.
+    fn begun(folder: &Path, quota: u64) -> (Spool, Arc<Session>) {
+        let disk = Arc::new(Disk::new("spool", Files::of(folder)).unwrap());
+        let audit = Arc::new(Audit::open(folder).unwrap());
+        let session = Arc::new(Session::new("plan".into(), "boss".parse().unwrap(), 1));
+        let spool = Spool::begin(&disk, folder, quota, (&session, &audit)).unwrap();
+        (spool, session)
+    }
+
     #[test]
     fn what_is_noted_is_read_back_and_gone_in_the_end() {
         let folder = folder("spool");
-        let mut spool = Spool::begin(&folder, 1 << 20, |why| panic!("{why}")).unwrap();
+        let (mut spool, session) = begun(&folder, 1 << 20);
         let mut log = spool.log(7, End::Sender).unwrap();
         assert!(spool.log(7, End::Sender).is_err(), "a log is begun once");
         for at in 0..100_000 {
@@ -225,7 +345,7 @@ mod tests {
         }
         log.flush().unwrap();
         drop(log);
-        spool.finish();
+        spool.finish().unwrap();
         let (mut at, mut decoder, mut count) = (0, Decoder::default(), 0);
         loop {
             let (length, records, part) = spool.read(7, End::Sender, at, 1000).unwrap().unwrap();
@@ -244,28 +364,52 @@ mod tests {
         assert_eq!(count, 100_000);
         assert!(spool.read(8, End::Sender, 0, 10).unwrap().is_none());
         drop(spool);
-        assert!(!folder.join(FOLDER).exists());
+        assert!(!folder.join(FOLDER).exists() && !session.is_halted());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_full_quota_is_told_once_and_ends_the_logs() {
         let folder = folder("quota");
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let theirs = Arc::clone(&told);
-        let failed = move |why| theirs.lock().unwrap().push(why);
-        let mut spool = Spool::begin(&folder, 100_000, failed).unwrap();
+        let (mut spool, session) = begun(&folder, 100_000);
         let mut log = spool.log(0, End::Receiver).unwrap();
         let kept = (0..10_000_000u64)
             .map(|at| log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }));
         let refused = kept.take_while(Result::is_ok).count();
         assert!(refused < 9_000_000, "nothing was refused");
         drop(log);
-        spool.finish();
-        let told = told.lock().unwrap();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("the logs of packets are more than"), "{told:?}");
+        spool.finish().unwrap();
+        let told = session.stopped();
+        assert!(told.starts_with("the logs of packets are more than"), "{told}");
         drop(spool);
+        let audit = fs::read_to_string(folder.join(crate::audit::AUDIT_FILE)).unwrap();
+        assert_eq!(audit.lines().filter(|line| line.contains("spool")).count(), 1, "{audit}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The disk hangs: blocks wait for some time, the run ends, and who writes goes on.
+    #[test]
+    fn a_disk_that_hangs_ends_the_run_and_holds_nobody() {
+        let folder = folder("hung");
+        let (mut spool, session) = begun(&folder, 1 << 40);
+        let mut log = spool.log(0, End::Sender).unwrap();
+        let (free, held) = std::sync::mpsc::channel::<()>();
+        let hang = move |_: &mut Files| held.recv().unwrap();
+        spool.disk.tell(|| false, hang).unwrap();
+        // Stopped by somebody, it waits for less.
+        session.halt();
+        let kept = (0..).map(|at| log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }));
+        // What waits for the disk is 32 MiB at most, of two or three bytes a packet.
+        let kept = kept.take_while(Result::is_ok).count();
+        assert!((1 << 20..1 << 25).contains(&kept), "{kept}");
+        assert!(log.flush().is_ok() && log.push(Logged { sequence: 0, ns: 0, bytes: 24 }).is_ok());
+        assert_eq!(log.flush(), Err(NotKept));
+        let why = session.stopped();
+        assert!(why.contains("spool: the disk has not answered for 0."), "{why}");
+        let gone = Instant::now();
+        drop((log, spool));
+        assert!(gone.elapsed() < BLOCK_MAX, "it waited for the disk");
+        free.send(()).unwrap();
         fs::remove_dir_all(folder).unwrap();
     }
 }

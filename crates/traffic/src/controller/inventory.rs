@@ -1,6 +1,7 @@
 //! The agents that a controller knows, and where they listen: `agents.toml` in its folder.
 
 use crate::name::Name;
+use crate::small_file::SmallFile;
 use crate::text::of_toml;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -61,17 +62,10 @@ impl Inventory {
     pub fn read(folder: &Path) -> Result<Self, InventoryError> {
         let path = folder.join(INVENTORY_FILE);
         let fault = |problem: String| InventoryError(format!("{}: {problem}", path.display()));
-        match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Inventory::default()),
-            Err(error) => Err(fault(clearlane_lab::plain(&error).to_string())),
-            Ok(known) if known.len() > BYTES_MAX => {
-                Err(fault(format!("has {} B; {BYTES_MAX} are read", known.len())))
-            }
-            Ok(_) => {
-                let text = fs::read_to_string(&path);
-                let text = text.map_err(|error| fault(clearlane_lab::plain(&error).to_string()))?;
-                text.parse().map_err(|InventoryError(problem)| fault(problem))
-            }
+        match SmallFile::open(&path, BYTES_MAX).and_then(SmallFile::text) {
+            Err(error) if error.is_not_there() => Ok(Inventory::default()),
+            Err(error) => Err(fault(error.to_string())),
+            Ok(text) => text.parse().map_err(|InventoryError(problem)| fault(problem)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! An agent as the controller sees it: questions and answers.
 
 use super::inventory::Known;
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{Channel, ChannelError, again};
 use crate::clock::{Exchange, Offset, now_ns};
 use crate::keys::Keys;
 use crate::message::{Answer, PROTOCOL, Progress, Request, Status};
@@ -28,16 +28,14 @@ pub enum LinkError {
         error: ChannelError,
     },
     /// There is no connection to it.
-    #[error("agent {agent} at {address}: {error}{remedy}")]
+    #[error("agent {agent} at {address}: {error}{}", remedy(error))]
     Unreached {
         /// Its name.
         agent: String,
         /// Where it should listen.
         address: SocketAddr,
         /// What happened.
-        error: String,
-        /// What to look at.
-        remedy: &'static str,
+        error: Box<ChannelError>,
     },
     /// It refused.
     #[error("agent {agent} refuses: {reason}")]
@@ -60,12 +58,30 @@ pub enum LinkError {
     Keys(#[from] crate::keys::KeysError),
 }
 
+/// What to look at when there is no connection.
+fn remedy(error: &ChannelError) -> &'static str {
+    match error {
+        // Something answers there; what it said has its remedy with it.
+        ChannelError::Tls(_) => "",
+        _ => "; is `clearlane traffic agent` running there?",
+    }
+}
+
 impl LinkError {
+    /// Whether its connection was closed without a word.
+    fn is_turned_away(&self) -> bool {
+        match self {
+            LinkError::Channel { error, .. } => error.is_turned_away(),
+            LinkError::Unreached { error, .. } => error.is_turned_away(),
+            _ => false,
+        }
+    }
+
     /// What happened, without whose agent it is.
     pub fn reason(&self) -> String {
         match self {
             LinkError::Channel { error, .. } => error.to_string(),
-            LinkError::Unreached { error, remedy, .. } => format!("{error}{remedy}"),
+            LinkError::Unreached { error, .. } => format!("{error}{}", remedy(error)),
             LinkError::Refused { reason, .. } => reason.clone(),
             LinkError::Answer { question, .. } => format!("it gave no answer to {question}"),
             LinkError::Keys(error) => error.to_string(),
@@ -87,18 +103,17 @@ pub struct Link {
 impl Link {
     /// Connects, and says hello.
     pub fn connect(keys: &Keys, known: &Known) -> Result<Self, LinkError> {
+        again(|| Link::connect_once(keys, known), LinkError::is_turned_away)
+    }
+
+    fn connect_once(keys: &Keys, known: &Known) -> Result<Self, LinkError> {
         let who = Identity { name: known.name.clone(), role: Role::Agent };
         let (config, name) = (tls::client(keys)?, tls::server_name(&who)?);
         let channel = Channel::connect(known.address, config, name);
         let channel = channel.map_err(|error| LinkError::Unreached {
             agent: known.name.to_string(),
             address: known.address,
-            remedy: match error {
-                // Something answers there; what it said has its remedy with it.
-                ChannelError::Tls(_) => "",
-                _ => "; is `clearlane traffic agent` running there?",
-            },
-            error: error.to_string(),
+            error: Box::new(error),
         })?;
         let mut link = Link { known: known.clone(), data: known.address, channel, owed: 0 };
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -129,7 +144,7 @@ impl Link {
             match answer.ok_or_else(late)? {
                 // It was under way when the question was asked.
                 Answer::Progress(_) => {}
-                Answer::Done {} if self.owed > 0 => self.owed -= 1,
+                Answer::Stopped { .. } if self.owed > 0 => self.owed -= 1,
                 Answer::Refused { reason } => {
                     let agent = self.known.name.to_string();
                     return Err(LinkError::Refused { agent, reason });
@@ -167,6 +182,14 @@ impl Link {
         self.tell(&Request::Stop {})
     }
 
+    /// Has it stop. Returns the plan of the run that was under way, if one was.
+    pub fn stop(&mut self) -> Result<Option<String>, LinkError> {
+        match self.ask(&Request::Stop {})? {
+            Answer::Stopped { plan } => Ok(plan),
+            _ => Err(self.wrong("stop")),
+        }
+    }
+
     /// How it is.
     pub fn status(&mut self) -> Result<Status, LinkError> {
         match self.ask(&Request::Status {})? {
@@ -197,7 +220,7 @@ impl Link {
             Some(Answer::Refused { reason }) => {
                 Err(LinkError::Refused { agent: self.known.name.to_string(), reason })
             }
-            Some(Answer::Done {}) if self.owed > 0 => {
+            Some(Answer::Stopped { .. }) if self.owed > 0 => {
                 self.owed -= 1;
                 Ok(None)
             }

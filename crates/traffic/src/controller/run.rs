@@ -398,7 +398,7 @@ fn follow(
             .map(|member| {
                 let (news, stop) = (news.clone(), &stop);
                 scope.spawn(move || {
-                    let followed = listen(member, &news, stop, (begins_in, late));
+                    let followed = listen(member, &news, (stop, watch), (begins_in, late));
                     followed.unwrap_or_else(|error| {
                         // What ends one ends all: the rest would be another experiment.
                         stop.raise(now_ns());
@@ -453,7 +453,7 @@ fn by_flow(bytes: &BTreeMap<u32, u64>, flow_of: &BTreeMap<u32, usize>, count: us
 fn listen(
     member: &mut Member,
     news: &Sender<Progress>,
-    stop: &Stop,
+    (stop, watch): (&Stop, &dyn Watch),
     (begins_in, late): (Duration, Instant),
 ) -> Result<bool, LinkError> {
     let mut renewed = Instant::now() - LEASE_EVERY;
@@ -462,6 +462,10 @@ fn listen(
         if renewed.elapsed() >= LEASE_EVERY {
             renewed = Instant::now();
             member.link.tell(&Request::Lease {})?;
+        }
+        // Here too: who shows how the run goes on may hang, as a terminal does.
+        if watch.is_stopped() {
+            stop.raise(now_ns());
         }
         if !told_to_stop && (stop.at().is_some() || Instant::now() >= late) {
             told_to_stop = true;

@@ -10,3 +10,5 @@ mod plans;
 mod runs;
 #[expect(clippy::disallowed_methods, reason = "agents work while a test waits")]
 mod site;
+#[expect(clippy::disallowed_methods, reason = "a flood goes on while a test waits")]
+mod stalls;

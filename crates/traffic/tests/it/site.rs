@@ -55,7 +55,7 @@ impl Site {
         let agent = Agent::new(&folder, any, any, Arc::clone(&halt)).unwrap();
         let address = agent.control_address().unwrap();
         self.inventory.set(Known { name: name.parse().unwrap(), address });
-        let serving = std::thread::spawn(move || agent.serve().unwrap());
+        let serving = std::thread::spawn(move || agent.serve());
         self.agents.insert(name.to_owned(), (halt, serving));
     }
 
@@ -157,5 +157,14 @@ impl Watch for Quiet {
 
     fn is_stopped(&self) -> bool {
         self.0.load(SeqCst)
+    }
+}
+
+/// Raises a flag when it goes.
+pub struct Raised<'a>(pub &'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
     }
 }

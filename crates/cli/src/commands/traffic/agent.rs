@@ -44,6 +44,6 @@ pub fn run(arguments: &Arguments, interrupts: &Interrupts) -> Result<Answer, Fai
     if let Some(more) = agent.raise_descriptors().map_err(of_agent)? {
         terminal::remark(&format!("note  {more}"));
     }
-    agent.serve().map_err(of_agent)?;
+    agent.serve();
     Ok(Answer::text(String::new()))
 }

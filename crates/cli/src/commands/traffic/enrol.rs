@@ -8,6 +8,7 @@ use crate::terminal;
 use clap::{Args, ValueEnum};
 use clearlane_traffic::audit::Audit;
 use clearlane_traffic::controller::{Inventory, Known};
+use clearlane_traffic::disk::{ANSWER_MAX, Disk};
 use clearlane_traffic::enrolment::{Enrolment, Joining};
 use clearlane_traffic::keys::Authority;
 use clearlane_traffic::name::{Identity, Name, Role};
@@ -70,13 +71,16 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     }
     terminal::remark("waiting for them to join; interrupt to wait no longer");
     let halt = interrupts.stop_silently();
-    let inventory = Mutex::new(inventory);
+    // A disk that hangs keeps no host from joining, and the command from no signal.
+    let disk = Disk::new("inventory", inventory).map_err(|e| Failure::writing(&folder, &e))?;
     let (joined, unsure) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let told = |identity: &Identity, joining: Joining| {
         if let Some(known) = agents.iter().find(|known| known.name == identity.name) {
-            let mut inventory = locked(&inventory);
-            inventory.set(known.clone());
-            inventory.write(&folder)?;
+            let (known, folder) = (known.clone(), folder.clone());
+            disk.ask(ANSWER_MAX, move |inventory: &mut Inventory| {
+                inventory.set(known);
+                inventory.write(&folder)
+            })?;
         }
         let name = identity.name.to_string();
         match joining {

@@ -84,6 +84,7 @@ pub fn of_enrolment(error: EnrolmentError) -> Failure {
 pub fn of_agent(error: AgentError) -> Failure {
     match error {
         AgentError::Machine { .. } => Failure::Machine(error.to_string()),
+        AgentError::Interrupted(_) => Failure::Interrupted(error.to_string()),
         error => Failure::Input(error.to_string()),
     }
 }

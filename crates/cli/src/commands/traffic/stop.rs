@@ -5,7 +5,6 @@ use crate::answer::{Answer, Verdict};
 use crate::failure::Failure;
 use clap::Args;
 use clearlane_ib::visible;
-use clearlane_traffic::message::Request;
 use serde_json::json;
 
 /// Whom to stop.
@@ -17,12 +16,7 @@ pub struct Arguments {
 
 /// Stops them.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    let answers = arguments.asked.ask(|link| {
-        // Whatever it answers, it is told to stop.
-        let run = link.status().ok().and_then(|status| status.run);
-        link.have_done(&Request::Stop {}, "stop")?;
-        Ok(run.map(|run| run.plan))
-    })?;
+    let answers = arguments.asked.ask(|link| link.stop())?;
     let is_whole = answers.iter().all(|(_, answer)| answer.is_ok());
     let verdict = if is_whole { Verdict::Done } else { Verdict::BadNews };
     if json {

@@ -1,0 +1,282 @@
+//! Which connections may wait that have shown neither certificate nor token: without I/O or clock.
+//! There are few of them at a time. When one more comes, one goes: of the network that has most
+//! places, of the address in it from which most have come lately, the oldest. So who has many
+//! addresses in a network has no more places than who has one, and an address from which few come
+//! keeps its place beside any number of others of its network.
+
+use ipnet::IpNet;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Bits of the networks that are compared, the wider first: what a provider gives to a site, and
+/// what a host may have all of (RFC 6177 for IPv6).
+const V4_BITS: [u8; 2] = [16, 24];
+const V6_BITS: [u8; 2] = [48, 64];
+/// So many connections from an address weigh no more than one: who is turned away and comes again
+/// a few times is not told from who comes once.
+const FREE: u32 = 8;
+
+/// Connections that wait.
+#[derive(Debug)]
+pub struct Admission<T> {
+    most: usize,
+    next: u64,
+    /// The oldest first.
+    waiting: Vec<Waiting<T>>,
+    came: BTreeMap<IpAddr, Came>,
+    /// When what is forgotten was last looked for, s.
+    tidied_s: u64,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    number: u64,
+    from: IpAddr,
+    networks: [IpNet; 2],
+    what: T,
+}
+
+/// How many came from an address and have not shown anything; half of it is forgotten each second.
+#[derive(Debug)]
+struct Came {
+    count: u32,
+    /// When that was counted, s.
+    at_s: u64,
+}
+
+impl Came {
+    fn now(&self, now_s: u64) -> u32 {
+        let halved = u32::try_from(now_s.saturating_sub(self.at_s)).unwrap_or(u32::MAX);
+        self.count.checked_shr(halved).unwrap_or(0)
+    }
+}
+
+impl<T> Admission<T> {
+    /// At most so many wait.
+    pub fn new(most: usize) -> Self {
+        let (waiting, came) = (Vec::new(), BTreeMap::new());
+        Admission { most, next: 0, waiting, came, tidied_s: 0 }
+    }
+
+    /// Takes in what came from an address, `now_s` seconds after a beginning. Its number, and what
+    /// has to go for it, if anything: it may be itself.
+    pub fn enter(&mut self, now_s: u64, from: IpAddr, what: T) -> (u64, Option<(u64, T)>) {
+        // An IPv4 address within IPv6 is what it is.
+        let (number, from) = (self.next, from.to_canonical());
+        self.next += 1;
+        let came = self.came.entry(from).or_insert(Came { count: 0, at_s: now_s });
+        *came = Came { count: came.now(now_s).saturating_add(1), at_s: now_s };
+        if self.tidied_s != now_s {
+            self.tidied_s = now_s;
+            self.came.retain(|_, came| came.now(now_s) > 0);
+        }
+        self.waiting.push(Waiting { number, from, networks: networks(from), what });
+        let goes = (self.waiting.len() > self.most).then(|| self.first_to_go(now_s)).flatten();
+        let gone = goes.map(|place| self.waiting.remove(place));
+        (number, gone.map(|gone| (gone.number, gone.what)))
+    }
+
+    /// One waits no longer. If it has shown what it should, it is as if it had not come.
+    pub fn leave(&mut self, number: u64, has_shown: bool) {
+        let Ok(place) = self.waiting.binary_search_by_key(&number, |waiting| waiting.number) else {
+            return;
+        };
+        let from = self.waiting.remove(place).from;
+        if let Some(came) = self.came.get_mut(&from).filter(|_| has_shown) {
+            came.count = came.count.saturating_sub(1);
+        }
+    }
+
+    /// Takes out all of them.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.waiting.drain(..).map(|waiting| waiting.what)
+    }
+
+    /// The place of what goes first.
+    fn first_to_go(&self, now_s: u64) -> Option<usize> {
+        let mut among: Vec<usize> = (0..self.waiting.len()).collect();
+        for level in 0..V4_BITS.len() {
+            let network = |place: usize| self.waiting[place].networks[level];
+            among = most(&among, network, |_, waiting| waiting)?;
+        }
+        let weight = |from: &IpAddr, waiting: u32| {
+            let came = self.came.get(from).map_or(0, |came| came.now(now_s));
+            came.max(waiting) / FREE
+        };
+        among = most(&among, |place| self.waiting[place].from, weight)?;
+        among.first().copied()
+    }
+}
+
+/// Of some places, the oldest first, those with the key that weighs most by how many have it. Among
+/// keys of one weight it is the key of the oldest.
+fn most<K: Ord>(
+    among: &[usize],
+    of: impl Fn(usize) -> K,
+    weight: impl Fn(&K, u32) -> u32,
+) -> Option<Vec<usize>> {
+    let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+    among.iter().for_each(|place| found.entry(of(*place)).or_default().push(*place));
+    let weighed = |(key, places): &(K, Vec<usize>)| {
+        (weight(key, u32::try_from(places.len()).unwrap_or(u32::MAX)), Reverse(places[0]))
+    };
+    found.into_iter().max_by_key(weighed).map(|(_, places)| places)
+}
+
+/// The networks of an address, the wider first.
+fn networks(address: IpAddr) -> [IpNet; 2] {
+    let bits = if address.is_ipv4() { V4_BITS } else { V6_BITS };
+    bits.map(|bits| IpNet::new(address, bits).map_or(address.into(), |network| network.trunc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    const MOST: usize = 256;
+
+    /// Addresses of two networks of each kind, in turns.
+    fn flooding(number: u32) -> IpAddr {
+        let (network, host) = (number % 4, number / 4 + 10);
+        match network {
+            0 | 1 => Ipv4Addr::new(10, 77, network as u8, host as u8).into(),
+            _ => Ipv6Addr::new(0xfd77, 0, 0, network as u16, 0, 0, 0, host as u16).into(),
+        }
+    }
+
+    /// Comes among the flood after `after` of its connections, which come `rate` a second. How many
+    /// come then until it goes; nothing if it still waits when `most` have come.
+    fn lasts(
+        admission: &mut Admission<u32>,
+        from: IpAddr,
+        (after, most, rate): (u32, u32, u32),
+        address: impl Fn(u32) -> IpAddr,
+    ) -> Option<u32> {
+        let mut number = None;
+        for come in 0..after + most {
+            let now_s = u64::from(come / rate);
+            if come == after {
+                let (entered, gone) = admission.enter(now_s, from, u32::MAX);
+                assert!(gone.is_none_or(|(_, what)| what != u32::MAX), "turned away at once");
+                number = Some(entered);
+            }
+            let (_, gone) = admission.enter(now_s, address(come), come);
+            if let Some((gone, _)) = gone
+                && Some(gone) == number
+            {
+                return Some(come - after);
+            }
+        }
+        None
+    }
+
+    proptest! {
+        // A case is thousands of connections.
+        #![proptest_config(ProptestConfig::with_cases(8))]
+
+        /// However fast two hundred addresses of four networks come, in whatever order, one that
+        /// is in a network of theirs keeps its place for a quarter of a second, and from 2,000 a
+        /// second on, where each of them comes often, for a second: long for a handshake.
+        #[test]
+        fn a_flood_of_many_addresses_keeps_nobody_out(
+            rate in 100u32..6000,
+            network in 0u32..4,
+            seed in any::<u64>(),
+        ) {
+            let mut state = seed | 1;
+            let order: Vec<u32> = (0..3 * rate)
+                .map(|_| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    (state % 200) as u32
+                })
+                .collect();
+            let mut admission = Admission::new(MOST);
+            // None of the flood has this address.
+            let own = flooding(network + 4 * 60);
+            let address = |come: u32| flooding(order[come as usize]);
+            let most = if rate < 2000 { rate / 4 } else { rate };
+            let gone = lasts(&mut admission, own, (2 * rate, most, rate), address);
+            prop_assert_eq!(gone, None);
+        }
+
+        /// Slow floods make no address heavy: then the oldest goes, and places last.
+        #[test]
+        fn in_a_slow_flood_the_oldest_goes(rate in 1u32..1000, network in 0u32..4) {
+            let mut admission = Admission::new(MOST);
+            let own = flooding(network + 4 * 60);
+            let gone = lasts(&mut admission, own, (5 * rate + 300, rate, rate), |come| {
+                flooding(come % 200)
+            });
+            // A quarter of the places is its network's.
+            prop_assert!(gone.is_none_or(|gone| gone >= MOST as u32 * 3 / 4), "{gone:?}");
+        }
+
+        #[test]
+        fn there_are_never_more_than_may_be(
+            come in prop::collection::vec((any::<u8>(), 0u64..20, any::<bool>()), 1..300),
+        ) {
+            let mut admission = Admission::new(5);
+            let mut there = Vec::new();
+            for (address, now_s, goes) in come {
+                let from = Ipv4Addr::new(10, 0, address % 3, address).into();
+                let (number, gone) = admission.enter(now_s, from, ());
+                there.push(number);
+                there.retain(|number| gone.is_none_or(|(gone, ())| gone != *number));
+                if goes && !there.is_empty() {
+                    admission.leave(there.remove(0), address.is_multiple_of(2));
+                }
+                prop_assert_eq!(
+                    admission.waiting.iter().map(|waiting| waiting.number).collect::<Vec<_>>(),
+                    there.clone()
+                );
+                prop_assert!(there.len() <= 5);
+            }
+        }
+    }
+
+    /// A host has all addresses of its network: together they have the places of one.
+    #[test]
+    fn many_networks_are_not_kept_out_by_all_addresses_of_one() {
+        let mut admission = Admission::new(MOST);
+        let any = |come: u32| {
+            let address = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, (come >> 16) as u16, come as u16);
+            IpAddr::from(address)
+        };
+        for own in ["fd00:0:0:2::1", "10.0.0.1"] {
+            let own = own.parse().unwrap();
+            assert_eq!(lasts(&mut admission, own, (20_000, 20_000, 5000), any), None);
+        }
+    }
+
+    #[test]
+    fn who_has_shown_what_it_should_has_not_come() {
+        let mut admission = Admission::new(2);
+        let [often, seldom] = [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2])];
+        for round in 0..100 {
+            let (number, gone) = admission.enter(0, often, round);
+            assert_eq!(gone, None);
+            admission.leave(number, true);
+        }
+        let (first, _) = admission.enter(0, often, 0);
+        admission.enter(0, seldom, 1);
+        // Neither weighs more than the other, so the oldest goes.
+        assert_eq!(admission.enter(0, seldom, 2).1, Some((first, 0)));
+        // One that shows nothing is counted, and forgotten after some time.
+        for now_s in [0, 60] {
+            let mut admission = Admission::new(2);
+            for round in 0..100 {
+                let (number, _) = admission.enter(0, often, round);
+                admission.leave(number, false);
+            }
+            let (old, _) = admission.enter(now_s, seldom, 0);
+            let (young, _) = admission.enter(now_s, often, 1);
+            let gone = admission.enter(now_s, seldom, 2).1.unwrap().0;
+            assert_eq!(gone, if now_s == 0 { young } else { old });
+        }
+    }
+}

@@ -1,0 +1,46 @@
+"""What makes files hang: pipes in their place, and a mount whose server never answers."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MNT_DETACH = 2
+
+
+@contextmanager
+def pipes(*paths: Path) -> Iterator[None]:
+    """Has pipes that nobody writes and nobody reads stand in place of files."""
+    kept = [path.with_name(f"{path.name}.kept") for path in paths]
+    for path, aside in zip(paths, kept):
+        path.rename(aside)
+        os.mkfifo(path)
+    try:
+        yield
+    finally:
+        for path, aside in zip(paths, kept):
+            # What belongs to a run has gone with it.
+            if aside.exists():
+                aside.rename(path)
+
+
+@contextmanager
+def stalled(folder: Path) -> Iterator[None]:
+    """Mounts over a folder what never answers, as a network disk does whose server has gone: who
+    looks there waits, and cannot be interrupted by a signal that is caught."""
+    server = os.open("/dev/fuse", os.O_RDWR)
+    at, options = os.fsencode(folder), f"fd={server},rootmode=40000,user_id=0,group_id=0"
+    try:
+        if LIBC.mount(b"none", at, b"fuse", 0, options.encode()) != 0:
+            raise OSError(ctypes.get_errno(), "cannot mount a folder of /dev/fuse")
+        try:
+            yield
+        finally:
+            LIBC.umount2(at, MNT_DETACH)
+    finally:
+        # Who waits there is told that it has gone.
+        os.close(server)
