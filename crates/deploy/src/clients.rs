@@ -1,6 +1,8 @@
 //! How programs come by the service level of a path. What a library ignores cannot be deployed by a
 //! subnet manager.
 
+use clearlane_ib::quoted;
+
 /// A library or kernel client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client {
@@ -73,7 +75,7 @@ pub fn client(name: &str) -> Result<&'static Client, String> {
         let nearest = clearlane_ib::nearest(name, known.iter().copied())
             .map(|name| format!("; did you mean {name:?}?"))
             .unwrap_or_default();
-        let name: String = name.chars().take(60).collect();
-        format!("no client is named {name:?}{nearest}; known are {}", known.join(", "))
+        let name = quoted(name);
+        format!("no client is named {name}{nearest}; known are {}", known.join(", "))
     })
 }

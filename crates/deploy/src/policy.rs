@@ -4,7 +4,7 @@
 //! OpenSM takes the first rule that matches (osm_qos_policy.c). Rules name both ends, because a
 //! rule with `target-port-guid` alone leaves replies and RDMA READs the other way on SL 0.
 
-use clearlane_ib::Guid;
+use clearlane_ib::{Guid, quoted, short};
 use clearlane_subnet::formats::path_groups::GroupDump;
 
 /// Port groups and rules.
@@ -191,18 +191,15 @@ impl Outline {
     fn of(text: &str, file: &str) -> Result<Self, PolicyError> {
         let mut outline = Outline { ends: [None; 3], has_default: false };
         let mut open: Vec<(&str, usize)> = Vec::new();
-        let error = |line: usize, what: String| PolicyError {
-            file: file.escape_debug().to_string(),
-            line: line + 1,
-            what,
-        };
+        let error =
+            |line: usize, what: String| PolicyError { file: short(file), line: line + 1, what };
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let word = line.split(|c: char| c.is_whitespace() || c == ':').next().unwrap_or("");
             if let Some(name) = word.strip_prefix("end-") {
                 match open.pop() {
                     Some((begun, _)) if begun == name => {}
-                    _ => return Err(error(index, format!("{:?} ends nothing", short(word)))),
+                    _ => return Err(error(index, format!("{} ends nothing", quoted(word)))),
                 }
                 if let Some(place) = SECTIONS.iter().position(|section| *section == name) {
                     outline.ends[place] = Some(index);
@@ -210,9 +207,9 @@ impl Outline {
             } else if BEGINNINGS.contains(&word) {
                 open.push((word, index));
             } else if open.is_empty() && !word.is_empty() {
-                return Err(error(index, format!("{:?} is in no section", short(line))));
+                return Err(error(index, format!("{} is in no section", quoted(line))));
             } else if word.starts_with(PREFIX) || line.contains(&format!("name: {PREFIX}-")) {
-                let what = format!("{:?} is clearlane's own", short(line));
+                let what = format!("{} is clearlane's own", quoted(line));
                 return Err(error(
                     index,
                     what + ": give the policy from before the last deployment",
@@ -247,10 +244,6 @@ const BEGINNINGS: [&str; 12] = [
     "qos-match-rules",
     "qos-match-rule",
 ];
-
-fn short(text: &str) -> String {
-    text.chars().take(60).collect()
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,9 +8,9 @@
 //! GUIDs are those of nodes. PortXmitData counts 4 octets (IBA vol. 1, 16.1.3.5, and 16.1.4.11 for
 //! the 64-bit one that is printed).
 
-use crate::wording::quote;
 use crate::{Endpoint, Fabric, NodeKind};
 use clearlane_ib::Guid;
+use clearlane_ib::quoted;
 use std::collections::BTreeMap;
 
 /// PortXmitData by node GUID and port number.
@@ -84,24 +84,24 @@ impl Counters {
         for (index, line) in text.lines().enumerate() {
             let Some(rest) = line.trim_start().strip_prefix("GUID ") else { continue };
             let error = |what: String| CountersError::Line {
-                file: quote(file).trim_matches('"').to_owned(),
+                file: quoted(file).trim_matches('"').to_owned(),
                 line: index + 1,
                 what,
             };
             let Some((port, values)) = rest.split_once(':') else {
-                return Err(error(format!("{} has no counters", quote(rest.trim()))));
+                return Err(error(format!("{} has no counters", quoted(rest.trim()))));
             };
             let (guid, port) = port
                 .split_once(" port ")
-                .ok_or_else(|| error(format!("{} names no port", quote(port))))?;
+                .ok_or_else(|| error(format!("{} names no port", quoted(port))))?;
             // "port ALL" is the sum of the others.
             if port.trim() == "ALL" {
                 continue;
             }
             let hex = guid.trim().strip_prefix("0x").and_then(|hex| Guid::from_hex(hex).ok());
-            let guid = hex.ok_or_else(|| error(format!("{} is no GUID", quote(guid))))?;
+            let guid = hex.ok_or_else(|| error(format!("{} is no GUID", quoted(guid))))?;
             let number = port.trim().parse();
-            let port: u8 = number.map_err(|_| error(format!("{} is no port", quote(port))))?;
+            let port: u8 = number.map_err(|_| error(format!("{} is no port", quoted(port))))?;
             let sent = values.split('[').find_map(|value| value.strip_prefix("PortXmitData == "));
             if let Some(sent) = sent {
                 // A number that is cut off would be taken for a small one.
@@ -109,13 +109,13 @@ impl Counters {
                     return Err(error("the line is cut off".into()));
                 }
                 let digits = sent.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-                let what = || format!("{} is no number", quote(digits));
+                let what = || format!("{} is no number", quoted(digits));
                 let sent = digits.parse().map_err(|_| error(what()))?;
                 counters.insert((guid, port), sent);
             }
         }
         match counters.is_empty() {
-            true => Err(CountersError::Empty(quote(file).trim_matches('"').to_owned())),
+            true => Err(CountersError::Empty(quoted(file).trim_matches('"').to_owned())),
             false => Ok(Counters(counters)),
         }
     }

@@ -3,8 +3,9 @@
 //! A cable is named by one end, `leaf00[19]`, or by both in either order,
 //! `leaf00[19]-spine03[1]`; a node by its name; both also by GUID, `0x0ac1ea5100000000[19]`.
 
-use crate::wording::{nearest, quote};
+use crate::wording::nearest;
 use crate::{Endpoint, Fabric, FabricError, Link, LinkId, NodeId};
+use clearlane_ib::quoted;
 use clearlane_ib::random::draw;
 use clearlane_ib::{LinkSpeed, LinkWidth};
 use std::collections::BTreeMap;
@@ -84,13 +85,13 @@ pub fn cables(fabric: &Fabric, names: &[&str]) -> Result<Vec<LinkId>, DamageErro
         Some([id]) => Ok(*id),
         Some(found) => Err(DamageError::Ambiguous {
             what: "cables",
-            name: quote(name),
+            name: quoted(name),
             count: found.len(),
             example: by_guid(fabric.link(found[0]).a),
         }),
         None => {
             let known = index.keys().map(String::as_str);
-            Err(DamageError::UnknownCable { name: quote(name), nearest: nearest(name, known) })
+            Err(DamageError::UnknownCable { name: quoted(name), nearest: nearest(name, known) })
         }
     };
     names.iter().map(find).collect()
@@ -181,11 +182,11 @@ pub fn node(fabric: &Fabric, name: &str) -> Result<NodeId, DamageError> {
         [id] => Ok(*id),
         [] => {
             let known = fabric.nodes().iter().map(|node| node.name.as_str());
-            Err(DamageError::UnknownNode { name: quote(name), nearest: nearest(name, known) })
+            Err(DamageError::UnknownNode { name: quoted(name), nearest: nearest(name, known) })
         }
         [first, ..] => Err(DamageError::Ambiguous {
             what: "nodes",
-            name: quote(name),
+            name: quoted(name),
             count: found.len(),
             example: fabric.node(*first).guid.to_string(),
         }),

@@ -4,9 +4,10 @@
 //! GUID and a name in double quotes; `#` begins a comment.
 
 use crate::formats::FormatError;
-use crate::wording::{clean, quote};
+use crate::wording::clean;
 use crate::{Fabric, NodeId};
 use clearlane_ib::Guid;
+use clearlane_ib::quoted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names by node GUID, as administrators give them.
@@ -93,7 +94,7 @@ impl Fabric {
 
 impl FormatError {
     fn syntax(file: &str, line: usize, expected: &'static str, found: &str) -> Self {
-        let problem = crate::formats::Problem::Syntax { expected, found: quote(found) };
+        let problem = crate::formats::Problem::Syntax { expected, found: quoted(found) };
         FormatError { file: clean(file), line, problem }
     }
 }

@@ -1,12 +1,6 @@
 //! How values that came from outside are shown in an error: quoted, short, on one line.
 
-/// The text in double quotes, control characters escaped, cut after 60 characters.
-pub(crate) fn quote(text: &str) -> String {
-    const SHOWN_MAX: usize = 60;
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    let more = if shown.len() < text.len() { "…" } else { "" };
-    format!("{:?}{more}", shown)
-}
+use clearlane_ib::quoted;
 
 /// A description from a file without outer blanks and control characters.
 pub(crate) fn clean(name: &str) -> String {
@@ -17,18 +11,12 @@ pub(crate) fn clean(name: &str) -> String {
 /// Empty where nothing resembles it.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     let near = clearlane_ib::nearest(wanted, known);
-    near.map(|name| format!("; did you mean {}?", quote(name))).unwrap_or_default()
+    near.map(|name| format!("; did you mean {}?", quoted(name))).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_quoted_stays_on_one_line_and_short() {
-        assert_eq!(quote("a\nb"), r#""a\nb""#);
-        assert!(quote(&"x".repeat(1000)).chars().count() < 70);
-    }
 
     #[test]
     fn the_nearest_name_is_offered_or_none() {

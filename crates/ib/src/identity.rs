@@ -1,6 +1,6 @@
 //! Which host a person means who writes a name, a GUID or a LID.
 
-use crate::{Guid, Lid, nearest, visible};
+use crate::{Guid, Lid, nearest, ticked, visible};
 
 /// What a host is known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ pub fn identify<'a>(
             return match meant.count() {
                 0 => Ok(place),
                 others => Err(IdentityError::Ambiguous {
-                    text: shown(text),
+                    text: ticked(text),
                     count: others + 1,
                     example: host.guids[0],
                 }),
@@ -66,7 +66,7 @@ pub fn identify<'a>(
     let near = nearest(text, hosts.flat_map(|host| [host.name, first_word(host.name)]));
     let near =
         near.map_or(String::new(), |near| format!(", the nearest name is `{}`", visible(near)));
-    Err(IdentityError::Unknown { text: shown(text), near })
+    Err(IdentityError::Unknown { text: ticked(text), near })
 }
 
 /// A name without the GUID that tells it from others.
@@ -90,13 +90,6 @@ fn as_lid(text: &str) -> Option<Lid> {
         None => text.parse(),
     };
     Lid::new(number.ok()?)
-}
-
-/// A word of a file, fit to be quoted in one line.
-fn shown(text: &str) -> String {
-    let short: String = text.chars().take(60).collect();
-    let dots = if short.len() < text.len() { "…" } else { "" };
-    format!("`{}{dots}`", short.escape_debug())
 }
 
 #[cfg(test)]

@@ -38,4 +38,4 @@ pub use nearest::nearest;
 pub use opcode::{Extended, Opcode, Service};
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
 pub use state::{Saved, StateError};
-pub use visible::{visible, visible_lines, wrap};
+pub use visible::{SHOWN_CHARS_MAX, quoted, short, ticked, visible, visible_lines, within, wrap};

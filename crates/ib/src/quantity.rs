@@ -1,5 +1,6 @@
 //! Times, sizes and rates: integers with a unit in the type, and their notation in files.
 
+use crate::short;
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,8 +18,7 @@ pub struct QuantityError {
 impl QuantityError {
     /// `what` with its article ("a time"), the offending `text`, and what would be accepted.
     pub fn new(what: &'static str, text: &str, remedy: &'static str) -> Self {
-        let text = text.chars().take(60).collect();
-        QuantityError { what, text, remedy, meant: None }
+        QuantityError { what, text: short(text), remedy, meant: None }
     }
 
     /// The same for a number with a unit, which is named as it is spelt: `mib` is no unit, and
@@ -36,7 +36,7 @@ impl QuantityError {
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not {}; write ", self.text.escape_debug(), self.what)?;
+        write!(f, "`{}` is not {}; write ", self.text, self.what)?;
         match &self.meant {
             Some(meant) => write!(f, "\"{meant}\""),
             None => f.write_str(self.remedy),

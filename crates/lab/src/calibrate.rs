@@ -252,7 +252,7 @@ pub fn calibrate(
     let mut sweep = Sweep::over(&text, &request.experiment, axes, &request.variants)?;
     sweep.override_seeds(request.seed, request.seeds)?;
     has_programs(&sweep.base)?;
-    let folder = SweepFolder::claim(&sweep, out, force, false)?;
+    let folder = SweepFolder::claim(&sweep, out, force, false, &options.unfinished)?;
     let sweep = run_sweep(&sweep, options, &folder, progress, cancel)?;
     let names: Vec<String> =
         sweep.experiment.variants.iter().map(|variant| variant.name.clone()).collect();

@@ -7,11 +7,11 @@
 
 use crate::LabError;
 use crate::control::Control;
-use crate::experiment::{Experiment, MechanismSpec, Variant, quote, short};
+use crate::experiment::{Experiment, MechanismSpec, Variant};
 use crate::prepare;
 use clearlane_congestion::mechanisms::iba_cc::{self, Attributes, Victims};
 use clearlane_fabric::{Endpoint, Fabric, NodeKind};
-use clearlane_ib::{PortNumber, ServiceLevel, wrap};
+use clearlane_ib::{PortNumber, ServiceLevel, short, ticked, wrap};
 
 /// The congestion control of a variant as a part of an opensm.conf.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ pub(crate) fn controlled(experiment: &Experiment) -> Result<(&Variant, &Mechanis
         [only] => Ok(*only),
         [] => {
             let who = match experiment.variants.as_slice() {
-                [only] => format!("variant {} has no", quote(&only.name)),
+                [only] => format!("variant {} has no", ticked(&only.name)),
                 _ => "no variant has".to_owned(),
             };
             Err(LabError::Request(format!(
@@ -117,7 +117,7 @@ pub(crate) fn controlled(experiment: &Experiment) -> Result<(&Variant, &Mechanis
         }
         several => {
             const SHOWN: usize = 8;
-            let names = several.iter().take(SHOWN).map(|(v, _)| quote(&v.name));
+            let names = several.iter().take(SHOWN).map(|(v, _)| ticked(&v.name));
             let more = if several.len() > SHOWN { ", …" } else { "" };
             Err(LabError::Request(format!(
                 "{} variants have congestion control, and a file is for one: name it with \

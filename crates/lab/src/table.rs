@@ -1,6 +1,6 @@
 //! Tables for people: aligned columns, units below the labels.
 
-use clearlane_ib::visible;
+use clearlane_ib::{visible, within};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -61,16 +61,16 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether a cell or a head holds what must not reach a terminal.
+    /// Whether a cell or a head holds what must not reach a terminal, or is too long for one.
     fn acts(&self) -> bool {
-        let acts = |text: &String| matches!(visible(text), Cow::Owned(_));
+        let acts = |text: &String| matches!(cell(text), Cow::Owned(_));
         self.columns.iter().any(|column| acts(&column.label) || acts(&column.unit))
             || self.rows.iter().flatten().any(acts)
     }
 
-    /// The table with such characters spelt out.
+    /// The table with such characters spelt out and such texts cut.
     fn visible(&self) -> Table {
-        let shown = |text: &String| visible(text).into_owned();
+        let shown = |text: &String| cell(text).into_owned();
         let column = |column: &Column| Column {
             label: shown(&column.label),
             unit: shown(&column.unit),
@@ -103,6 +103,17 @@ impl Table {
         }
         line.truncate(line.trim_end().len());
         line
+    }
+}
+
+/// The most characters of a cell: one that is longer would make every row as long.
+const CELL_CHARS_MAX: usize = 500;
+
+/// What a cell shows of a text.
+fn cell(text: &str) -> Cow<'_, str> {
+    match visible(text) {
+        Cow::Borrowed(text) => within(text, CELL_CHARS_MAX),
+        Cow::Owned(text) => Cow::Owned(within(&text, CELL_CHARS_MAX).into_owned()),
     }
 }
 
@@ -203,6 +214,17 @@ name                   load
 c                        20
 ";
         assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn a_long_cell_does_not_make_every_row_long() {
+        let mut table = Table::plain(&[Align::Left, Align::Right]);
+        let long = ["x".repeat(10 << 20), "\u{1b}".repeat(10 << 20), "\u{1b}".repeat(400)];
+        for text in &long {
+            table.row([text.as_str(), "1"]);
+        }
+        let shown = table.to_string();
+        assert!(shown.len() < 10_000 && shown.contains('…'), "{}", shown.len());
     }
 
     #[test]

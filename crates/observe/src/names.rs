@@ -1,8 +1,12 @@
 //! Names of addresses, as `/etc/hosts` has them, with LIDs besides.
 
 use clearlane_capture::Endpoint;
+use clearlane_ib::quoted;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+
+/// The longest name, as of a node of a fabric.
+const NAME_CHARS_MAX: usize = 255;
 
 /// What addresses are called.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,15 +34,23 @@ impl Names {
                 None => rest.split([' ', '\t', '#', '\r']).next(),
             };
             let Some(name) = name.filter(|name| !name.is_empty()) else {
-                return wrong(format!("{address:?} has no name; write an address, then a name"));
+                let address = quoted(address);
+                return wrong(format!("{address} has no name; write an address, then a name"));
             };
+            if name.chars().count() > NAME_CHARS_MAX {
+                let (address, letters) = (quoted(address), name.chars().count());
+                return wrong(format!(
+                    "the name of {address} has {letters} characters; write {NAME_CHARS_MAX} at most"
+                ));
+            }
             let address = address.split('%').next().unwrap_or_default();
             for endpoint in endpoints(address) {
                 known.insert(endpoint, name.to_owned());
             }
             if endpoints(address).is_empty() {
+                let address = quoted(address);
                 return wrong(format!(
-                    "{address:?} is no address; write a LID, 1 to 65535, an IPv4 or IPv6 address \
+                    "{address} is no address; write a LID, 1 to 65535, an IPv4 or IPv6 address \
                      or a GID"
                 ));
             }
@@ -96,9 +108,15 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        let error = |text| Names::read(text, "hosts").unwrap_err();
+        let error = |text: &str| Names::read(text, "hosts").unwrap_err();
         assert_eq!(error("7\n"), "hosts:1: \"7\" has no name; write an address, then a name");
         assert!(error("7 h7\nh8 8\n").starts_with("hosts:2: \"h8\" is no address; write a LID"));
         assert!(error("0 h0\n").contains("is no address"));
+        let long = "h".repeat(10 << 20);
+        let named = error(&format!("7 {long}\n"));
+        assert_eq!(named, "hosts:1: the name of \"7\" has 10485760 characters; write 255 at most");
+        for text in [format!("{long}\n"), format!("{long} h7\n")] {
+            assert!(error(&text).len() < 300);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What `event_plugin_options` of opensm.conf says: words `key=value`, apart by blanks.
 
+use clearlane_ib::quoted;
 use clearlane_subnet::engines;
 use clearlane_subnet::lanes::LANES;
 use std::path::PathBuf;
@@ -75,10 +76,10 @@ impl Options {
         let mut seen: Vec<&str> = Vec::new();
         for word in text.split_whitespace().filter(|word| *word != "(null)") {
             let Some((key, value)) = word.split_once('=') else {
-                return Err(error(format!("{:?} is no key=value", shown(word)), KEYS));
+                return Err(error(format!("{} is no key=value", quoted(word)), KEYS));
             };
             if seen.contains(&key) {
-                return Err(error(format!("{:?} is there twice", shown(key)), KEYS));
+                return Err(error(format!("{} is there twice", quoted(key)), KEYS));
             }
             seen.push(key);
             options.set(key, value)?;
@@ -87,7 +88,7 @@ impl Options {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), OptionsError> {
-        let wrong = |remedy: &str| Err(error(format!("{key}={:?}", shown(value)), remedy));
+        let wrong = |remedy: &str| Err(error(format!("{key}={}", quoted(value)), remedy));
         match (key, value) {
             ("mode", "files") => self.mode = Mode::Files,
             ("mode", "vftree") => self.mode = Mode::VfTree,
@@ -108,7 +109,7 @@ impl Options {
             ("arbitration", "equal") => self.arbitration = Arbitration::Equal,
             ("arbitration", "opensm") => self.arbitration = Arbitration::OpenSm,
             ("arbitration", _) => return wrong("arbitration is equal or opensm"),
-            _ => return Err(error(format!("unknown key {:?}", shown(key)), KEYS)),
+            _ => return Err(error(format!("unknown key {}", quoted(key)), KEYS)),
         }
         Ok(())
     }
@@ -121,10 +122,6 @@ pub fn safe_engines() -> impl Iterator<Item = &'static str> {
 
 fn error(what: String, remedy: &str) -> OptionsError {
     OptionsError { what, remedy: remedy.into() }
-}
-
-fn shown(word: &str) -> String {
-    word.chars().take(40).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Who takes part: names of hosts, and roles. Both stand in certificates as one DNS name, such as
 //! `h1.agent.clearlane.internal`, so that TLS itself checks them (RFC 5280, 4.2.1.6).
 
+use clearlane_ib::quoted;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +40,7 @@ pub struct Identity {
 
 /// Why a name is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is no name; use 1 to 63 letters, digits, - and _, beginning with a letter or digit")]
+#[error("{0} is no name; use 1 to 63 letters, digits, - and _, beginning with a letter or digit")]
 pub struct NameError(String);
 
 impl FromStr for Name {
@@ -54,7 +55,7 @@ impl FromStr for Name {
             && text.ends_with(outer);
         match fits {
             true => Ok(Name(text.to_owned())),
-            false => Err(NameError(text.chars().take(LONGEST + 1).collect())),
+            false => Err(NameError(quoted(text))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a host allows, written by its administrator. No message changes it.
 
 use crate::text::{of_toml, one_line};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, quoted};
 use ipnet::IpNet;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -119,7 +119,8 @@ impl FromStr for Policy {
 impl Network {
     fn read(table: NetworkTable) -> Result<Self, PolicyError> {
         let NetworkTable { network: text, send, receive, rate, ports, udp } = table;
-        let wrong = |problem: &str| PolicyError(one_line(&format!("network {text:?} {problem}")));
+        let wrong =
+            |problem: &str| PolicyError(one_line(&format!("network {} {problem}", quoted(&text))));
         let network: IpNet = text
             .parse()
             .map_err(|_| wrong("is none; write it as \"10.1.0.0/16\" or \"fd00::/8\""))?;

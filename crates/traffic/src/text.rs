@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use clearlane_ib::visible;
+use clearlane_ib::{visible, within};
 
 /// The text of bytes.
 pub fn to_text(bytes: &[u8]) -> String {
@@ -20,11 +20,7 @@ const SHOWN_MAX: usize = 300;
 
 /// What somebody else's words are in an error: one line, and short.
 pub fn one_line(text: &str) -> String {
-    let line = visible(text);
-    match line.char_indices().nth(SHOWN_MAX) {
-        None => line.into_owned(),
-        Some((end, _)) => format!("{}…", &line[..end]),
-    }
+    within(&visible(&within(text, SHOWN_MAX)), SHOWN_MAX).into_owned()
 }
 
 /// A fault of a TOML file, with its line.

@@ -84,10 +84,3 @@ impl Ranks {
         }
     }
 }
-
-/// A word of a file, fit to be quoted in one line.
-pub(crate) fn quote(word: &str) -> String {
-    let short: String = word.chars().take(60).collect();
-    let dots = if short.len() < word.len() { "…" } else { "" };
-    format!("`{}{dots}`", short.escape_debug())
-}

@@ -134,6 +134,16 @@ fn may_be_ibdumps(time_ns: u64) -> bool {
     (below << 32).div_ceil(1_000_000_000) == below / 1000 * 4295
 }
 
+#[test]
+fn the_name_of_an_interface_is_not_endless() {
+    let names = ["H1/P1".repeat(10_000)];
+    let file = Writer::new(Vec::new(), STYLES[0], &names).unwrap().finish().unwrap();
+    let mut reader = Reader::open(Input::new(&file[..])).unwrap();
+    assert!(reader.next().unwrap().is_none());
+    let name = reader.interfaces()[0].name.as_deref().unwrap();
+    assert!(name.starts_with("H1/P1H1") && name.chars().count() == 255, "{name}");
+}
+
 proptest! {
     #[test]
     fn frames_come_back_from_every_style(

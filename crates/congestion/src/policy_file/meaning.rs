@@ -1,10 +1,10 @@
 //! What a policy means to DCQCN, and what of it cannot be simulated.
 
 use super::keys::{self, Kind, Role};
-use super::{Block, CongestionControlPolicy, Item, PolicyError, Setting, Written, shown};
+use super::{Block, CongestionControlPolicy, Item, PolicyError, Setting, Written};
 use crate::mechanisms::dcqcn;
 use crate::parameter::{Parameter, Value, Values};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, short, ticked, within};
 
 /// Picoseconds in a microsecond.
 pub(super) const US: u64 = 1_000_000;
@@ -22,6 +22,9 @@ pub(super) const GD_MOST: u64 = 15;
 pub(super) const NO_BYTE_COUNTER: Bytes = Bytes(1 << 40);
 /// A queue that no output has: nothing is marked.
 const NO_QUEUE: Bytes = Bytes(1 << 30);
+
+/// The most characters of a value that are shown.
+const WRITTEN_CHARS_MAX: usize = 255;
 
 /// What a policy means.
 #[derive(Clone, Debug)]
@@ -41,11 +44,11 @@ pub struct Meaning {
 pub struct Row {
     /// Its line, from 1.
     pub line: usize,
-    /// The block it is in; empty outside all.
+    /// The block it is in, as far as it is [short]; empty outside all.
     pub block: String,
-    /// Its key.
+    /// Its key, as far as it is [short].
     pub key: String,
-    /// Its value as written.
+    /// Its value as written, without the middle of a long one.
     pub written: String,
     /// The unit of the key; empty if it has none.
     pub unit: &'static str,
@@ -149,7 +152,7 @@ impl Meant<'_> {
                 all.len()
             ));
         } else if let Some(group) = chosen.text("group").filter(|group| *group != whole) {
-            let group = shown(group);
+            let group = ticked(group);
             self.say(format!("the {name} of group {group} is taken for all {whose}"));
         }
         Some(chosen)
@@ -291,7 +294,7 @@ impl Meant<'_> {
         let number = numbers.first().copied().unwrap_or(1);
         let Some(profile) = nth(set, number) else {
             let line = numbered.map_or(set.place.0, |setting| setting.place.0);
-            let name = shown(set.text("name").unwrap_or_default());
+            let name = ticked(set.text("name").unwrap_or_default());
             let what = format!("set {name} has no profile {number}");
             return Err(self.error(line, what, "add it, or write another number in sl_profiles"));
         };
@@ -442,9 +445,9 @@ fn row(setting: &Setting, block: &str, is_used: bool, values: &Values) -> Row {
     };
     Row {
         line: setting.place.0,
-        block: block.to_owned(),
-        key: setting.key.clone(),
-        written: setting.written.to_string(),
+        block: short(block),
+        key: short(&setting.key),
+        written: within(&setting.written.to_string(), WRITTEN_CHARS_MAX).into_owned(),
         unit,
         parameter,
         note,

@@ -216,11 +216,3 @@ impl fmt::Display for Written {
         }
     }
 }
-
-/// A word of a file, short enough for a message and on one line.
-fn shown(word: &str) -> String {
-    const SHOWN: usize = 40;
-    let short: String = word.chars().take(SHOWN).collect();
-    let dots = if short.len() < word.len() { "…" } else { "" };
-    format!("`{}{dots}`", short.escape_debug())
-}

@@ -1,10 +1,8 @@
 //! Files as policies.
 
 use super::keys::{self, Key, Kind};
-use super::{
-    Block, CongestionControlPolicy, Item, Oddity, Place, PolicyError, Setting, Written, shown,
-};
-use clearlane_ib::{ServiceLevel, nearest};
+use super::{Block, CongestionControlPolicy, Item, Oddity, Place, PolicyError, Setting, Written};
+use clearlane_ib::{ServiceLevel, nearest, short, ticked};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What some editors begin a text in UTF-8 with; it says nothing.
@@ -27,7 +25,7 @@ pub(super) fn read(
     }
     if let Some(open) = reader.open.last() {
         let Block { name, place, .. } = &open.block;
-        let what = format!("block {} does not end", shown(name));
+        let what = format!("block {} does not end", ticked(name));
         let remedy = format!("the file may be cut off; end the block with {}", ended(name));
         return Err(PolicyError::new(file, place.0, what, remedy));
     }
@@ -38,8 +36,7 @@ pub(super) fn read(
 
 /// The line that ends a block.
 fn ended(name: &str) -> String {
-    let name: String = name.chars().take(40).collect();
-    format!("{name}{END}")
+    format!("{}{END}", short(name))
 }
 
 /// A block under way.
@@ -91,7 +88,7 @@ impl Reader<'_> {
         match words.split_once(':') {
             Some((key, value)) => self.setting(number, key.trim(), value.trim()),
             None => {
-                let what = format!("{} is neither `key: value` nor a block's edge", shown(words));
+                let what = format!("{} is neither `key: value` nor a block's edge", ticked(words));
                 Err(self.error(number, what, BLOCKS))
             }
         }
@@ -99,7 +96,7 @@ impl Reader<'_> {
 
     fn start(&mut self, line: usize, name: &str) -> Result<(), PolicyError> {
         let known = keys::of_block(name);
-        let around = self.open.last().map(|open| (open.block.name.clone(), open.block.place.0));
+        let around = self.open.last().map(|open| (short(&open.block.name), open.block.place.0));
         let fits = match &around {
             None => name != keys::PROFILE,
             Some((outer, _)) => {
@@ -109,11 +106,17 @@ impl Reader<'_> {
         match around {
             None if !fits => {
                 let remedy = format!("put it between {}{START} and {0}{END}", keys::PROFILES);
-                return Err(self.error(line, format!("{name}{START} is in no set"), remedy));
+                return Err(self.error(
+                    line,
+                    format!("{}{START} is in no set", short(name)),
+                    remedy,
+                ));
             }
             Some((outer, begun)) if !fits => {
-                let what =
-                    format!("{outer}, begun in line {begun}, has not ended at {name}{START}");
+                let what = format!(
+                    "{outer}, begun in line {begun}, has not ended at {}{START}",
+                    short(name)
+                );
                 return Err(self.error(line, what, format!("end it with {outer}{END}")));
             }
             _ => {}
@@ -124,7 +127,7 @@ impl Reader<'_> {
                     "{name} loads programmable algorithms, which are not simulated; it is kept as \
                      it is"
                 ),
-                _ => format!("block {} is not known and kept as it is", shown(name)),
+                _ => format!("block {} is not known and kept as it is", ticked(name)),
             };
             self.odd(line, what);
         }
@@ -140,15 +143,15 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(open) => {
-                let outer = open.block.name.clone();
+                let outer = short(&open.block.name);
                 let begun = open.block.place.0;
-                let what = format!("{} ends no block: {outer} is open", shown(&ended(name)));
+                let what = format!("{} ends no block: {outer} is open", ticked(&ended(name)));
                 let remedy = format!("end {outer}, begun in line {begun}, with {outer}{END}");
                 Err(self.error(line, what, remedy))
             }
             None => {
-                let what = format!("{} ends no block", shown(&ended(name)));
-                Err(self.error(line, what, format!("begin it with {}{START}", clipped(name))))
+                let what = format!("{} ends no block", ticked(&ended(name)));
+                Err(self.error(line, what, format!("begin it with {}{START}", short(name))))
             }
         }
     }
@@ -169,23 +172,23 @@ impl Reader<'_> {
 
     fn setting(&mut self, line: usize, key: &str, value: &str) -> Result<(), PolicyError> {
         if key.is_empty() {
-            let what = format!("{} has no key", shown(value));
+            let what = format!("{} has no key", ticked(value));
             return Err(self.error(line, what, "write key: value"));
         }
         if value.is_empty() {
-            let what = format!("{} has no value", shown(key));
+            let what = format!("{} has no value", ticked(key));
             return Err(self.error(line, what, "write key: value in one line"));
         }
         let Some(open) = self.open.last_mut() else {
-            self.odd(line, format!("{} stands in no block and is kept as it is", shown(key)));
+            self.odd(line, format!("{} stands in no block and is kept as it is", ticked(key)));
             let written = Written::Text(value.to_owned());
             self.put(Item::Setting(Setting { key: key.to_owned(), written, place: Place(line) }));
             return Ok(());
         };
         let first = *open.seen.entry(key.to_owned()).or_insert(line);
-        let (name, known) = (open.block.name.clone(), open.keys.unwrap_or_default());
+        let (name, known) = (short(&open.block.name), open.keys.unwrap_or_default());
         if first != line {
-            let what = format!("{} of {name} stands in line {first} too", shown(key));
+            let what = format!("{} of {name} stands in line {first} too", ticked(key));
             return Err(self.error(line, what, "drop one of the two"));
         }
         let written = match known.iter().find(|known| known.name == key) {
@@ -197,7 +200,7 @@ impl Reader<'_> {
                     line,
                     format!(
                         "{name} has no key {} that is known here; it is kept as it is{}",
-                        shown(key),
+                        ticked(key),
                         near.unwrap_or_default()
                     ),
                 );
@@ -228,7 +231,7 @@ impl Reader<'_> {
             Kind::Sets => {
                 let names: Vec<String> = value.split(',').map(|n| n.trim().to_owned()).collect();
                 if names.len() > LANES || names.iter().any(String::is_empty) {
-                    let what = format!("{name} is {}", shown(value));
+                    let what = format!("{name} is {}", ticked(value));
                     let remedy = format!("write one name for all VLs or up to {LANES} with commas");
                     return Err(self.error(line, what, remedy));
                 }
@@ -242,7 +245,7 @@ impl Reader<'_> {
         let number = word.parse::<u64>().ok().filter(|number| is_number && *number <= most);
         number.ok_or_else(|| {
             let name = key.name;
-            let what = format!("{name} is {}, no whole number from 0 to {most}", shown(word));
+            let what = format!("{name} is {}, no whole number from 0 to {most}", ticked(word));
             let remedy = match key.unit {
                 "" => "write digits alone".to_owned(),
                 unit => format!("write digits alone; the unit is {unit}"),
@@ -250,10 +253,6 @@ impl Reader<'_> {
             self.error(line, what, remedy)
         })
     }
-}
-
-fn clipped(name: &str) -> String {
-    name.chars().take(40).collect()
 }
 
 /// Fails where blocks name what no other has.
@@ -267,7 +266,7 @@ fn check(policy: &CongestionControlPolicy, file: &str) -> Result<(), PolicyError
         };
         let Written::Text(text) = &name.written else { continue };
         if let Some(first) = sets.insert(text, set.place.0) {
-            let what = format!("the set begun in line {first} has the name {} too", shown(text));
+            let what = format!("the set begun in line {first} has the name {} too", ticked(text));
             return Err(PolicyError::new(file, name.place.0, what, "give each set its own"));
         }
         most = most.max(set.blocks(keys::PROFILE).count() as u64);
@@ -276,10 +275,10 @@ fn check(policy: &CongestionControlPolicy, file: &str) -> Result<(), PolicyError
         let Written::Names(names) = &setting.written else { continue };
         let unknown = names.iter().collect::<BTreeSet<_>>();
         if let Some(name) = unknown.into_iter().find(|name| !sets.contains_key(name.as_str())) {
-            let what = format!("no set of profiles has the name {}", shown(name));
+            let what = format!("no set of profiles has the name {}", ticked(name));
             let near = nearest(name, sets.keys().copied());
             let remedy = match near {
-                Some(near) => format!("the nearest is {}", shown(near)),
+                Some(near) => format!("the nearest is {}", ticked(near)),
                 None => "add it, or name one that is there".to_owned(),
             };
             return Err(PolicyError::new(file, setting.place.0, what, remedy));

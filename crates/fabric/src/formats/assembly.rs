@@ -4,8 +4,8 @@
 use super::ibnetdiscover::netlist_id;
 use super::oddities::Oddities;
 use super::{FormatError, Oddity, OddityKind, PORTS_MAX, Problem, Reading, file_name};
-use crate::wording::quote;
 use crate::{Endpoint, Fabric, Link, Node, NodeId, NodeKind};
+use clearlane_ib::quoted;
 use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl<'a> Assembly<'a> {
 
     /// A line of the format that does not parse.
     pub(super) fn syntax(&self, line: usize, expected: &'static str, text: &str) -> FormatError {
-        self.error(line, Problem::Syntax { expected, found: quote(text) })
+        self.error(line, Problem::Syntax { expected, found: quoted(text) })
     }
 
     /// Notes something odd.
@@ -82,7 +82,7 @@ impl<'a> Assembly<'a> {
             return;
         }
         self.end_noise();
-        self.noise = Some((line, line, quote(text)));
+        self.noise = Some((line, line, quoted(text)));
     }
 
     fn end_noise(&mut self) {
@@ -101,7 +101,7 @@ impl<'a> Assembly<'a> {
         }
         if let Some((cut, _)) = node.name.char_indices().nth(NAME_CHARS_MAX) {
             let count = node.name.chars().count();
-            let text = format!("{} has {count} characters; cut", quote(&node.name));
+            let text = format!("{} has {count} characters; cut", quoted(&node.name));
             self.odd(line, OddityKind::LongName, text);
             node.name.truncate(node.name[..cut].trim_end().len());
         }
@@ -133,7 +133,7 @@ impl<'a> Assembly<'a> {
         if port >= 1 && port <= ports {
             return Ok(());
         }
-        Err(self.error(line, Problem::NoSuchPort { node: quote(&node.name), port, ports }))
+        Err(self.error(line, Problem::NoSuchPort { node: quoted(&node.name), port, ports }))
     }
 
     /// Adds an end's view of a cable.
@@ -153,7 +153,7 @@ impl<'a> Assembly<'a> {
         match port.lid {
             None => port.lid = Some(lid),
             Some(first) if first != lid => {
-                let name = quote(&node.name);
+                let name = quoted(&node.name);
                 let text =
                     format!("{name} has LID {lid} here, {first} elsewhere; {first} is taken");
                 self.odd(line, OddityKind::LidContradiction, text);
@@ -174,12 +174,12 @@ impl<'a> Assembly<'a> {
         if node.kind == kind && ports.is_none_or(|ports| ports == node.port_count()) {
             return Ok(());
         }
-        let (node, first) = (quote(&node.name), self.lines[id.index()]);
+        let (node, first) = (quoted(&node.name), self.lines[id.index()]);
         Err(self.error(line, Problem::NodeChanged { node, line: first }))
     }
 
     fn describe(&self, end: Endpoint) -> String {
-        let name = quote(&self.nodes[end.node.index()].name);
+        let name = quoted(&self.nodes[end.node.index()].name);
         format!("{name}[{}]", end.port)
     }
 
@@ -356,7 +356,9 @@ impl<'a> Assembly<'a> {
         }
         let many = named.into_iter().filter(|(_, (count, _))| *count > 1);
         let found: Vec<_> = many
-            .map(|(name, (count, line))| (line, format!("{count} nodes are named {}", quote(name))))
+            .map(|(name, (count, line))| {
+                (line, format!("{count} nodes are named {}", quoted(name)))
+            })
             .collect();
         for (line, text) in found {
             let text = format!("{text}; GUIDs tell them apart");
@@ -368,7 +370,7 @@ impl<'a> Assembly<'a> {
     fn note_bare(&mut self, fabric: &Fabric) {
         for (index, node) in fabric.nodes().iter().enumerate() {
             if node.ports.iter().all(|port| port.link.is_none()) {
-                let text = format!("{} has no cable at all", quote(&node.name));
+                let text = format!("{} has no cable at all", quoted(&node.name));
                 self.odd(self.lines[index], OddityKind::NoPeer, text);
             }
         }
@@ -447,7 +449,7 @@ impl<'a> Assembly<'a> {
 }
 
 fn fabric_end(fabric: &Fabric, end: Endpoint) -> String {
-    format!("{}[{}]", quote(&fabric.node(end.node).name), end.port)
+    format!("{}[{}]", quoted(&fabric.node(end.node).name), end.port)
 }
 
 /// The rate more than one cable has and no other has as often; among equals the fastest.

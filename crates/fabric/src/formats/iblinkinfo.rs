@@ -16,8 +16,9 @@
 
 use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Reader, Reading};
-use crate::wording::{clean, quote};
+use crate::wording::clean;
 use crate::{Endpoint, Node, NodeId, NodeKind};
+use clearlane_ib::quoted;
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +78,8 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
             rows.push(row.ok_or_else(|| assembly.syntax(number, expected, line))?);
         } else if let Some(header) = header(line) {
             if header.is_router {
-                let text = format!("router {} is carried as a channel adapter", quote(header.name));
+                let text =
+                    format!("router {} is carried as a channel adapter", quoted(header.name));
                 assembly.odd(number, OddityKind::Router, text);
             }
             above = Some(header);
@@ -132,7 +134,7 @@ impl<'t> Links<'t> {
     fn row(&mut self, row: &Row<'t>) -> Result<(), FormatError> {
         let from = self.end(row.line, &row.from)?;
         let Some(to) = &row.to else {
-            let text = format!("{}[{}] leads nowhere", quote(row.from.name), row.from.port);
+            let text = format!("{}[{}] leads nowhere", quoted(row.from.name), row.from.port);
             self.assembly.odd(row.line, OddityKind::NoPeer, text);
             return Ok(());
         };
@@ -193,7 +195,7 @@ impl<'t> Links<'t> {
             return Ok(*node);
         }
         let guid = Guid(self.assembly.made_up_guid());
-        let text = format!("{} has no GUID here; {guid} is made up", quote(end.name));
+        let text = format!("{} has no GUID here; {guid} is made up", quoted(end.name));
         self.assembly.odd(line, OddityKind::NoGuid, text);
         let id = self.node(line, NodeKind::ChannelAdapter, guid, end)?;
         self.strangers.insert(lid, id);

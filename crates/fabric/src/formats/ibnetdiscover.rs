@@ -6,8 +6,9 @@
 
 use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Problem, Reader, Reading};
-use crate::wording::{clean, quote};
+use crate::wording::clean;
 use crate::{Endpoint, Fabric, LinkId, Node, NodeId, NodeKind};
+use clearlane_ib::quoted;
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, Lmc, PortNumber};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -98,7 +99,7 @@ impl<'t> Netlist<'t> {
         } else if let Some((key, value)) = attribute(line) {
             self.attribute(number, line, key, value)?;
         } else if line.starts_with("include ") {
-            return Err(self.assembly.error(number, Problem::Include { line: quote(line) }));
+            return Err(self.assembly.error(number, Problem::Include { line: quoted(line) }));
         } else if !line.starts_with('#') {
             self.assembly.noise(number, line);
         }
@@ -148,11 +149,11 @@ impl<'t> Netlist<'t> {
             Ok(ports @ 1..=254) => ports,
             _ => return Err(self.assembly.syntax(number, "1 to 254 ports", line)),
         };
-        let Some((id, rest)) = quoted(rest) else {
+        let Some((id, rest)) = in_quotes(rest) else {
             return Err(self.assembly.syntax(number, "a node id in quotes", line));
         };
         if let Some((_, first)) = self.by_id.get(id) {
-            let problem = Problem::DuplicateNode { node: quote(id), line: *first };
+            let problem = Problem::DuplicateNode { node: quoted(id), line: *first };
             return Err(self.assembly.error(number, problem));
         }
         let kind = if word == "Switch" { NodeKind::Switch } else { NodeKind::ChannelAdapter };
@@ -170,7 +171,7 @@ impl<'t> Netlist<'t> {
         }
         let added = self.assembly.node(number, node)?;
         if word == "Rt" {
-            let text = format!("router {} is carried as a channel adapter", quote(id));
+            let text = format!("router {} is carried as a channel adapter", quoted(id));
             self.assembly.odd(number, OddityKind::Router, text);
         }
         self.by_id.insert(id, (added, number));
@@ -189,7 +190,7 @@ impl<'t> Netlist<'t> {
             return guid;
         }
         let guid = Guid(self.assembly.made_up_guid());
-        let text = format!("node {} has no GUID; taken as {guid}", quote(id));
+        let text = format!("node {} has no GUID; taken as {guid}", quoted(id));
         self.assembly.odd(number, OddityKind::NoGuid, text);
         guid
     }
@@ -202,7 +203,7 @@ impl<'t> Netlist<'t> {
         let parsed = (|| {
             let (port, rest) = bracketed(line)?;
             let (own_guid, rest) = parenthesised(rest)?;
-            let (peer, rest) = quoted(rest)?;
+            let (peer, rest) = in_quotes(rest)?;
             let (peer_port, rest) = bracketed(rest)?;
             let (peer_guid, rest) = parenthesised(rest)?;
             let rest = rest.trim();
@@ -236,9 +237,9 @@ impl<'t> Netlist<'t> {
         for pending in std::mem::take(&mut self.pending) {
             let Pending { line, from, peer, port, peer_guid, comment } = pending;
             let Some((node, _)) = self.by_id.get(peer) else {
-                let name = quote(&self.assembly.nodes[from.node.index()].name);
+                let name = quoted(&self.assembly.nodes[from.node.index()].name);
                 let end = format!("{name}[{}]", from.port);
-                let problem = Problem::UnknownPeer { end, peer: quote(peer) };
+                let problem = Problem::UnknownPeer { end, peer: quoted(peer) };
                 return Err(self.assembly.error(line, problem));
             };
             let to = Endpoint { node: *node, port };
@@ -277,7 +278,7 @@ fn attribute(line: &str) -> Option<(&str, &str)> {
 }
 
 /// `"text" rest`.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+fn in_quotes(text: &str) -> Option<(&str, &str)> {
     text.trim_start().strip_prefix('"')?.split_once('"').filter(|(inner, _)| !inner.is_empty())
 }
 

@@ -12,8 +12,9 @@
 
 use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Reader, Reading};
-use crate::wording::{clean, quote};
+use crate::wording::clean;
 use crate::{Endpoint, Node, NodeId, NodeKind};
+use clearlane_ib::quoted;
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +95,7 @@ impl<'t> Report<'t> {
     fn row(&mut self, line: usize, row: &Row<'t>) -> Result<(), FormatError> {
         let from = self.end(line, row.end, row.name)?;
         let Some((peer, name)) = row.peer else {
-            let text = format!("{}[{}] leads nowhere", quote(row.name), row.end.port);
+            let text = format!("{}[{}] leads nowhere", quoted(row.name), row.end.port);
             self.assembly.odd(line, OddityKind::NoPeer, text);
             return Ok(());
         };
@@ -154,7 +155,7 @@ impl<'t> Report<'t> {
         if let Some(node) = self.adapters.get(&key).filter(|_| adapter) {
             let node = *node;
             self.by_guid.insert(end.guid, node);
-            let text = format!("port {} is taken as another port of {}", end.guid, quote(name));
+            let text = format!("port {} is taken as another port of {}", end.guid, quoted(name));
             self.assembly.odd(line, OddityKind::Grouped, text);
             return Ok(node);
         }
@@ -163,7 +164,7 @@ impl<'t> Report<'t> {
         node.ports[0].guid = if adapter { Guid(0) } else { end.guid };
         let id = self.assembly.node(line, node)?;
         if end.router {
-            let text = format!("router {} is carried as a channel adapter", quote(name));
+            let text = format!("router {} is carried as a channel adapter", quoted(name));
             self.assembly.odd(line, OddityKind::Router, text);
         }
         self.by_guid.insert(end.guid, id);

@@ -8,8 +8,9 @@
 
 use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, Problem, Reader, Reading};
-use crate::wording::{clean, quote};
+use crate::wording::clean;
 use crate::{Endpoint, Node, NodeId, NodeKind};
+use clearlane_ib::quoted;
 use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
 use std::collections::BTreeMap;
 
@@ -107,7 +108,7 @@ impl List<'_> {
         let node = &mut self.assembly.nodes[id.index()];
         let (port, ports) = (half.port.value(), node.port_count());
         if port < 1 || port > ports {
-            let problem = Problem::NoSuchPort { node: quote(&node.name), port, ports };
+            let problem = Problem::NoSuchPort { node: quoted(&node.name), port, ports };
             return Err(self.assembly.error(line, problem));
         }
         if node.vendor == 0 {

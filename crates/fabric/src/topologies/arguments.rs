@@ -1,7 +1,8 @@
 //! What comes after a topology's name: values and `key=value` options, separated by commas.
 
 use super::TopologyError;
-use crate::wording::{nearest, quote};
+use crate::wording::nearest;
+use clearlane_ib::quoted;
 use clearlane_ib::{LinkSpeed, LinkWidth};
 use std::ops::RangeInclusive;
 
@@ -37,7 +38,7 @@ impl<'a> Arguments<'a> {
             if !names().any(|name| name == key) {
                 return Err(TopologyError::UnknownOption {
                     topology,
-                    option: quote(key),
+                    option: quoted(key),
                     nearest: nearest(key, names()),
                     known: names().collect::<Vec<_>>().join(", "),
                 });
@@ -61,7 +62,7 @@ impl<'a> Arguments<'a> {
         TopologyError::Value {
             topology: self.topology,
             key: key.to_owned(),
-            value: quote(value),
+            value: quoted(value),
             expected: expected.to_owned(),
         }
     }

@@ -27,8 +27,9 @@ mod xgft;
 
 pub(crate) use plan::numbered;
 
-use crate::wording::{nearest, quote};
+use crate::wording::nearest;
 use crate::{Fabric, FabricError};
+use clearlane_ib::quoted;
 
 /// The most nodes a builder makes: 2^20, far above what a subnet can address.
 pub const NODES_MAX: u64 = 1 << 20;
@@ -144,7 +145,7 @@ pub fn build(spec: &str) -> Result<Fabric, TopologyError> {
         None => {
             let names = || ALL.iter().map(|entry| entry.name);
             Err(TopologyError::UnknownName {
-                name: quote(name),
+                name: quoted(name),
                 nearest: nearest(name, names()),
                 known: names().collect::<Vec<_>>().join(", "),
             })

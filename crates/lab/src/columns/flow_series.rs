@@ -2,6 +2,7 @@
 //! hosts of a real network. A slice in which a flow did nothing has no row.
 
 use super::{Column, columns, written};
+use clearlane_ib::within;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
@@ -102,11 +103,14 @@ pub fn read_flow_series(bytes: Vec<u8>) -> Result<Vec<FlowSlice>, String> {
     rows.map(|row| row.map(|row| slice(&row)).map_err(wrong)).collect()
 }
 
+/// Characters of a name that are read: no record of ours has more.
+const NAME_CHARS_MAX: usize = 1000;
+
 fn slice(row: &Row) -> FlowSlice {
     let mut slice = FlowSlice::default();
     for (name, field) in row.get_column_iter() {
         let text = || match field {
-            Field::Str(text) => text.clone(),
+            Field::Str(text) => within(text, NAME_CHARS_MAX).into_owned(),
             _ => String::new(),
         };
         let count = || match field {
@@ -157,6 +161,13 @@ mod tests {
         let rows = [row(0.0, Some(2)), row(10.0, None)];
         assert_eq!(read_flow_series(write_flow_series(&rows).unwrap()).unwrap(), rows);
         assert_eq!(read_flow_series(write_flow_series(&[]).unwrap()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_name_without_an_end_is_cut() {
+        let row = FlowSlice { source: "h".repeat(10 << 20), ..FlowSlice::default() };
+        let read = read_flow_series(write_flow_series(&[row]).unwrap()).unwrap();
+        assert_eq!(read[0].source.chars().count(), NAME_CHARS_MAX);
     }
 
     #[test]

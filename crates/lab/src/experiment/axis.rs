@@ -1,10 +1,11 @@
 //! What a sweep varies: a key and the values it takes, from `--over` or the table `[sweep]`.
 
 use super::document::{Node, Value};
-use super::keys::{Field, quote, short};
+use super::keys::Field;
 use super::overlay::{self, Overlay, dotted};
 use crate::LabError;
 use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
+use clearlane_ib::{short, ticked};
 
 /// A key and its values.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ impl Axis {
     pub fn parse(text: &str) -> Result<Self, LabError> {
         let fault = |problem: String| LabError::Request(format!("--over {problem}"));
         let Some((key, values)) = text.split_once('=') else {
-            return Err(fault(format!("{}: write KEY=V1,V2 or KEY=FROM..TO:COUNT", quote(text))));
+            return Err(fault(format!("{}: write KEY=V1,V2 or KEY=FROM..TO:COUNT", ticked(text))));
         };
         let path = overlay::path(key.trim()).map_err(fault)?;
         let key = short(&dotted(&path));
@@ -50,7 +51,7 @@ impl Axis {
                 // "2" and 2: a reader of the message has to know that both were read.
                 let first = same.next();
                 let how = if same.any(|now| Some(now) != first) { ", quoted and not" } else { "" };
-                Err(format!("{} is there twice{how}; drop one", quote(text)))
+                Err(format!("{} is there twice{how}; drop one", ticked(text)))
             }
             None => Ok(()),
         }
@@ -248,14 +249,14 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
         let (from, to) = (from.trim(), rest.trim());
         let ends = number(from).zip(number(to))?;
         let range = format!("{from}..{to}");
-        let counted = quote(&format!("{range}:{}", usual_count(ends.0.0, ends.1.0)));
-        let problem = format!("the range {} lacks a count; write {counted}", quote(&range));
+        let counted = ticked(&format!("{range}:{}", usual_count(ends.0.0, ends.1.0)));
+        let problem = format!("the range {} lacks a count; write {counted}", ticked(&range));
         return Some(Err(problem));
     };
     let (from, unit_from) = number(from)?;
     let (to, unit) = number(to)?;
     if !unit_from.is_empty() && unit_from != unit {
-        let (from, to) = (quote(unit_from), quote(unit));
+        let (from, to) = (ticked(unit_from), ticked(unit));
         return Some(Err(format!("the range goes from {from} to {to}; use one unit")));
     }
     let count = match count.trim().parse::<usize>() {

@@ -1,6 +1,7 @@
 //! A TOML text as a tree in which every value knows its line.
 
 use crate::LabError;
+use clearlane_ib::short;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -200,15 +201,6 @@ impl Node {
             Value::Date(date) => format!("the date {date}"),
             _ => self.plain().to_string(),
         };
-        // TOML lets the control characters beyond ASCII stand as they are; a terminal would not.
-        let shown = |c: char| match c.is_control() {
-            true => c.escape_unicode().to_string(),
-            false => c.to_string(),
-        };
-        let text: String = text.chars().map(shown).collect();
-        match text.char_indices().nth(60) {
-            Some((cut, _)) => format!("{}…", &text[..cut]),
-            None => text,
-        }
+        short(&text)
     }
 }

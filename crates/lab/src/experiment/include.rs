@@ -5,6 +5,7 @@ use super::keys::{Field, Keys};
 use super::merge::{self, SECTIONS};
 use super::{FILE_BYTES_MAX, KEYS};
 use crate::{LabError, text};
+use clearlane_ib::quoted;
 use std::path::PathBuf;
 
 /// Files within each other, at most.
@@ -36,7 +37,7 @@ fn within(
     let mut base: Option<Node> = None;
     for (at, path) in named {
         let fault = |problem: &str| {
-            let problem = format!("include = {:?} {problem}", path.to_string_lossy());
+            let problem = format!("include = {} {problem}", quoted(&path.to_string_lossy()));
             Err(document.error(at, &problem))
         };
         if above.contains(&path) {

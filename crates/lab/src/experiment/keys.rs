@@ -2,6 +2,7 @@
 
 use super::document::{Document, Node, Value};
 use crate::LabError;
+use clearlane_ib::{short, ticked};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -29,23 +30,13 @@ pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> S
     near.map(|name| format!("; the nearest is `{name}`")).unwrap_or_default()
 }
 
-/// A word of a file, fit to be quoted in one line.
-pub(crate) fn quote(word: &str) -> String {
-    format!("`{}`", short(word))
-}
-
-/// A word of a file, cut to 60 characters, without quotes.
-pub(crate) fn short(word: &str) -> String {
-    let short: String = word.chars().take(60).collect();
-    let dots = if short.len() < word.len() { "…" } else { "" };
-    format!("{}{dots}", short.escape_debug())
-}
-
 /// The word for a value, as a resolved experiment writes it.
 pub(crate) fn word<T: PartialEq>(words: &[(&str, T)], value: &T) -> toml::Value {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).into()
 }
 
+/// The most bytes of a string.
+const TEXT_BYTES_MAX: usize = 4096;
 /// More keys than that do not help in a message.
 const KEYS_SHOWN_MAX: usize = 12;
 
@@ -72,7 +63,7 @@ impl<'a> Keys<'a> {
                     _ if known.len() > KEYS_SHOWN_MAX => "; see `clearlane list keys`".to_owned(),
                     _ => format!("; its keys are {}", known.join(", ")),
                 };
-                let text = format!("{} has no key {}{near}", self.name(), quote(&entry.key));
+                let text = format!("{} has no key {}{near}", self.name(), ticked(&entry.key));
                 Err(self.document.error(entry.at, &text))
             }
         }
@@ -190,9 +181,12 @@ impl<'a> Field<'a> {
         if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain }
     }
 
-    /// A string.
+    /// A string, of at most 4,096 bytes: it is shown in tables and reports.
     pub(crate) fn text(&self) -> Result<&'a str, LabError> {
         match &self.node.value {
+            Value::Text(text) if text.len() > TEXT_BYTES_MAX => {
+                Err(self.error(&format!("is longer than {TEXT_BYTES_MAX} bytes; shorten it")))
+            }
             Value::Text(text) => Ok(text),
             _ => Err(self.error("is not a text; write it in quotes")),
         }

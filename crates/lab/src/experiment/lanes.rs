@@ -4,6 +4,7 @@ use super::keys::{Field, nearest};
 use super::traffic::host_refs;
 use crate::{LabError, port};
 use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::quoted;
 use clearlane_sim::Hosts;
 use clearlane_subnet::lanes;
 use clearlane_workload::HostRef;
@@ -81,7 +82,7 @@ impl LanePolicySpec {
     pub(crate) fn links(&self, fabric: &Fabric) -> Result<Vec<(Endpoint, u8)>, String> {
         let link = |(name, lanes): &(String, u8)| {
             let end = port::named(fabric, name);
-            Ok((end.map_err(|problem| format!("link_lanes: {name:?} {problem}"))?, *lanes))
+            Ok((end.map_err(|problem| format!("link_lanes: {} {problem}", quoted(name)))?, *lanes))
         };
         self.link_lanes.iter().map(link).collect()
     }

@@ -1,9 +1,10 @@
 //! Laying a variant over the experiment: tables merge key by key, values are replaced whole.
 
 use super::document::{Document, Entry, Node, Value};
-use super::keys::{nearest, quote};
+use super::keys::nearest;
 use super::{control, job, subnet, traffic};
 use crate::LabError;
+use clearlane_ib::ticked;
 use clearlane_subnet::engines;
 
 /// Keys of one table that exclude each other: naming one in a variant drops the others.
@@ -141,7 +142,7 @@ fn groups(document: &Document, base: &Node, over: &Node) -> Result<Node, LabErro
                 let near = nearest(&wanted, names.iter().map(String::as_str));
                 let problem = format!(
                     "traffic names no group {} of the experiment{near}; a new one needs {}, or {}",
-                    quote(&wanted),
+                    ticked(&wanted),
                     REQUIRED[0].join(", "),
                     REQUIRED[1].join(", ")
                 );

@@ -40,7 +40,7 @@ pub use subnet::{Routing, SubnetSpec};
 pub use traffic::{DemandSpec, OfferedSpec, Senders, TrafficSpec};
 
 pub(crate) use job::{Place, in_words as gaps_in_words};
-pub(crate) use keys::{nearest, quote, short};
+pub(crate) use keys::nearest;
 pub(crate) use placement::placed;
 pub(crate) use traces::read as read_trace;
 pub(crate) use traffic::in_words;
@@ -48,6 +48,7 @@ pub(crate) use traffic::in_words;
 use crate::LabError;
 use crate::measure::{Answer, Asked, Entry};
 use crate::text;
+use clearlane_ib::ticked;
 use document::{Document, Node, Value};
 use keys::{Field, Keys};
 use overlay::Overlay;
@@ -329,7 +330,7 @@ impl Experiment {
                 let name = parts[at..].join(",");
                 let name = name.trim();
                 let near = nearest(name, self.variants.iter().map(|v| v.name.as_str()));
-                let problem = format!("the experiment has no variant {}{near}", quote(name));
+                let problem = format!("the experiment has no variant {}{near}", ticked(name));
                 return Err(LabError::Request(problem));
             };
             found.push(variant.clone());
@@ -429,7 +430,7 @@ fn variant(
     for group in groups.items()? {
         let spec = TrafficSpec::read(&group, plan.duration)?;
         if traffic.iter().any(|known| known.name == spec.name) {
-            let problem = format!("traffic {} is there twice; rename one", quote(&spec.name));
+            let problem = format!("traffic {} is there twice; rename one", ticked(&spec.name));
             return Err(group.error_at(group.node.at, &problem));
         }
         traffic.push(spec);

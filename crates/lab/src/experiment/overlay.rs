@@ -1,11 +1,12 @@
 //! A value that takes the place of what the file says, in every variant: a point of a sweep.
 
 use super::document::{COMMAND_LINE, Document, Entry, Node, Value};
-use super::keys::{nearest, quote, short};
+use super::keys::nearest;
 use super::merge::{self, SECTIONS};
 use super::reference::Key;
 use super::{control, reference, traffic};
 use crate::LabError;
+use clearlane_ib::{short, ticked};
 
 /// A key and its value.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ impl Overlay {
                 Some(name) => format!("; write {name}"),
                 None => nearest(&key, names.iter().map(String::as_str)),
             };
-            return fault(&format!("{} is no key of an experiment{near}", quote(&key)));
+            return fault(&format!("{} is no key of an experiment{near}", ticked(&key)));
         }
         let Value::Table(entries) = &root.value else { return Ok(root.clone()) };
         let mut entries = entries.clone();
@@ -90,7 +91,7 @@ impl Overlay {
         if one.is_none() && !traffic::KEYS.contains(&rest[0].as_str()) {
             let all = names.iter().chain(traffic::KEYS).copied();
             let near = nearest(&rest[0], all);
-            let word = quote(&rest[0]);
+            let word = ticked(&rest[0]);
             let problem = format!("traffic has neither a group nor a key {word}{near}");
             return Err(document.error(self.node.at, &problem));
         }
@@ -209,7 +210,7 @@ pub(crate) fn value(text: &str) -> Node {
 
 /// A key of the command line as its words. Fails if it is none.
 pub(crate) fn path(text: &str) -> Result<Vec<String>, String> {
-    let fault = || format!("{} is no key; write one such as traffic.load", quote(text));
+    let fault = || format!("{} is no key; write one such as traffic.load", ticked(text));
     let (_, root) = Document::parse(&format!("{text} = 0\n"), "".as_ref()).map_err(|_| fault())?;
     let mut path = Vec::new();
     let mut node = &root;

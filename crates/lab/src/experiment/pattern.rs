@@ -1,8 +1,9 @@
 //! `pattern` and `program` of a flow group: serde reads their parameters, and what it says of a
 //! fault is put into the words, the place and the remedy of every other fault.
 
-use super::keys::{Field, Keys, nearest, quote};
+use super::keys::{Field, Keys, nearest};
 use crate::LabError;
+use clearlane_ib::ticked;
 use clearlane_workload::patterns::{self, PatternSpec};
 use clearlane_workload::programs::{self, ProgramSpec};
 use serde::de::DeserializeOwned;
@@ -72,7 +73,7 @@ fn fault<T: DeserializeOwned>(
         let wrong = words.next().unwrap_or_default();
         let near = nearest(wrong, words);
         let at = entries.iter().find(|entry| entry.key == wrong).map_or(field.node.at, |e| e.at);
-        let text = format!("{} has no key {}{near}; {takes}", keys.name(), quote(wrong));
+        let text = format!("{} has no key {}{near}; {takes}", keys.name(), ticked(wrong));
         return keys.error_at(at, &text);
     }
     // Serde does not say which value it means: it is the one without which it says another thing.

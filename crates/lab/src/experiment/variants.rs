@@ -2,9 +2,10 @@
 //! over the experiment beside each setting of the others; a variant may be like another one.
 
 use super::document::Node;
-use super::keys::{Field, Keys, nearest, quote};
+use super::keys::{Field, Keys, nearest};
 use super::{AS_IS, Reading, VARIANTS_MAX, Variant, merge, overlay, variant};
 use crate::LabError;
+use clearlane_ib::ticked;
 
 /// The keys of a variant.
 pub(crate) const VARIANT_KEYS: &[&str] =
@@ -83,7 +84,7 @@ fn unlike(field: &Field<'_>, all: &[Layers<'_>]) -> Result<(), LabError> {
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         None => Ok(()),
         Some(pair) => {
-            let problem = format!("{} is the name of two variants; rename one", quote(pair[0]));
+            let problem = format!("{} is the name of two variants; rename one", ticked(pair[0]));
             Err(field.error_at(field.node.at, &problem))
         }
     }

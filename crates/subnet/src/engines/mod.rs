@@ -19,7 +19,7 @@ use crate::{
 };
 use clearlane_fabric::structure::StructureError;
 use clearlane_fabric::{Fabric, NodeId, NodeKind, damage};
-use clearlane_ib::{Lmc, ServiceLevel, VirtualLane};
+use clearlane_ib::{Lmc, ServiceLevel, VirtualLane, quoted};
 
 /// An engine.
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +51,14 @@ impl Entry {
         if let (Some(root), false) = (names.first(), self.roots) {
             let able = ALL.iter().filter(|entry| entry.roots).map(|entry| entry.name);
             let able = able.collect::<Vec<_>>().join(", ");
-            return Err(RoutingError::NotRooted { engine: self.name, root: root.clone(), able });
+            return Err(RoutingError::NotRooted { engine: self.name, root: quoted(root), able });
         }
         let find = |name: &String| {
             let fault = |problem: String| RoutingError::Root { problem };
             let id = damage::node(fabric, name).map_err(|error| fault(error.to_string()))?;
             match fabric.node(id).is_switch() {
                 true => Ok(id),
-                false => Err(fault(format!("{name:?} is no switch; name one"))),
+                false => Err(fault(format!("{} is no switch; name one", quoted(name)))),
             }
         };
         names.iter().map(find).collect()
@@ -158,7 +158,7 @@ impl Default for RouteOptions {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RoutingError {
     /// No engine has this name.
-    #[error("no routing engine is named {name:?}{nearest}; known are {known}")]
+    #[error("no routing engine is named {name}{nearest}; known are {known}")]
     UnknownEngine {
         /// The name.
         name: String,
@@ -223,7 +223,7 @@ pub enum RoutingError {
         able: String,
     },
     /// Roots are named and the engine has none.
-    #[error("engine {engine} has no roots, and {root:?} is named; those that have are {able}")]
+    #[error("engine {engine} has no roots, and {root} is named; those that have are {able}")]
     NotRooted {
         /// The engine.
         engine: &'static str,
@@ -275,7 +275,7 @@ pub fn engine(name: &str) -> Result<&'static Entry, RoutingError> {
         let nearest = clearlane_ib::nearest(name, ALL.iter().map(|entry| entry.name))
             .map(|name| format!("; did you mean {name:?}?"))
             .unwrap_or_default();
-        let name = name.chars().take(60).collect();
+        let name = quoted(name);
         let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         RoutingError::UnknownEngine { name, nearest, known }
     })

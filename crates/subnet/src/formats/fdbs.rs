@@ -10,12 +10,11 @@
 //! Hops are switches passed after this one, the adapter counting as one: 1 for a host on the
 //! switch, 0 for the switch itself.
 
-use super::unicast_lids::shown;
 use super::{Content, Dump, DumpEntry, DumpError, Entry, Section};
 use crate::Subnet;
 use crate::graph::{Peer, SwitchGraph};
 use clearlane_fabric::Fabric;
-use clearlane_ib::{Guid, Lid, PortNumber};
+use clearlane_ib::{Guid, Lid, PortNumber, quoted};
 use std::io::{self, Write};
 
 /// `opensm-fdbs`.
@@ -40,7 +39,7 @@ fn read(text: &str, file: &str) -> Result<Dump, DumpError> {
         if let Some(rest) = line.strip_prefix(HEADING) {
             let word = rest.split_whitespace().next().unwrap_or_default();
             let guid = Guid::from_hex(word)
-                .map_err(|_| error(format!("{:?} is no node GUID", shown(word))))?;
+                .map_err(|_| error(format!("{} is no node GUID", quoted(word))))?;
             dump.sections.push(Section { guid, line: number, entries: Vec::new() });
         } else if line.starts_with("0x") {
             let mut fields = line.split(':').map(str::trim);
@@ -49,13 +48,13 @@ fn read(text: &str, file: &str) -> Result<Dump, DumpError> {
                 .strip_prefix("0x")
                 .and_then(|digits| u16::from_str_radix(digits, 16).ok())
                 .and_then(Lid::new)
-                .ok_or_else(|| error(format!("{:?} is no unicast LID", shown(word))))?;
+                .ok_or_else(|| error(format!("{} is no unicast LID", quoted(word))))?;
             let word = fields.next().unwrap_or_default();
             let port = match word {
                 "UNREACHABLE" | "-" => None,
                 _ => {
                     let port = super::decimal(word)
-                        .ok_or_else(|| error(format!("{:?} is no port", shown(word))))?;
+                        .ok_or_else(|| error(format!("{} is no port", quoted(word))))?;
                     PortNumber::new(port)
                 }
             };

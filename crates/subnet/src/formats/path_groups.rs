@@ -13,13 +13,12 @@
 //! offset. Offsets without lines have those of offset o mod the number there is.
 
 pub use super::subnet_lst::port_guid;
-use super::unicast_lids::shown;
 use super::{Content, DumpError, Entry, Oddity, Tally};
 use crate::graph::SwitchGraph;
 use crate::path_sl::GROUPS_MAX;
 use crate::{HostGroups, LidMap, PathSl, Subnet};
 use clearlane_fabric::Fabric;
-use clearlane_ib::{Guid, ServiceLevel};
+use clearlane_ib::{Guid, ServiceLevel, quoted};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -68,12 +67,12 @@ fn read(text: &str, file: &str) -> Result<GroupDump, DumpError> {
                 let group = words.next().unwrap_or_default();
                 let group = super::decimal::<u16>(group)
                     .filter(|group| usize::from(*group) < GROUPS_MAX)
-                    .ok_or_else(|| error(format!("{:?} is no group", shown(group))))?;
+                    .ok_or_else(|| error(format!("{} is no group", quoted(group))))?;
                 dump.count = dump.count.max(usize::from(group) + 1);
                 for word in words {
                     let guid = word.strip_prefix("0x").and_then(|word| Guid::from_hex(word).ok());
                     let guid =
-                        guid.ok_or_else(|| error(format!("{:?} is no port GUID", shown(word))))?;
+                        guid.ok_or_else(|| error(format!("{} is no port GUID", quoted(word))))?;
                     if let Some(before) = known.insert(guid, number) {
                         let what = format!("port GUID {guid} again, it is in line {before}");
                         return Err(error(what));
@@ -86,12 +85,12 @@ fn read(text: &str, file: &str) -> Result<GroupDump, DumpError> {
                 if super::decimal::<usize>(offset) != Some(rows.len()) || rows.len() == OFFSETS_MAX
                 {
                     let next = rows.len();
-                    return Err(error(format!("{:?} where offset {next} comes", shown(offset))));
+                    return Err(error(format!("{} where offset {next} comes", quoted(offset))));
                 }
                 rows.push(Vec::new());
             }
             "from" => row(words, &mut rows).map_err(error)?,
-            _ => return Err(error(format!("{:?}", shown(line)))),
+            _ => return Err(error(quoted(line))),
         }
     }
     let count = dump.count;
@@ -118,11 +117,11 @@ fn row<'a>(
     let rows = rows.last_mut().ok_or("SLs before the first offset")?;
     let source = words.next().unwrap_or_default();
     if super::decimal::<usize>(source) != Some(rows.len()) || words.next() != Some("to") {
-        return Err(format!("{:?} where those from {} come", shown(source), rows.len()));
+        return Err(format!("{} where those from {} come", quoted(source), rows.len()));
     }
     let level = |word: &str| {
         let level = super::decimal(word).and_then(ServiceLevel::new);
-        level.map(ServiceLevel::value).ok_or_else(|| format!("{:?} is no SL", shown(word)))
+        level.map(ServiceLevel::value).ok_or_else(|| format!("{} is no SL", quoted(word)))
     };
     rows.push(words.map(level).collect::<Result<_, _>>()?);
     Ok(())

@@ -3,12 +3,11 @@
 
 mod by_host;
 
-use super::unicast_lids::shown;
 use super::{Content, DumpError, Entry, Oddity, Tally};
 use crate::graph::{Host, SwitchGraph};
 use crate::{LidMap, PathSl, Subnet};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
-use clearlane_ib::{Guid, Lid, ServiceLevel};
+use clearlane_ib::{Guid, Lid, ServiceLevel, quoted};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -60,7 +59,7 @@ fn read(text: &str, file: &str) -> Result<LevelDump, DumpError> {
         let mut word = || words.next().unwrap_or_default();
         let (guid, lid, sl) = (word(), word(), word());
         let error = |word: &str, kind: &str| {
-            let what = format!("{:?} is no {kind}", shown(word));
+            let what = format!("{} is no {kind}", quoted(word));
             let remedy = "a line is 0x<node GUID> <DLID> <SL>, decimal, SLs 0 to 15";
             DumpError::new(file, number, what, remedy)
         };

@@ -9,12 +9,11 @@
 //! OpenSM writes a section for each adapter port too, with the one line `0 0 : …`, and leaves out
 //! outputs without a cable.
 
-use super::unicast_lids::shown;
 use super::{Content, DumpError, Entry, Oddity, Tally, plain_name};
 use crate::graph::{Peer, SwitchGraph};
 use crate::{SlToVl, SlToVlTable, Subnet};
 use clearlane_fabric::{Endpoint, Fabric, NodeId, NodeKind};
-use clearlane_ib::{Guid, PortNumber, ServiceLevel, VirtualLane};
+use clearlane_ib::{Guid, PortNumber, ServiceLevel, VirtualLane, quoted};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -88,7 +87,7 @@ fn read(text: &str, file: &str) -> Result<LaneDump, DumpError> {
                 Some((kind.trim() == "Switch", Guid::from_hex(guid).ok()?))
             });
             let (is_switch, guid) = heading
-                .ok_or_else(|| error(format!("{:?} is no heading of a section", shown(line))))?;
+                .ok_or_else(|| error(format!("{} is no heading of a section", quoted(line))))?;
             dump.sections.push(LaneSection { is_switch, guid, line: number, rows: Vec::new() });
         }
     }
@@ -102,7 +101,7 @@ fn row(line: &str, number: usize) -> Result<LaneRow, String> {
     let mut port = || {
         let word = ports.next().unwrap_or_default();
         let port = super::decimal(word).and_then(PortNumber::new);
-        port.ok_or_else(|| format!("{:?} is no port number", shown(word)))
+        port.ok_or_else(|| format!("{} is no port number", quoted(word)))
     };
     let (input, output) = (port()?, port()?);
     let mut words = lanes.split_whitespace();
@@ -110,7 +109,7 @@ fn row(line: &str, number: usize) -> Result<LaneRow, String> {
     for lane in &mut row {
         let word = words.next().unwrap_or_default();
         let value: Option<u8> = super::decimal(word).filter(|value| *value <= 15);
-        let value = value.ok_or_else(|| format!("{:?} is no virtual lane", shown(word)))?;
+        let value = value.ok_or_else(|| format!("{} is no virtual lane", quoted(word)))?;
         *lane = VirtualLane::new(value);
     }
     Ok(LaneRow { input, output, lanes: row, line: number })

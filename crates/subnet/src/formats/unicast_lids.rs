@@ -9,7 +9,7 @@
 //! does; sections of multicast LIDs too.
 
 use super::{Dump, DumpEntry, DumpError, Oddity, Section};
-use clearlane_ib::{Guid, Lid, PortNumber};
+use clearlane_ib::{Guid, Lid, PortNumber, quoted};
 
 /// How every section begins.
 const HEADING: &str = "Unicast lids";
@@ -103,22 +103,17 @@ fn entry(line: &str, number: usize, file: &str) -> Result<DumpEntry, DumpError> 
         .strip_prefix("0x")
         .and_then(|digits| u16::from_str_radix(digits, 16).ok())
         .and_then(Lid::new)
-        .ok_or_else(|| error(format!("{:?} is no unicast LID", shown(word))))?;
+        .ok_or_else(|| error(format!("{} is no unicast LID", quoted(word))))?;
     let word = words.next().unwrap_or_default();
-    let port: u8 = super::decimal(word)
-        .ok_or_else(|| error(format!("{:?} is no port number", shown(word))))?;
+    let port: u8 =
+        super::decimal(word).ok_or_else(|| error(format!("{} is no port number", quoted(word))))?;
     let port_guid = match line.split_once(" portguid ") {
         None => None,
         Some((_, rest)) => {
             let word = rest.split(|c: char| c.is_whitespace() || c == ':').next().unwrap_or("");
             let digits = word.strip_prefix("0x").and_then(|digits| Guid::from_hex(digits).ok());
-            Some(digits.ok_or_else(|| error(format!("{:?} is no port GUID", shown(word))))?)
+            Some(digits.ok_or_else(|| error(format!("{} is no port GUID", quoted(word))))?)
         }
     };
     Ok(DumpEntry { lid, port: PortNumber::new(port), port_guid, line: number })
-}
-
-/// The beginning of a word from outside.
-pub(super) fn shown(word: &str) -> String {
-    word.chars().take(40).collect()
 }

@@ -16,7 +16,7 @@ use crate::engines;
 use crate::graph::{Host, SwitchGraph};
 use crate::{HostGroups, PathSl, SlToVl, SlToVlTable, Subnet, VlArbitration};
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
-use clearlane_ib::VirtualLane;
+use clearlane_ib::{VirtualLane, quoted};
 use std::collections::BTreeMap;
 
 /// A policy.
@@ -80,7 +80,7 @@ impl LaneOptions {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LaneError {
     /// No policy has this name.
-    #[error("no lane policy is named {name:?}{nearest}; known are {known}")]
+    #[error("no lane policy is named {name}{nearest}; known are {known}")]
     Unknown {
         /// The name.
         name: String,
@@ -279,6 +279,6 @@ pub fn policy(name: &str) -> Result<&'static Entry, LaneError> {
             .map(|name| format!("; did you mean {name:?}?"))
             .unwrap_or_default();
         let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-        LaneError::Unknown { name: name.chars().take(60).collect(), nearest, known }
+        LaneError::Unknown { name: quoted(name), nearest, known }
     })
 }

@@ -1,7 +1,7 @@
 //! A traffic matrix: each pair's share of the load.
 
 use super::{Destinations, Entry, Pattern, TableFile};
-use crate::ranks::quote;
+use clearlane_ib::ticked;
 use crate::{HostRef, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
@@ -79,7 +79,7 @@ fn parse(line: &str, ranks: &Ranks) -> Result<(Rank, Rank, f64), String> {
     }
     match load.parse::<f64>() {
         Ok(load) if load > 0.0 && load <= 4.0 => Ok((source, destination, load)),
-        _ => Err(format!("load {} is outside 0 < load ≤ 4", quote(load))),
+        _ => Err(format!("load {} is outside 0 < load ≤ 4", ticked(load))),
     }
 }
 

@@ -2,7 +2,7 @@
 //! routes: the path is hot and no host is.
 
 use super::{Destinations, Entry, Pattern};
-use crate::ranks::quote;
+use clearlane_ib::ticked;
 use crate::{Channel, Rank, Ranks, Routes};
 use clearlane_ib::random::Stream;
 use serde::Deserialize;
@@ -73,12 +73,12 @@ impl Pattern for Params {
             Some(port) => {
                 let channel = routes
                     .find(port)
-                    .map_err(|problem| format!("link = {}: {problem}", quote(port)))?;
+                    .map_err(|problem| format!("link = {}: {problem}", ticked(port)))?;
                 search.on(channel).map_err(|most| {
                     format!(
                         "pairs = {wanted}: {} is on the default routes of at most {most} pairs of \
                          different hosts; lower pairs or name another link",
-                        quote(port)
+                        ticked(port)
                     )
                 })?
             }

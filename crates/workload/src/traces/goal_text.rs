@@ -18,7 +18,7 @@
 
 use super::{Draft, Node, Place, Trace, TraceError, Until, Work};
 use crate::Rank;
-use crate::ranks::quote;
+use clearlane_ib::ticked;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -54,10 +54,10 @@ enum Token<'a> {
 impl Token<'_> {
     fn shown(&self) -> String {
         match self {
-            Token::Word(word) => quote(word),
+            Token::Word(word) => ticked(word),
             Token::Number(number) => format!("`{number}`"),
             Token::Any => "`-1`".into(),
-            Token::Mark(mark) => quote(&mark.to_string()),
+            Token::Mark(mark) => ticked(&mark.to_string()),
             Token::LineEnd => "the end of the line".into(),
             Token::End => "the end of the file".into(),
         }
@@ -96,7 +96,7 @@ impl<'a> Words<'a> {
                 let digits = self.cut(length(|c| c.is_ascii_digit()));
                 let number = digits.parse();
                 number.map(Token::Number).map_err(|_| {
-                    format!("{} is beyond all numbers; the highest is {}", quote(digits), u64::MAX)
+                    format!("{} is beyond all numbers; the highest is {}", ticked(digits), u64::MAX)
                 })
             }
             '-' if self.rest.starts_with("-1") => {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         match self.words.next()? {
             Token::Mark(':') => {
                 if labels.insert(word, draft.count()).is_some() {
-                    return Err(format!("label {} stands twice; rename one", quote(word)));
+                    return Err(format!("label {} stands twice; rename one", ticked(word)));
                 }
                 match self.words.next()? {
                     Token::Word(keyword) if is_operation(keyword) => self.operation(keyword, draft),
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
             other => Err(format!(
                 "{} behind {}, where `:`, requires or irequires has to stand",
                 other.shown(),
-                quote(word)
+                ticked(word)
             )),
         }
     }
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         let known = |label: &str| {
             let node = labels.get(label).copied();
             node.ok_or_else(|| {
-                format!("no label {} before this line; define it there", quote(label))
+                format!("no label {} before this line; define it there", ticked(label))
             })
         };
         let other = match self.words.next()? {

@@ -13,7 +13,7 @@ mod messages;
 
 use super::{Draft, Node, Place, Trace, TraceError, Work};
 use crate::Rank;
-use crate::ranks::quote;
+use clearlane_ib::ticked;
 use collectives::{Collective, Kind};
 use messages::{GlobalMetadata, Value};
 use prost::Message;
@@ -216,7 +216,7 @@ fn instances(ranks: &[FileOfRank<'_>], groups: &Groups) -> Result<Instances, Tra
                 count(rank),
                 match group.as_str() {
                     "" => String::new(),
-                    name => format!(" of process group {}", quote(name)),
+                    name => format!(" of process group {}", ticked(name)),
                 }
             );
             return Err(TraceError::new(ranks[*rank as usize].name, Place::Whole, problem));
@@ -250,7 +250,7 @@ impl Lost<'_> {
             format!(
                 "members of process group {}: taken for the {members} ranks that have collectives \
                  of it",
-                quote(group)
+                ticked(group)
             )
         });
         counted.iter().filter_map(line).chain(groups).collect()
