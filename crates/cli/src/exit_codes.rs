@@ -7,7 +7,7 @@ pub const ALL: &[(u8, &str)] = &[
     (2, "bad command line, file or value"),
     (3, "a simulated deadlock"),
     (4, "interrupted; partial results are marked so"),
-    (5, "disk full, output not writable, or a fault of clearlane"),
+    (5, "disk or memory full, output not writable, or a fault of clearlane"),
 ];
 
 /// A line for each.

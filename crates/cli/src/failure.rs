@@ -1,11 +1,19 @@
 //! Why a command gives no answer, and the exit code that says so.
 
 use crate::terminal;
-use clearlane_ib::visible;
-use clearlane_lab::{LabError, named};
+use clearlane_ib::{visible, within};
+use clearlane_lab::{LabError, Unfinished, named, plain};
+use signal_hook::low_level;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
+
+/// The most characters of a message. What it repeats is short already; this is for file names and
+/// for what libraries say.
+const LINE_CHARS_MAX: usize = 2000;
+
+/// How the panic of the standard library begins that could not start a thread.
+const NO_THREAD: &str = "failed to spawn thread";
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +57,11 @@ impl Failure {
         Failure::Machine(format!("cannot write {}: {}", named(path), reason(error)))
     }
 
+    /// The system starts no thread.
+    pub fn no_thread() -> Self {
+        Failure::Machine("a thread cannot be started; allow more (ulimit -u and -v)".into())
+    }
+
     /// The exit code of ARCHITECTURE.md.
     pub fn code(&self) -> u8 {
         match self {
@@ -58,24 +71,32 @@ impl Failure {
         }
     }
 
-    /// The message on one line, whatever a file name or an error of a library holds.
+    /// The message on one line that is not endless, whatever a file name or an error of a library
+    /// holds.
     pub fn line(&self) -> String {
         let text = self.to_string();
         let lines = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty());
-        visible(&lines.collect::<Vec<_>>().join(" ")).into_owned()
+        let line = lines.collect::<Vec<_>>().join(" ");
+        within(&visible(&within(&line, LINE_CHARS_MAX)), LINE_CHARS_MAX).into_owned()
     }
 }
 
-/// From here on a panic, which is a fault of this program, is told like any failure. The process
-/// then aborts with the code of one.
-pub fn told_in_one_line() {
-    std::panic::set_hook(Box::new(|panic| {
+/// From here on a panic, which is a fault of this program or a machine that starts no thread, is
+/// told like any failure. The process then ends with the code of one, and nothing unfinished stays.
+pub fn told_in_one_line(unfinished: &Unfinished) {
+    let unfinished = unfinished.clone();
+    std::panic::set_hook(Box::new(move |panic| {
         let text = panic.payload().downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.payload().downcast_ref::<&str>().copied());
         let what = text.unwrap_or("a panic").to_owned();
         let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
-        let fault = Failure::Internal(what + &place.unwrap_or_default());
+        let fault = match what.starts_with(NO_THREAD) {
+            true => Failure::no_thread(),
+            false => Failure::Internal(what + &place.unwrap_or_default()),
+        };
         terminal::remark(&format!("clearlane: {}", fault.line()));
+        unfinished.try_take_away();
+        low_level::exit(fault.code().into());
     }));
 }
 
@@ -88,7 +109,7 @@ fn reason(error: &io::Error) -> String {
         io::ErrorKind::StorageFull => "; free some space",
         _ => "",
     };
-    format!("{}{remedy}", clearlane_lab::plain(error))
+    format!("{}{remedy}", plain(error))
 }
 
 #[cfg(test)]
@@ -100,6 +121,16 @@ mod tests {
         let failure = Failure::Input("a\nb\r\n\tc\u{1b}[31m".into());
         assert_eq!(failure.line(), "a b c\\u001b[31m");
         assert_eq!(failure.code(), 2);
+    }
+
+    #[test]
+    fn a_failure_has_a_beginning_and_an_end_however_long_it_is() {
+        for long in ["x", "\u{1b}", "→ "] {
+            let failure = Failure::Input(format!("a {} z", long.repeat(1 << 20)));
+            let line = failure.line();
+            assert_eq!(line.chars().count(), LINE_CHARS_MAX);
+            assert!(line.starts_with("a ") && line.ends_with(" z") && line.contains('…'));
+        }
     }
 
     #[test]

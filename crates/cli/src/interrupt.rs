@@ -4,32 +4,36 @@
 
 use crate::failure::Failure;
 use crate::terminal;
+use clearlane_lab::{Deadline, Unfinished};
 use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
+/// How long results are made after an interruption: small ones are whole, large ones not.
+const PATIENCE: Duration = Duration::from_millis(750);
 const INTERRUPTED: i32 = 4;
 const REFUSED: i32 = 5;
 
 /// What an interruption does.
-#[derive(Default)]
 pub struct Interrupts {
     good_order: Arc<Mutex<Option<GoodOrder>>>,
+    unfinished: Unfinished,
+    deadline: Deadline,
 }
 
 /// How a command stops in good order.
 struct GoodOrder {
     halt: Arc<AtomicBool>,
     asked: AtomicBool,
+    deadline: Deadline,
     /// Where the results go.
     out: PathBuf,
-    /// Whether that folder was made for them.
-    made: bool,
     /// What happens.
     kind: Kind,
 }
@@ -45,8 +49,8 @@ enum Kind {
 }
 
 impl Interrupts {
-    /// From here on, signals are caught.
-    pub fn caught() -> Result<Self, Failure> {
+    /// From here on, signals are caught. Those that end the process take away what is unfinished.
+    pub fn caught(unfinished: Unfinished) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Machine(format!("cannot catch signals: {error}"));
         // Memory that is refused aborts: what was said of it stands, and the code is ours.
         let always = Arc::new(AtomicBool::new(true));
@@ -54,56 +58,71 @@ impl Interrupts {
         // Caught, a file that is too large is an error of the write like a full disk.
         flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
-        let interrupts = Interrupts::default();
+        let deadline = Deadline::default();
+        let interrupts = Interrupts { good_order: Arc::default(), unfinished, deadline };
         let good_order = Arc::clone(&interrupts.good_order);
-        std::thread::spawn(move || {
+        let unfinished = interrupts.unfinished.clone();
+        let answering = move || {
             for _ in signals.forever() {
-                answer(good_order.lock().unwrap_or_else(PoisonError::into_inner).as_ref());
+                let order = good_order.lock().unwrap_or_else(PoisonError::into_inner);
+                answer(order.as_ref(), &unfinished);
             }
-        });
+        };
+        thread::Builder::new().spawn(answering).map_err(failed)?;
         Ok(interrupts)
     }
 
+    /// Where commands note what they have not finished.
+    pub fn unfinished(&self) -> &Unfinished {
+        &self.unfinished
+    }
+
+    /// Until when a command that stops in good order may make its results.
+    pub fn deadline(&self) -> &Deadline {
+        &self.deadline
+    }
+
     /// From here on, the first signal raises the flag that is handed out. What is finished then
-    /// goes into `out`; `made` says that this folder was not there before.
-    pub fn stop_in_good_order(&self, out: &Path, made: bool) -> Arc<AtomicBool> {
-        self.stop(out.to_owned(), made, Kind::Keeps)
+    /// goes into `out`.
+    pub fn stop_in_good_order(&self, out: &Path) -> Arc<AtomicBool> {
+        self.stop(out.to_owned(), Kind::Keeps)
     }
 
     /// The same of a process that writes nothing: that which writes says what happens.
     pub fn stop_silently(&self) -> Arc<AtomicBool> {
-        self.stop(PathBuf::new(), false, Kind::Silent)
+        self.stop(PathBuf::new(), Kind::Silent)
     }
 
     /// The same of a process that has something to take away first, which is said: it ends when
     /// that is done, however often it is interrupted.
     pub fn stop_and_clear(&self, what: &'static str) -> Arc<AtomicBool> {
-        self.stop(PathBuf::new(), false, Kind::Clears(what))
+        self.stop(PathBuf::new(), Kind::Clears(what))
     }
 
-    fn stop(&self, out: PathBuf, made: bool, kind: Kind) -> Arc<AtomicBool> {
+    fn stop(&self, out: PathBuf, kind: Kind) -> Arc<AtomicBool> {
         let halt = Arc::new(AtomicBool::new(false));
         let asked = AtomicBool::new(false);
-        let order = GoodOrder { halt: Arc::clone(&halt), asked, out, made, kind };
+        let deadline = self.deadline.clone();
+        let order = GoodOrder { halt: Arc::clone(&halt), asked, deadline, out, kind };
         *self.good_order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         halt
     }
 }
 
 /// Says what happens, and does it.
-fn answer(order: Option<&GoodOrder>) {
+fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
     // A bar, or what the terminal echoes of ^C, stands in the line.
     let lead = if terminal::is_watched() { "\n" } else { "" };
     let Some(order) = order else {
         terminal::remark(&format!("{lead}clearlane: interrupted"));
-        return end();
+        return end(unfinished);
     };
     match order.kind {
         Kind::Keeps => {}
         Kind::Silent => {
             match order.asked.swap(true, Ordering::SeqCst) {
                 false => order.halt.store(true, Ordering::SeqCst),
-                true => end(),
+                true => end(unfinished),
             }
             return;
         }
@@ -113,9 +132,23 @@ fn answer(order: Option<&GoodOrder>) {
             return;
         }
     }
+    // Where nothing has begun there is nothing to wait for.
+    if !order.deadline.has_begun() {
+        let what = "interrupted before anything was run; nothing is written";
+        terminal::remark(&format!("{lead}clearlane: {what}"));
+        return end(unfinished);
+    }
     let out = order.out.display();
     if !order.asked.swap(true, Ordering::SeqCst) {
         order.halt.store(true, Ordering::SeqCst);
+        let deadline = order.deadline.clone();
+        let pass = move || {
+            thread::park_timeout(PATIENCE);
+            deadline.pass();
+        };
+        if thread::Builder::new().spawn(pass).is_err() {
+            order.deadline.pass();
+        }
         terminal::remark(&format!(
             "{lead}clearlane: interrupted; what is finished goes into {out}, marked partial if \
              anything is missing; interrupt again to end at once"
@@ -123,11 +156,7 @@ fn answer(order: Option<&GoodOrder>) {
         return;
     }
     terminal::remark(&format!("{lead}clearlane: interrupted again; {out} is left as it is"));
-    if order.made {
-        // Fails, as it should, once results are in it.
-        let _ = fs::remove_dir(&order.out);
-    }
-    end();
+    end(unfinished);
 }
 
 #[expect(
@@ -135,6 +164,7 @@ fn answer(order: Option<&GoodOrder>) {
     clippy::disallowed_methods,
     reason = "nobody is waited for; files are whole or not there"
 )]
-fn end() {
+fn end(unfinished: &Unfinished) {
+    unfinished.take_away();
     std::process::exit(INTERRUPTED);
 }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::hot::HotCounted;
 use clap::Args;
 use clearlane_fabric::{Endpoint, Fabric};
+use clearlane_ib::quoted;
 use clearlane_lab::named_port;
 use clearlane_sim::Hosts;
 use clearlane_subnet::Subnet;
@@ -77,8 +78,8 @@ impl LanePolicy {
     pub fn links(&self, fabric: &Fabric) -> Result<Vec<(Endpoint, u8)>, Failure> {
         let link = |(name, lanes): &(String, u8)| {
             let end = named_port(fabric, name);
-            let end =
-                end.map_err(|what| Failure::Input(format!("--link-lanes: {name:?} {what}")))?;
+            let end = end
+                .map_err(|what| Failure::Input(format!("--link-lanes: {} {what}", quoted(name))))?;
             Ok((end, *lanes))
         };
         let links = self.link_lanes.iter().map(link).collect::<Result<Vec<_>, Failure>>()?;
@@ -90,7 +91,7 @@ impl LanePolicy {
         });
         match twice.and_then(|at| self.link_lanes.get(at)) {
             Some((port, _)) => {
-                let line = format!("--link-lanes: the link of {port:?} is named twice");
+                let line = format!("--link-lanes: the link of {} is named twice", quoted(port));
                 Err(Failure::Input(line + "; name it once"))
             }
             None => Ok(links),

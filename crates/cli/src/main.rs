@@ -1,6 +1,6 @@
 //! Clearlane's command line: flags to calls, results to stdout, everything else to stderr.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod answer;
 mod arguments;
@@ -28,17 +28,26 @@ mod writing;
 
 use answer::Verdict;
 use arguments::Parsed;
+use clearlane_lab::Unfinished;
 use failure::Failure;
 use fleet::Joined;
+use memory::Allocator;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
 fn main() -> ExitCode {
-    failure::told_in_one_line();
+    let unfinished = Unfinished::default();
+    failure::told_in_one_line(&unfinished);
+    if let Err(failure) = memory::keep(&unfinished) {
+        return ExitCode::from(told(&failure));
+    }
     let joined = match Joined::join() {
         Ok(joined) => joined,
         Err(failure) => return ExitCode::from(told(&failure)),
     };
-    ExitCode::from(match outcome(&joined) {
+    ExitCode::from(match outcome(&joined, unfinished) {
         Ok(verdict) => verdict.code(),
         Err(failure) => {
             joined.let_first_speak();
@@ -50,12 +59,12 @@ fn main() -> ExitCode {
 }
 
 /// Does what was asked.
-fn outcome(joined: &Joined) -> Result<Verdict, Failure> {
+fn outcome(joined: &Joined, unfinished: Unfinished) -> Result<Verdict, Failure> {
     match arguments::parse(std::env::args_os())? {
         Parsed::Text(text) => terminal::print(&text).map(|()| Verdict::Done),
         Parsed::Command(command, json) => {
             let words = std::env::args_os().skip(1).collect();
-            let answer = commands::run(*command, words, json, joined)?;
+            let answer = commands::run(*command, words, json, joined, unfinished)?;
             let print = if answer.is_file { terminal::print_file } else { terminal::print };
             print(&answer.text).map(|()| answer.verdict)
         }

@@ -1,10 +1,22 @@
-//! How much memory is left, and a thread that stops runs before there is none.
+//! How much memory is left, and what stops this process before there is none.
 //!
 //! Whatever limits this process counts: what the machine has available, every level of control
-//! groups (version 1 and 2, as of a batch job or a container), and `ulimit -v` and `-d`.
+//! groups (version 1 and 2, as of a batch job or a container), and `ulimit -v` and `-d`. A run is
+//! asked to stop while there is enough to say at which load it grew; whatever would take the last
+//! of it is ended by the `keeper`.
 
+#[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
+mod allocator;
 mod groups;
+mod keeper;
+mod limits;
 
+pub use allocator::Allocator;
+pub use keeper::start as keep;
+
+use limits::Limits;
+
+use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +37,8 @@ pub struct Room {
     of: String,
     /// Bytes that may still be taken.
     left: u64,
-    /// Bytes in lists and the like, where address space is limited and not what is filled of it.
-    mapped: Option<u64>,
+    /// Bytes that may be asked for at once: what is in lists, where a full one is doubled.
+    doubled: u64,
 }
 
 /// Reads a file of the system; nothing if it is not there.
@@ -39,42 +51,8 @@ fn system(path: &str) -> Option<String> {
 /// Three quarters of what the tightest limit leaves: the rest is for what grows less. Nothing where
 /// the system does not say.
 pub fn free_bytes() -> Option<u64> {
-    rooms(&system).iter().map(|room| room.left).min().map(|left| left / 4 * 3)
-}
-
-/// What every limit leaves.
-fn rooms(read: Read<'_>) -> Vec<Room> {
-    let mut rooms = groups::rooms(read);
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
-    if let Some(left) = kilobytes(&meminfo, "MemAvailable:") {
-        rooms.push(Room { of: "the machine's memory".into(), left, mapped: None });
-    }
-    let limits = read("/proc/self/limits").unwrap_or_default();
-    let status = read("/proc/self/status").unwrap_or_default();
-    for (limit, used, of) in [
-        ("Max address space", "VmSize:", "the address space (ulimit -v)"),
-        ("Max data size", "VmData:", "the data segment (ulimit -d)"),
-    ] {
-        if let (Some(limit), Some(used)) = (soft(&limits, limit), kilobytes(&status, used)) {
-            let left = limit.saturating_sub(used);
-            // What the allocator keeps free for each thread is in VmSize and not in VmData.
-            let mapped = kilobytes(&status, "VmData:");
-            rooms.push(Room { of: of.into(), left, mapped });
-        }
-    }
-    rooms
-}
-
-/// `MemAvailable:  1234 kB`, in bytes.
-fn kilobytes(text: &str, key: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// The soft limit in `Max address space  1000000  unlimited  bytes`; nothing if there is none.
-fn soft(limits: &str, name: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
+    let rooms = Limits::found(&system).rooms(&system);
+    rooms.iter().map(|room| room.left).min().map(|left| left / 4 * 3)
 }
 
 /// Judges what is left by what was left at first.
@@ -89,9 +67,8 @@ impl Judge {
         let short = |room: Room| {
             let first = self.first.entry(room.of.clone()).or_insert_with(|| room.clone());
             let reserve = (first.left / 8).min(RESERVE_MAX);
-            // A list that is full is doubled, which takes as much address space at once as it has;
-            // of memory, only what is filled counts.
-            let grown = room.mapped.unwrap_or(0).saturating_sub(first.mapped.unwrap_or(0));
+            // A list that is full is doubled, which takes as much at once as it has.
+            let grown = room.doubled.saturating_sub(first.doubled);
             (room.left < reserve + grown).then_some(room.of)
         };
         rooms.into_iter().filter_map(short).next()
@@ -106,17 +83,21 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Raises `halt` once memory is nearly full.
-    pub fn start(halt: &Arc<AtomicBool>) -> Self {
-        Self::over(halt, || rooms(&system))
+    /// Raises `halt` once memory is nearly full. Fails if no thread can be started.
+    pub fn start(halt: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let limits = Limits::found(&system);
+        Self::over(halt, move || limits.rooms(&system))
     }
 
-    fn over(halt: &Arc<AtomicBool>, look: impl Fn() -> Vec<Room> + Send + 'static) -> Self {
+    fn over(
+        halt: &Arc<AtomicBool>,
+        look: impl Fn() -> Vec<Room> + Send + 'static,
+    ) -> Result<Self, Failure> {
         let short = Arc::new(OnceLock::new());
         let (stop, stopped) = channel();
         let (halt, told) = (Arc::clone(halt), Arc::clone(&short));
         let mut judge = Judge::default();
-        let thread = std::thread::spawn(move || {
+        let watch = move || {
             loop {
                 if let Some(of) = judge.short(look()) {
                     // Only the first to fill is told.
@@ -128,8 +109,9 @@ impl Guard {
                     return;
                 }
             }
-        });
-        Guard { short, stop: Some(stop), thread: Some(thread) }
+        };
+        let thread = std::thread::Builder::new().spawn(watch).map_err(|_| Failure::no_thread())?;
+        Ok(Guard { short, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it says which limit is nearly reached.
@@ -153,69 +135,27 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// A system of these files.
-    pub fn files<'a>(files: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
-        |path| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
-    }
-
     const MIB: u64 = 1 << 20;
 
-    fn room(left: u64, mapped: Option<u64>) -> Room {
-        Room { of: "it".into(), left: left * MIB, mapped: mapped.map(|mapped| mapped * MIB) }
+    fn room(left: u64, doubled: u64) -> Room {
+        Room { of: "it".into(), left: left * MIB, doubled: doubled * MIB }
     }
 
     #[test]
-    fn the_systems_words_are_read() {
-        let of = |text| kilobytes(text, "MemAvailable:");
-        assert_eq!(of("MemTotal: 9 kB\nMemAvailable:    123 kB\n"), Some(125_952));
-        assert_eq!(of("MemTotal: 9 kB\n"), None);
-        assert_eq!(of("MemAvailable: many\n"), None);
-        let limits = "Limit   Soft Limit  Hard Limit  Units\n\
-            Max data size       unlimited   unlimited   bytes\n\
-            Max address space   1073741824  unlimited   bytes\n";
-        assert_eq!(soft(limits, "Max address space"), Some(1 << 30));
-        assert_eq!(soft(limits, "Max data size"), None);
-        assert_eq!(soft("", "Max data size"), None);
-    }
-
-    #[test]
-    fn every_limit_there_is_counts() {
-        let limits = "Max address space 9000000 9000000 bytes\nMax data size 500000 5 bytes\n";
-        let texts = [
-            ("/proc/meminfo", "MemAvailable: 4000 kB\n"),
-            ("/proc/self/limits", limits),
-            ("/proc/self/status", "VmSize:\t 2000 kB\nVmData:\t 1000 kB\n"),
-        ];
-        let system = files(&texts);
-        let left: Vec<_> =
-            rooms(&system).into_iter().map(|r| (r.of, r.left, r.mapped.unwrap_or(0))).collect();
-        assert_eq!(
-            left,
-            [
-                ("the machine's memory".into(), 4_096_000, 0),
-                ("the address space (ulimit -v)".into(), 6_952_000, 1_024_000),
-                // Less than is in use already.
-                ("the data segment (ulimit -d)".into(), 0, 1_024_000),
-            ]
-        );
-        assert_eq!(rooms(&files(&[])), []);
-    }
-
-    #[test]
-    fn memory_is_short_when_an_eighth_is_left_and_address_space_when_it_cannot_double() {
+    fn memory_is_short_when_an_eighth_is_left_or_a_list_cannot_double() {
         let mut judge = Judge::default();
-        assert_eq!(judge.short(vec![room(800, None)]), None);
-        assert_eq!(judge.short(vec![room(101, None)]), None);
-        assert_eq!(judge.short(vec![room(99, None)]), Some("it".into()));
+        assert_eq!(judge.short(vec![room(800, 0)]), None);
+        assert_eq!(judge.short(vec![room(101, 0)]), None);
+        assert_eq!(judge.short(vec![room(99, 0)]), Some("it".into()));
         let mut judge = Judge::default();
-        assert_eq!(judge.short(vec![room(800, Some(200))]), None);
-        assert_eq!(judge.short(vec![room(460, Some(540))]), None);
-        assert_eq!(judge.short(vec![room(440, Some(560))]), Some("it".into()));
+        assert_eq!(judge.short(vec![room(800, 200)]), None);
+        assert_eq!(judge.short(vec![room(460, 540)]), None);
+        assert_eq!(judge.short(vec![room(440, 560)]), Some("it".into()));
         // Of a large machine no more than a gigabyte is kept.
         let mut judge = Judge::default();
-        assert_eq!(judge.short(vec![room(100 << 10, None)]), None);
-        assert_eq!(judge.short(vec![room(1025, None)]), None);
-        assert_eq!(judge.short(vec![room(1023, None)]), Some("it".into()));
+        assert_eq!(judge.short(vec![room(100 << 10, 0)]), None);
+        assert_eq!(judge.short(vec![room(1025, 0)]), None);
+        assert_eq!(judge.short(vec![room(1023, 0)]), Some("it".into()));
     }
 
     #[test]
@@ -225,8 +165,9 @@ mod tests {
         let (now, count) = (Arc::clone(&left), Arc::clone(&looked));
         let guard = Guard::over(&halt, move || {
             count.fetch_add(1, Ordering::SeqCst);
-            vec![room(now.load(Ordering::SeqCst), None)]
-        });
+            vec![room(now.load(Ordering::SeqCst), 0)]
+        })
+        .unwrap();
         while looked.load(Ordering::SeqCst) < 3 {
             std::thread::yield_now();
         }

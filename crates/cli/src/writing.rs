@@ -5,6 +5,7 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
+use clearlane_lab::Unfinished;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -71,11 +72,12 @@ pub fn deliver(
     output: &Path,
     dry: bool,
     json: bool,
+    unfinished: &Unfinished,
     text: impl FnOnce() -> String,
 ) -> Result<Option<Answer>, Failure> {
     if !is_stdout(output) {
         if !dry {
-            files::write(output, text().as_bytes())?;
+            files::write(output, text().as_bytes(), unfinished)?;
         }
         return Ok(None);
     }

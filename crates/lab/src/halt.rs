@@ -1,8 +1,8 @@
 //! Why a command stops before its end.
 
 use crate::LabError;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Why work stops before its end, if it does.
 #[derive(Clone, Copy)]
@@ -24,5 +24,42 @@ impl Halt<'_> {
             None if self.is_raised() => Err(LabError::Interrupted { variant: variant() }),
             None => Ok(()),
         }
+    }
+}
+
+/// How long whoever interrupts a command waits for what is not finished. Nothing here has a clock:
+/// who has one lets it pass, and what of the results is not made by then is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Deadline(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    has_begun: AtomicBool,
+    has_passed: AtomicBool,
+}
+
+/// The deadline has passed while something was made.
+#[derive(Debug)]
+pub(crate) struct LeftOut;
+
+impl Deadline {
+    /// From here on there is something to keep: a run has begun.
+    pub fn begin(&self) {
+        self.0.has_begun.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether there is anything to keep.
+    pub fn has_begun(&self) -> bool {
+        self.0.has_begun.load(Ordering::SeqCst)
+    }
+
+    /// From here on nothing more is made.
+    pub fn pass(&self) {
+        self.0.has_passed.store(true, Ordering::SeqCst);
+    }
+
+    /// Between two parts of what is made.
+    pub(crate) fn go_on(&self) -> Result<(), LeftOut> {
+        if self.0.has_passed.load(Ordering::SeqCst) { Err(LeftOut) } else { Ok(()) }
     }
 }

@@ -14,10 +14,11 @@
 //! result.published_table();                                  // Option<Table>
 //! result.to_json();                                          // clearlane-summary/2
 //! result.status();                                           // Status
-//! let report = write_run_folder(&result, out, force)?;       // path of report.html
+//! let unfinished = Unfinished::default();                    // what goes if the process ends
+//! let report = write_run_folder(&result, out, force, &unfinished)?;  // path of report.html
 //!
 //! let sweep = Sweep::read(path, &["traffic.load=0.1..0.9:9".into()], &[])?;
-//! let folder = SweepFolder::claim(&sweep, out, force, false)?;
+//! let folder = SweepFolder::claim(&sweep, out, force, false, &unfinished)?;
 //! let result = run_sweep(&sweep, &options, &folder, &progress, &cancel)?;
 //! let report = folder.fill(&result)?;
 //! ```
@@ -90,7 +91,8 @@ pub use experiment::{
 };
 pub use fact::Fact;
 pub use figures::History;
-pub use folder::exchange_folders;
+pub use folder::{Aside, Unfinished};
+pub use halt::Deadline;
 pub use headline::{Better, ControlTotals, Moved, PublishedRow};
 pub use host_plan::{CabledPort, HostCable, HostFlow, HostPlan};
 pub use opensm_conf::OpensmConf;
@@ -104,7 +106,7 @@ pub use report::{
     sweep_page,
 };
 pub use result::{Alone, RunResult, SeedResult, VariantResult};
-pub use results::{BusiestHosts, HostLoad, RunFolder, write_run_folder};
+pub use results::{BusiestHosts, Filled, HostLoad, RunFolder, write_run_folder};
 pub use run::{Begun, Jobs, Progress, Quiet, RunOptions, run};
 pub use status::Status;
 pub use sweep::{

@@ -7,7 +7,8 @@ use crate::capturing::{CaptureRequest, Capturing};
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
 use crate::experiment::{Ends, Experiment, Mode, Plan};
 use crate::figures::{History, figures, trim};
-use crate::halt::Halt;
+use crate::folder::Unfinished;
+use crate::halt::{Deadline, Halt};
 use crate::measure::{Asked, RecordView, kinds, opened_to};
 use crate::part::Part;
 use crate::prepare::Prepared;
@@ -75,6 +76,10 @@ pub struct RunOptions {
     pub processes: Processes,
     /// What is captured of each variant's first run; such a run is not kept.
     pub capture: Option<CaptureRequest>,
+    /// Where folders that are claimed note what they have not finished.
+    pub unfinished: Unfinished,
+    /// Told when the first run begins.
+    pub deadline: Deadline,
 }
 
 impl RunOptions {
@@ -91,6 +96,8 @@ impl RunOptions {
             checkpoints: None,
             processes: Processes::default(),
             capture: None,
+            unfinished: Unfinished::default(),
+            deadline: Deadline::default(),
         }
     }
 
@@ -436,6 +443,7 @@ fn simulate(
         }
         (wrong, _) => LabError::variant(name, wrong),
     })?;
+    shared.options.deadline.begin();
     let (partitions, threads) = simulation.division();
     shared.progress.on_begin(&Begun {
         division: Division { partitions, threads },
@@ -691,7 +699,7 @@ mod tests {
         let any =
             "rank 4 of solver on host0005 waits for a receive from any rank, any tag, context 3";
         assert_eq!(last, any);
-        let page = crate::report::page(&result);
+        let page = crate::report::page(&result, &Deadline::default()).unwrap();
         assert!(page.contains("Ranks wait for ever.") && page.contains("\"waiting_all\":5"));
     }
 }

@@ -85,7 +85,7 @@ pub fn pacing(
     let (mut force, mut left) = (force, request.refinements);
     let (sweep, times) = loop {
         let sweep = sweep_of(&gaps.iter().map(|gap| text(*gap)).collect::<Vec<_>>())?;
-        let folder = SweepFolder::claim(&sweep, out, force, false)?;
+        let folder = SweepFolder::claim(&sweep, out, force, false, &options.unfinished)?;
         let result = run_sweep(&sweep, options, &folder, progress, cancel)?;
         folder.fill(&result)?;
         let times = times(&result, &gaps);

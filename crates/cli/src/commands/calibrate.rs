@@ -62,9 +62,9 @@ pub struct Arguments {
 /// Calibrates.
 pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     let out = experiment::folder(&arguments.experiment, "calibrated", arguments.out.as_deref())?;
-    let halt = interrupts.stop_in_good_order(&out, !out.exists());
-    let guard = Guard::start(&halt);
-    let options = experiment::many(arguments.jobs, &guard, again(arguments));
+    let halt = interrupts.stop_in_good_order(&out);
+    let guard = Guard::start(&halt)?;
+    let options = experiment::many(arguments.jobs, &guard, again(arguments), interrupts);
     let request = calibrate::Request {
         experiment: arguments.experiment.clone(),
         over: arguments.over.clone(),

@@ -94,7 +94,9 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let inputs: Vec<&Path> = arguments.files.iter().map(PathBuf::as_path).collect();
     let folder = match &arguments.out {
         Some(out) => {
-            let folder = RunFolder::claim_for(out, arguments.force, FILES).map_err(Failure::lab)?;
+            let (force, unfinished) = (arguments.force, interrupts.unfinished());
+            let folder = RunFolder::claim_for(out, force, FILES, unfinished);
+            let folder = folder.map_err(Failure::lab)?;
             writing::spare(out, &inputs)?;
             Some(folder)
         }

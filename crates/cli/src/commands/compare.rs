@@ -66,7 +66,8 @@ pub fn run(
         let all: Vec<&Path> =
             [&shared.experiment].into_iter().chain(records).map(PathBuf::as_path).collect();
         let shown = overlay::Shown { wanted: variants, scaled: *scaled };
-        return overlay::run(&all, shown, (shared.out.as_deref(), shared.force), json);
+        let out = (shared.out.as_deref(), shared.force);
+        return overlay::run(&all, shown, out, json, interrupts.unfinished());
     }
     if *scaled {
         let why = "is for records of flows, and an experiment is compared; leave it out";

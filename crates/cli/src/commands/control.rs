@@ -8,7 +8,9 @@ use crate::writing::{self, Writing};
 use clap::Args;
 use clearlane_congestion::mechanisms::dcqcn;
 use clearlane_congestion::policy_file::Row;
-use clearlane_lab::{ControlFile, Experiment, FabricSource, PolicyFile, named, reference};
+use clearlane_lab::{
+    ControlFile, Experiment, FabricSource, PolicyFile, Unfinished, named, reference,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -42,16 +44,23 @@ pub struct Arguments {
 const COLUMNS: usize = 96;
 
 /// Reads, and writes or prints.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     match (&arguments.policy, &arguments.experiment, &arguments.output) {
         (Some(policy), ..) => meaning(policy, json),
-        (None, Some(experiment), Some(output)) => write(experiment, output, arguments, json),
+        (None, Some(experiment), Some(output)) => {
+            write((experiment, output), arguments, json, unfinished)
+        }
         // Refused as the command line is read.
         _ => Err(Failure::Input("name an experiment and -o, or --policy".into())),
     }
 }
 
-fn write(path: &Path, output: &Path, arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+fn write(
+    (path, output): (&Path, &Path),
+    arguments: &Arguments,
+    json: bool,
+    unfinished: &Unfinished,
+) -> Result<Answer, Failure> {
     let dry = arguments.writing.dry_run;
     let mut experiment = Experiment::read(path).map_err(Failure::lab)?;
     // Those of all variants: they are read with the experiment.
@@ -69,7 +78,7 @@ fn write(path: &Path, output: &Path, arguments: &Arguments, json: bool) -> Resul
     let inputs: Vec<_> =
         [path].into_iter().chain(fabrics).chain(policies.iter().map(PathBuf::as_path)).collect();
     arguments.writing.files(&[output], &inputs)?;
-    if let Some(answer) = writing::deliver(output, dry, json, || file.text())? {
+    if let Some(answer) = writing::deliver(output, dry, json, unfinished, || file.text())? {
         return Ok(answer);
     }
     if json {

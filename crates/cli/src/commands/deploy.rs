@@ -12,7 +12,7 @@ use crate::writing::Writing;
 use clap::Args;
 use clearlane_deploy::{Existing, Plan, Request, client};
 use clearlane_fabric::Fabric;
-use clearlane_lab::FABRIC_BYTES_MAX;
+use clearlane_lab::{FABRIC_BYTES_MAX, Unfinished};
 use clearlane_subnet::Subnet;
 use clearlane_subnet::check::{credit_loop, reachability};
 use clearlane_subnet::formats::{guid2lid, lfts, path_groups};
@@ -99,8 +99,8 @@ pub(super) fn write(
     fabric: &Fabric,
     subnet: &Subnet,
     policy: Option<&lanes::Entry>,
-    output: &Path,
-    force: bool,
+    (output, force): (&Path, bool),
+    unfinished: &Unfinished,
 ) -> Result<(), Failure> {
     Writing { force, dry_run: false }.folder(output, NAMES, &[])?;
     let tables = policy.is_none();
@@ -116,11 +116,11 @@ pub(super) fn write(
         force: false,
     };
     let plan = Plan::of(fabric, subnet, &request).map_err(Failure::input)?;
-    files::write_folder(output, &contents(fabric, subnet, tables, &plan))
+    files::write_folder(output, &contents(fabric, subnet, tables, &plan), unfinished)
 }
 
 /// Plans and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     may_write(arguments)?;
     let site = site::open_named(&arguments.fabric, &arguments.names)?;
     let fabric = &site.fabric;
@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
         may_write(arguments)?;
-        files::write_folder(&arguments.output, &contents)?;
+        files::write_folder(&arguments.output, &contents, unfinished)?;
     }
     drop(progress);
     let names: Vec<&str> = contents.iter().map(|(name, _)| *name).collect();

@@ -7,6 +7,7 @@ use crate::reference::{self, Page};
 use crate::table::count;
 use crate::writing::Writing;
 use clap::Args;
+use clearlane_lab::Unfinished;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -21,17 +22,26 @@ pub struct Arguments {
 }
 
 /// Writes the reference.
-pub fn reference(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
-    write(arguments, json, &reference::pages())
+pub fn reference(
+    arguments: &Arguments,
+    json: bool,
+    unfinished: &Unfinished,
+) -> Result<Answer, Failure> {
+    write(arguments, json, &reference::pages(), unfinished)
 }
 
 /// Writes the man pages.
-pub fn man(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn man(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     let pages = reference::man_pages().map_err(|e| Failure::Internal(e.to_string()))?;
-    write(arguments, json, &pages)
+    write(arguments, json, &pages, unfinished)
 }
 
-fn write(arguments: &Arguments, json: bool, pages: &[Page]) -> Result<Answer, Failure> {
+fn write(
+    arguments: &Arguments,
+    json: bool,
+    pages: &[Page],
+    unfinished: &Unfinished,
+) -> Result<Answer, Failure> {
     let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     arguments.writing.folder(&arguments.output, &names, &[])?;
     if !arguments.writing.dry_run {
@@ -42,7 +52,7 @@ fn write(arguments: &Arguments, json: bool, pages: &[Page]) -> Result<Answer, Fa
                 (name.as_str(), content)
             })
             .collect();
-        files::write_folder(&arguments.output, &contents)?;
+        files::write_folder(&arguments.output, &contents, unfinished)?;
     }
     let folder = arguments.output.display().to_string();
     if json {

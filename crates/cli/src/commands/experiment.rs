@@ -16,8 +16,9 @@ use clap::{Args, ValueEnum};
 use clearlane_capture::write::{Container, Kept, Style, Wrapping};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    CaptureRequest, Checkpoints, Ends, Experiment, Jobs, Mode, Plan, Processes, Quiet, RunFolder,
-    RunOptions, RunResult, SiteFiles, Status, Theme, captures_in, grouped, picture, run,
+    CaptureRequest, Checkpoints, Ends, Experiment, Filled, Jobs, Mode, Plan, Processes, Quiet,
+    RunFolder, RunOptions, RunResult, SiteFiles, Status, Theme, Unfinished, captures_in, grouped,
+    picture, run,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -190,7 +191,7 @@ impl Picture {
     }
 
     /// Draws, if it is asked for: what is complete.
-    fn draw(&self, result: &RunResult) -> Result<(), Failure> {
+    fn draw(&self, result: &RunResult, unfinished: &Unfinished) -> Result<(), Failure> {
         let Some(path) = &self.picture else { return Ok(()) };
         const SIDE_BY_SIDE: usize = 3;
         let names: Vec<&str> = result.variants.iter().map(|v| v.name.as_str()).collect();
@@ -200,7 +201,7 @@ impl Picture {
         };
         let shown = &names[..names.len().min(SIDE_BY_SIDE)];
         let drawing = picture(result, shown, theme).map_err(Failure::lab)?;
-        files::write(path, drawing.as_bytes())
+        files::write(path, drawing.as_bytes(), unfinished)
     }
 }
 
@@ -238,42 +239,61 @@ pub fn answer(
     let out = shared.out.clone().unwrap_or_else(default);
     if !processes.is_first() {
         let halt = interrupts.stop_silently();
-        return helped(task, shared, &experiment, (&out, halt));
+        return helped(task, shared, &experiment, (&out, halt), interrupts.unfinished());
     }
     if shared.dry_run {
         return resolved(&experiment, json);
     }
     drawing.check(shared, &out)?;
-    let made = !out.exists();
-    let checkpoints = shared.checkpoints(&out, Again::Refused)?;
+    let unfinished = interrupts.unfinished();
+    let checkpoints = shared.checkpoints(&out, Again::Refused, unfinished)?;
     let force = shared.force || shared.call.resumes;
-    let mut folder = RunFolder::claim(&out, force).map_err(Failure::lab)?;
+    let mut folder = RunFolder::claim(&out, force, unfinished).map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
     let capture = captured.request(&mut folder, processes)?;
-    let halt = interrupts.stop_in_good_order(&out, made);
+    let halt = interrupts.stop_in_good_order(&out);
+    // Several stop together, at whatever they do.
+    if processes.count() > 1 {
+        interrupts.deadline().begin();
+    }
     let command = again(command, shared, variants);
     checkpoints.begin().map_err(Failure::lab)?;
     let options = |guard: &Guard| RunOptions {
         capture: capture.clone(),
+        deadline: interrupts.deadline().clone(),
         ..shared.options(command.clone(), guard, Some(&checkpoints), processes)
     };
     let result =
         run_watched(options, shared, &experiment, &halt).inspect_err(|_| checkpoints.give_up())?;
-    let report = folder.fill(&result).map_err(Failure::lab)?;
-    let is_partial = result.status() == Status::Partial;
+    let filled = folder.fill(&result, interrupts.deadline()).map_err(Failure::lab)?;
+    let is_partial = result.status() == Status::Partial || !filled.left_out.is_empty();
     resume::end(&checkpoints, &out, is_partial)?;
     if !is_partial {
-        drawing.draw(&result)?;
+        drawing.draw(&result, unfinished)?;
     }
-    let verdict = verdict(result.status());
-    let report = format!("{}report: {}", captured.written(&out), report.display());
+    let verdict = if is_partial { Verdict::Interrupted } else { verdict(result.status()) };
+    let report = format!("{}{}", captured.written(&out), told(&filled, &out));
     if json {
         terminal::remark(&report);
-        return Ok(Answer::text(result.to_json()).with(verdict));
+        return Ok(Answer::text(filled.summary).with(verdict));
+    }
+    if !filled.left_out.is_empty() {
+        return Ok(Answer::text(format!("{report}\n")).with(verdict));
     }
     let text =
         format!("{}{}{report}\n", text(&result), oddities(&result.oddities(), "summary.json"));
     Ok(Answer::text(text).with(verdict))
+}
+
+/// Where the report is, or what was left out.
+pub fn told(filled: &Filled, out: &Path) -> String {
+    match (&filled.report, filled.left_out.is_empty()) {
+        (Some(report), true) => format!("report: {}", report.display()),
+        _ => {
+            let files = filled.left_out.join(", ");
+            format!("partial results: {}, without {files}", out.display())
+        }
+    }
 }
 
 /// Runs the part of a process that is not the first. The first says when runs are kept, and clears
@@ -283,10 +303,11 @@ fn helped(
     shared: &Shared,
     experiment: &Experiment,
     (out, halt): (&Path, Arc<AtomicBool>),
+    unfinished: &Unfinished,
 ) -> Result<Answer, Failure> {
     if !shared.dry_run {
-        let guard = Guard::start(&halt);
-        let kept = Checkpoints::of(out, None, shared.call.text()?);
+        let guard = Guard::start(&halt)?;
+        let kept = Checkpoints::of(out, None, shared.call.text()?, unfinished);
         let kept = if shared.call.resumes { kept.resumed() } else { kept };
         let options = shared.options(String::new(), &guard, Some(&kept), task.processes);
         run(experiment, &options, &Quiet, &halt).map_err(Failure::lab)?;
@@ -300,7 +321,7 @@ fn run_watched(
     experiment: &Experiment,
     halt: &Arc<AtomicBool>,
 ) -> Result<RunResult, Failure> {
-    let guard = Guard::start(halt);
+    let guard = Guard::start(halt)?;
     let options = options(&guard);
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
@@ -318,11 +339,18 @@ pub fn folder(experiment: &Path, answer: &str, out: Option<&Path>) -> Result<Pat
 }
 
 /// How such a command runs: each run on one thread, so many at a time, or one for each core.
-pub fn many(jobs: Option<u32>, guard: &Guard, command: String) -> RunOptions {
+pub fn many(
+    jobs: Option<u32>,
+    guard: &Guard,
+    command: String,
+    interrupts: &Interrupts,
+) -> RunOptions {
     RunOptions {
         jobs: jobs.map_or(Jobs::Filling(terminal::cores()), |jobs| Jobs::Exactly(jobs as usize)),
         memory_bytes: memory::free_bytes(),
         memory_short: guard.short(),
+        unfinished: interrupts.unfinished().clone(),
+        deadline: interrupts.deadline().clone(),
         ..RunOptions::new(1, command)
     }
 }
@@ -380,20 +408,25 @@ impl Shared {
             jobs,
             threads,
             partitions,
-            command,
             memory_bytes,
             memory_short,
-            capture: None,
             checkpoints: checkpoints.cloned(),
             processes: processes.clone(),
+            ..RunOptions::new(1, command)
         }
     }
 
     /// Where runs under way are kept. Those of an interrupted command that are there are gone on
     /// with by one that resumes it, by the same sweep called again, and replaced by force. Any
     /// other command fails.
-    pub fn checkpoints(&self, out: &Path, again: Again) -> Result<Checkpoints, Failure> {
-        let checkpoints = Checkpoints::of(out, self.checkpoint_every, self.call.text()?);
+    pub fn checkpoints(
+        &self,
+        out: &Path,
+        again: Again,
+        unfinished: &Unfinished,
+    ) -> Result<Checkpoints, Failure> {
+        let (every, asked) = (self.checkpoint_every, self.call.text()?);
+        let checkpoints = Checkpoints::of(out, every, asked, unfinished);
         checkpoints.check_owner().map_err(Failure::lab)?;
         if self.call.resumes {
             return Ok(checkpoints.resumed());

@@ -27,6 +27,7 @@ use crate::failure::Failure;
 use crate::fleet::Joined;
 use crate::interrupt::Interrupts;
 use clap::Subcommand;
+use clearlane_lab::Unfinished;
 use std::ffi::OsString;
 
 /// The commands.
@@ -93,6 +94,7 @@ pub fn run(
     words: Vec<OsString>,
     json: bool,
     joined: &Joined,
+    unfinished: Unfinished,
 ) -> Result<Answer, Failure> {
     let mut json = json;
     let mut names = words.iter().filter_map(|word| word.to_str());
@@ -109,7 +111,8 @@ pub fn run(
         _ => joined.alone(&name)?,
     }
     let processes = &joined.processes;
-    let interrupts = Interrupts::caught()?;
+    let interrupts = Interrupts::caught(unfinished)?;
+    let unfinished = interrupts.unfinished();
     match &command {
         // One that was resumed is none of these.
         Command::Resume(_) => Err(Failure::Internal("a resumed command is resumed".into())),
@@ -120,16 +123,16 @@ pub fn run(
         Command::Tune(command) => tune::run(command, json, &interrupts),
         Command::Calibrate(arguments) => calibrate::run(arguments, json, &interrupts),
         Command::Check(arguments) => check::run(arguments, json),
-        Command::Route(arguments) => route::run(arguments, json),
-        Command::Deploy(arguments) => deploy::run(arguments, json),
-        Command::Control(arguments) => control::run(arguments, json),
+        Command::Route(arguments) => route::run(arguments, json, unfinished),
+        Command::Deploy(arguments) => deploy::run(arguments, json, unfinished),
+        Command::Control(arguments) => control::run(arguments, json, unfinished),
         Command::Capture(arguments) => capture::run(arguments, json, &interrupts),
         Command::Traffic(command) => traffic::run(command, json, &interrupts),
         Command::List(arguments) => list::run(arguments, json),
         Command::Explain(arguments) => explain::run(arguments, json),
         Command::Completions(arguments) => completions::run(arguments),
-        Command::Docs(arguments) => docs::reference(arguments, json),
-        Command::Man(arguments) => docs::man(arguments, json),
-        Command::Fabric(command) => fabric::run(command, json),
+        Command::Docs(arguments) => docs::reference(arguments, json, unfinished),
+        Command::Man(arguments) => docs::man(arguments, json, unfinished),
+        Command::Fabric(command) => fabric::run(command, json, unfinished),
     }
 }

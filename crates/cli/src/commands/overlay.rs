@@ -6,7 +6,9 @@ use crate::failure::Failure;
 use crate::terminal;
 use crate::writing;
 use clearlane_ib::visible;
-use clearlane_lab::{FLOW_SERIES_FILE, RunFolder, named, observed_page, read_flow_series};
+use clearlane_lab::{
+    FLOW_SERIES_FILE, RunFolder, Unfinished, named, observed_page, read_flow_series,
+};
 use clearlane_observe::{Overlay, Record};
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,6 +40,7 @@ pub fn run(
     Shown { wanted, scaled }: Shown<'_>,
     (out, force): (Option<&Path>, bool),
     json: bool,
+    unfinished: &Unfinished,
 ) -> Result<Answer, Failure> {
     let mut records = Vec::new();
     for path in paths {
@@ -50,7 +53,7 @@ pub fn run(
     }
     let mut told = String::new();
     if let Some(out) = out {
-        let folder = RunFolder::claim_for(out, force, FILES).map_err(Failure::lab)?;
+        let folder = RunFolder::claim_for(out, force, FILES, unfinished).map_err(Failure::lab)?;
         writing::spare(out, paths)?;
         let words = paths.iter().map(|path| quoted(&path.to_string_lossy()));
         let mut command = format!("clearlane compare {}", words.collect::<Vec<_>>().join(" "));
@@ -121,8 +124,9 @@ fn read(path: &Path, all: &[&Path], wanted: &[String]) -> Result<Vec<Record>, Fa
         if let Some(missing) = names.iter().find(|name| !variants.contains_key(*name)) {
             let there: Vec<&str> = variants.keys().map(String::as_str).collect();
             return Err(Failure::Input(format!(
-                "{} has no variant {missing:?}; it has {}",
+                "{} has no variant {}; it has {}",
                 named(&file),
+                quoted(missing),
                 there.join(", ")
             )));
         }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::terminal;
 use clap::Args;
 use clearlane_ib::visible;
-use clearlane_lab::{Checkpoints, Refusal};
+use clearlane_lab::{Checkpoints, Refusal, Unfinished};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
@@ -154,7 +154,7 @@ fn nothing_kept(folder: &Path) -> Failure {
 /// The command that was kept beside a folder of results, and whether it answers in JSON.
 pub fn command(arguments: &Arguments, json: bool) -> Result<(Command, bool), Failure> {
     let folder = &Checkpoints::results(&arguments.folder);
-    let checkpoints = Checkpoints::of(folder, None, String::new());
+    let checkpoints = Checkpoints::of(folder, None, String::new(), &Unfinished::default());
     let place = checkpoints.command_file().display().to_string();
     let wrong = |problem: &str| Failure::Input(format!("{place}: {problem}"));
     let torn = || wrong("is damaged; run from the beginning with --force");

@@ -13,6 +13,7 @@ use crate::table::{Align, Table, count, wrap};
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, NodeKind};
+use clearlane_lab::Unfinished;
 use clearlane_subnet::check::{Disjointness, credit_loop, disjointness, reachability};
 use clearlane_subnet::formats::{fdbs, guid2lid, lfts, path_groups, path_sl, sl2vl, subnet_lst};
 use clearlane_subnet::{PathSl, Subnet};
@@ -65,7 +66,7 @@ const FILES: &[(&str, &str)] = &[
 const LEVELS_LINES_MAX: u64 = 4_000_000;
 
 /// Routes and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     may_write(arguments)?;
     let site = site::open_named(&arguments.fabric, &arguments.names)?;
     let fabric = &site.fabric;
@@ -85,7 +86,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     if !arguments.writing.dry_run {
         // Somebody may have put a file there meanwhile.
         may_write(arguments)?;
-        files::write_folder(&arguments.output, &contents)?;
+        files::write_folder(&arguments.output, &contents, unfinished)?;
     }
     let several = subnet.lids.lmc_max().value() > 0;
     let paths = several.then(|| disjointness(fabric, &subnet));

@@ -14,8 +14,8 @@ use crate::writing;
 use clap::Args;
 use clearlane_ib::visible;
 use clearlane_lab::{
-    self as lab, Checkpoints, POINTS_FILE, Processes, Status, Sweep, SweepFolder, SweepResult,
-    run_sweep,
+    self as lab, Checkpoints, Deadline, POINTS_FILE, Processes, RunOptions, Status, Sweep,
+    SweepFolder, SweepResult, run_sweep,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -61,13 +61,15 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     }
     let default = || Path::new("runs").join(format!("{}-sweep", sweep.base.name));
     let out: PathBuf = shared.out.clone().unwrap_or_else(default);
-    let (keep, made) = (arguments.keep_runs, !out.exists());
-    let checkpoints = shared.checkpoints(&out, Again::GoesOn)?;
-    let folder = SweepFolder::claim(&sweep, &out, shared.force, keep).map_err(Failure::lab)?;
+    let (keep, unfinished) = (arguments.keep_runs, interrupts.unfinished());
+    let checkpoints = shared.checkpoints(&out, Again::GoesOn, unfinished)?;
+    let folder = SweepFolder::claim(&sweep, &out, shared.force, keep, unfinished);
+    let folder = folder.map_err(Failure::lab)?;
     writing::spare(&out, &shared.inputs())?;
-    let halt = interrupts.stop_in_good_order(&out, made);
+    let halt = interrupts.stop_in_good_order(&out);
     checkpoints.begin().map_err(Failure::lab)?;
-    let result = run_watched(arguments, &sweep, &folder, &halt, &checkpoints)
+    let stops = (&halt, interrupts.deadline());
+    let result = run_watched(arguments, &sweep, &folder, stops, &checkpoints)
         .inspect_err(|_| checkpoints.give_up())?;
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     resume::end(&checkpoints, &out, result.status() == Status::Partial)?;
@@ -84,13 +86,14 @@ fn run_watched(
     arguments: &Arguments,
     sweep: &Sweep,
     folder: &SweepFolder,
-    halt: &Arc<AtomicBool>,
+    (halt, deadline): (&Arc<AtomicBool>, &Deadline),
     checkpoints: &Checkpoints,
 ) -> Result<SweepResult, Failure> {
-    let guard = Guard::start(halt);
-    let options = {
-        let alone = Processes::default();
-        arguments.shared.options(again(arguments), &guard, Some(checkpoints), &alone)
+    let guard = Guard::start(halt)?;
+    let alone = Processes::default();
+    let options = RunOptions {
+        deadline: deadline.clone(),
+        ..arguments.shared.options(again(arguments), &guard, Some(checkpoints), &alone)
     };
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::of_runs(&format!("sweeping {names}"), arguments.shared.asked());

@@ -77,9 +77,9 @@ pub fn run(command: &Command, json: bool, interrupts: &Interrupts) -> Result<Ans
 
 fn pacing(arguments: &Pacing, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     let out = experiment::folder(&arguments.experiment, "pacing", arguments.out.as_deref())?;
-    let halt = interrupts.stop_in_good_order(&out, !out.exists());
-    let guard = Guard::start(&halt);
-    let options = experiment::many(arguments.jobs, &guard, again(arguments));
+    let halt = interrupts.stop_in_good_order(&out);
+    let guard = Guard::start(&halt)?;
+    let options = experiment::many(arguments.jobs, &guard, again(arguments), interrupts);
     let request = tune::Request {
         experiment: arguments.experiment.clone(),
         variant: arguments.variant.clone(),

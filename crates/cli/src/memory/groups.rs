@@ -12,33 +12,59 @@ struct Version {
     cached: [&'static str; 2],
 }
 
-const ONE: Version = Version {
+/// Limits from here on are none.
+const NO_LIMIT: u64 = 1 << 62;
+
+static ONE: Version = Version {
     kind: "cgroup",
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
     cached: ["total_inactive_file", "total_active_file"],
 };
-const TWO: Version = Version {
+static TWO: Version = Version {
     kind: "cgroup2",
     limit: "memory.max",
     used: "memory.current",
     cached: ["inactive_file", "active_file"],
 };
 
-/// What every level of both versions leaves, where it limits anything.
-pub(super) fn rooms(read: Read<'_>) -> Vec<Room> {
+/// A control group that this process is in, by itself or by one below.
+pub(super) struct Level {
+    folder: String,
+    version: &'static Version,
+}
+
+/// Every level of both versions.
+pub(super) fn levels(read: Read<'_>) -> Vec<Level> {
     let own = read("/proc/self/cgroup").unwrap_or_default();
     let mounts = read("/proc/self/mountinfo").unwrap_or_default();
-    let mut rooms = Vec::new();
-    for version in [TWO, ONE] {
-        let Some(group) = group(&own, &version) else { continue };
-        for mount in mounts.lines().filter_map(|line| mount(line, &version)) {
-            for folder in levels(group, &mount) {
-                rooms.extend(room(&folder, &version, read));
-            }
+    let mut levels = Vec::new();
+    for version in [&TWO, &ONE] {
+        let Some(group) = group(&own, version) else { continue };
+        for mount in mounts.lines().filter_map(|line| mount(line, version)) {
+            let folders = folders(group, &mount).into_iter();
+            levels.extend(folders.map(|folder| Level { folder, version }));
         }
     }
-    rooms
+    levels
+}
+
+impl Level {
+    /// What it leaves; nothing if it has no limit.
+    pub(super) fn room(&self, doubled: u64, read: Read<'_>) -> Option<Room> {
+        let Level { folder, version } = self;
+        let number = |name: &str| read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok();
+        // `max` is no number, and version 1 says 2^63 less a page for it.
+        let limit = number(version.limit).filter(|limit| *limit < NO_LIMIT)?;
+        let used = number(version.used)?;
+        let stat = read(&format!("{folder}/memory.stat")).unwrap_or_default();
+        let words = stat.lines().filter_map(|line| line.split_once(' '));
+        let cached = words.filter(|(name, _)| version.cached.contains(name));
+        let cached: u64 = cached.filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok()).sum();
+        let left = limit.saturating_sub(used.saturating_sub(cached));
+        let of = format!("the memory of the control group {folder}");
+        Some(Room { of, left, doubled })
+    }
 }
 
 /// The process's group: `0::/job/step` of version 2, `4:memory:/job/step` of version 1.
@@ -84,7 +110,7 @@ fn unescaped(path: &str) -> String {
 
 /// The folders of the group and of all above it, as far as they are mounted. A container that sees
 /// its own group as the top may be told another path: then the top is its group.
-fn levels(group: &str, mount: &Mount) -> Vec<String> {
+fn folders(group: &str, mount: &Mount) -> Vec<String> {
     let root = mount.root.trim_end_matches('/');
     let within = group.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let within = within.filter(|rest| !rest.split('/').any(|name| name == "..")).unwrap_or("");
@@ -98,28 +124,9 @@ fn levels(group: &str, mount: &Mount) -> Vec<String> {
     levels
 }
 
-/// What one group leaves; nothing if it has no limit.
-fn room(folder: &str, version: &Version, read: Read<'_>) -> Option<Room> {
-    let number = |name: &str| read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok();
-    // `max` is no number, and version 1 says 2^63 for it, which leaves enough.
-    let limit = number(version.limit)?;
-    let used = number(version.used)?;
-    let stat = read(&format!("{folder}/memory.stat")).unwrap_or_default();
-    let cached = |key: &&str| -> u64 {
-        let words = stat.lines().filter_map(|line| line.split_once(' '));
-        words
-            .filter(|(name, _)| name == key)
-            .filter_map(|(_, n)| n.trim().parse::<u64>().ok())
-            .sum()
-    };
-    let cached: u64 = version.cached.iter().map(cached).sum();
-    let left = limit.saturating_sub(used.saturating_sub(cached));
-    Some(Room { of: format!("the memory of the control group {folder}"), left, mapped: None })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::files;
+    use super::super::limits::tests::files;
     use super::*;
 
     fn left(system: &[(&str, &str)]) -> Vec<(String, u64)> {
@@ -127,7 +134,8 @@ mod tests {
         let short = |room: Room| {
             (room.of.trim_start_matches("the memory of the control group ").to_owned(), room.left)
         };
-        rooms(&system).into_iter().map(short).collect()
+        let rooms = levels(&system).into_iter().filter_map(|level| level.room(0, &system));
+        rooms.map(short).collect()
     }
 
     const TWO_MOUNTED: &str = "24 1 0:2 / /sys rw - sysfs sysfs rw\n\
@@ -171,8 +179,7 @@ mod tests {
             ("/cg/cpu/x/memory.limit_in_bytes", "1\n"),
             ("/cg/cpu/x/memory.usage_in_bytes", "1\n"),
         ]);
-        let own = ("/cg/my memory/batch/a b".to_owned(), 500);
-        assert_eq!(found, [own, ("/cg/my memory".to_owned(), 9_223_372_036_854_767_616)]);
+        assert_eq!(found, [("/cg/my memory/batch/a b".to_owned(), 500)]);
     }
 
     #[test]

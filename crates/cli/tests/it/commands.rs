@@ -8,6 +8,7 @@ mod errors;
 mod experiments;
 mod fabric;
 mod hostile;
+mod long_words;
 mod names;
 mod overwriting;
 mod reference;

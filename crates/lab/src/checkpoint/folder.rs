@@ -4,7 +4,7 @@
 use super::format::{decode, encode, opened};
 use super::parts::{Parts, part_file, part_of};
 use crate::LabError;
-use crate::folder::{refused, replace, whole};
+use crate::folder::{Unfinished, refused, replace, whole};
 use crate::part::Part;
 use clearlane_ib::{Saved, visible};
 use clearlane_sim::Simulation;
@@ -43,6 +43,7 @@ pub struct Checkpoints {
     command: Arc<Command>,
     /// Why one could not be kept, if one could not.
     failed: Arc<OnceLock<String>>,
+    unfinished: Unfinished,
 }
 
 /// The state of a run, and its parts, if it was kept by several processes.
@@ -60,7 +61,12 @@ struct Command {
 impl Checkpoints {
     /// Those of the command whose results go into `out`: kept so often, or only when the command is
     /// interrupted. `command` is what was asked, in the words of whoever reads it again.
-    pub fn of(out: &Path, every: Option<Duration>, command: String) -> Self {
+    pub fn of(
+        out: &Path,
+        every: Option<Duration>,
+        command: String,
+        unfinished: &Unfinished,
+    ) -> Self {
         let out = in_full(out);
         let mut name = OsString::from(out.file_name().unwrap_or_default());
         name.push(SUFFIX);
@@ -68,7 +74,8 @@ impl Checkpoints {
         let is_kept = Mutex::new(false);
         let command = Arc::new(Command { folder: folder.clone(), text: command, is_kept });
         let (takes_up, failed) = (TakesUp::Nothing, Arc::default());
-        Checkpoints { folder, every, takes_up, command, failed }
+        let unfinished = unfinished.clone();
+        Checkpoints { folder, every, takes_up, command, failed, unfinished }
     }
 
     /// The folder of the results that a folder belongs to: its own, or, of one of checkpoints, the
@@ -153,7 +160,7 @@ impl Checkpoints {
         let mut is_kept = command.is_kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_kept {
             make(&command.folder)?;
-            replace(&command.folder, COMMAND, command.text.as_bytes())?;
+            replace(&self.unfinished, &command.folder, COMMAND, command.text.as_bytes())?;
             *is_kept = true;
         }
         Ok(())
@@ -164,7 +171,7 @@ impl Checkpoints {
         // First: a state without what was asked is nothing to go on with.
         self.keep_command()?;
         make(&self.folder)?;
-        replace(&self.folder, &file_name(job), &encode(question, job, state))
+        replace(&self.unfinished, &self.folder, &file_name(job), &encode(question, job, state))
     }
 
     /// Keeps the part that this process has of a run. It is nothing until [`Self::keep_list`].
@@ -175,7 +182,7 @@ impl Checkpoints {
         state: Saved,
     ) -> Result<(), LabError> {
         make(&self.folder)?;
-        replace(&self.folder, &part_file(part), &encode(question, part, state))
+        replace(&self.unfinished, &self.folder, &part_file(part), &encode(question, part, state))
     }
 
     /// All parts of a run are kept: from now on they are its state.

@@ -1,6 +1,6 @@
 //! A folder claimed for results: as long as one process writes there, another is told so.
 
-use super::refused;
+use super::{Unfinished, refused};
 use crate::LabError;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,14 @@ const WRITTEN_TO: &str = "another clearlane is writing there; wait for it or cho
 pub(crate) struct Claim {
     /// Folders that were not there, the deepest first.
     made: Vec<PathBuf>,
+    unfinished: Unfinished,
     /// Holds the lock; the system gives it back however the process ends.
     _lock: File,
 }
 
 impl Claim {
     /// Makes the folder if need be and locks it. Fails if another process holds it.
-    pub(crate) fn of(out: &Path) -> Result<Self, LabError> {
+    pub(crate) fn of(out: &Path, unfinished: &Unfinished) -> Result<Self, LabError> {
         let taken = |problem| Err(LabError::Taken { path: out.to_owned(), problem });
         match (fs::metadata(out), fs::symlink_metadata(out)) {
             (Ok(there), _) if !there.is_dir() => return taken("is a file; choose another folder"),
@@ -33,21 +34,19 @@ impl Claim {
             (Err(_), Err(_)) => {}
         }
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let made = out.ancestors().take_while(missing).map(Path::to_owned).collect();
-        fs::create_dir_all(out).map_err(|source| refused(out, source))?;
+        let made: Vec<PathBuf> = out.ancestors().take_while(missing).map(Path::to_owned).collect();
+        unfinished.make(out, &made).map_err(|source| refused(out, source))?;
         // Where folders cannot be locked (some network disks), nothing is lost but the warning.
         let lock = File::open(out).map_err(|source| refused(out, source))?;
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return taken(WRITTEN_TO);
         }
-        Ok(Claim { made, _lock: lock })
+        Ok(Claim { made, unfinished: unfinished.clone(), _lock: lock })
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Fails, as it should, once results are in one.
-        let is_gone = |folder: &PathBuf| fs::remove_dir(folder).is_ok();
-        let _ = self.made.iter().all(is_gone);
+        self.unfinished.unmake(&self.made);
     }
 }

@@ -2,32 +2,35 @@
 
 mod claim;
 mod exchange;
+mod unfinished;
 
 pub(crate) use claim::Claim;
-pub use exchange::exchange_folders;
+use exchange::exchange_folders;
+pub(crate) use unfinished::clear_claimed;
+pub use unfinished::{Aside, Unfinished};
 
 use crate::LabError;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes a file through to the disk.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = fs::File::create(path)?;
-    file.write_all(bytes).and_then(|()| file.sync_all())
-}
-
 /// Writes a file of a folder that is whole or as it was, whatever happens meanwhile.
-pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-    let (path, aside) = (folder.join(name), folder.join(part(name)));
-    let written = write(&aside, bytes)
-        .and_then(|()| fs::rename(&aside, &path))
-        .and_then(|()| fs::File::open(folder)?.sync_all());
-    written.map_err(|source| {
-        // The failure to report is the first one.
-        let _ = fs::remove_file(&aside);
-        refused(&path, source)
-    })
+pub(crate) fn replace(
+    unfinished: &Unfinished,
+    folder: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(), LabError> {
+    let path = folder.join(name);
+    let written = || -> std::io::Result<()> {
+        // One that a killed process left is written over.
+        let (aside, mut file) = unfinished.file_at(folder.join(part(name)))?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        unfinished.publish(vec![(aside, path.clone())]).map_err(|(_, error)| error)?;
+        fs::File::open(folder)?.sync_all()
+    };
+    written().map_err(|source| refused(&path, source))
 }
 
 /// What a file is called until it is whole.

@@ -15,6 +15,7 @@ use super::suffering::SUFFERS_FROM;
 use super::sweep::{SweepData, SweepPage};
 use crate::experiment::Ends;
 use crate::fact::Fact;
+use crate::halt::{Deadline, LeftOut};
 use crate::headline::{HeadlineColumn, headline};
 use crate::measure::{ChannelFigures, Estimate, SeriesSlice};
 use crate::remarks::NOT_MODELLED;
@@ -222,7 +223,7 @@ struct DeadlockHop {
 }
 
 /// The report of a result. The map is that of the first variant's fabric.
-pub(super) fn report(result: &RunResult) -> Report {
+pub(super) fn report(result: &RunResult, deadline: &Deadline) -> Result<Report, LeftOut> {
     let experiment = &result.experiment;
     let title = match experiment.summary.is_empty() {
         true => experiment.name.clone(),
@@ -241,7 +242,15 @@ pub(super) fn report(result: &RunResult) -> Report {
             ));
         }
     }
-    Report {
+    deadline.go_on()?;
+    let fabric = fabric_data(result, map.fabric);
+    let mut variants = Vec::new();
+    for one in &result.variants {
+        deadline.go_on()?;
+        variants.push(variant(result, one, &map, drawn.is_whole()));
+    }
+    deadline.go_on()?;
+    Ok(Report {
         schema: "clearlane-report/1",
         title,
         summary: finding(result),
@@ -256,17 +265,13 @@ pub(super) fn report(result: &RunResult) -> Report {
         published: published(result.published()),
         facts: facts(result),
         oddities,
-        fabric: Some(fabric_data(result, map.fabric)),
+        fabric: Some(fabric),
         observed: None,
         sweep: None,
         curves: curves(result),
-        variants: result
-            .variants
-            .iter()
-            .map(|one| variant(result, one, &map, drawn.is_whole()))
-            .collect(),
+        variants,
         not_modelled: NOT_MODELLED,
-    }
+    })
 }
 
 /// The report of a sweep: no fabric is drawn, the reports of single points do that.

@@ -114,7 +114,7 @@ mod tests {
         let huge = result("torus:32x32x32");
         let drawn = Excerpt::of(&huge);
         assert!(!drawn.is_whole() && drawn.fabric.nodes().len() < 100);
-        let page = crate::report::page(&huge);
+        let page = crate::report::page(&huge, &crate::Deadline::default()).unwrap();
         let note = note(huge.variants[0].prepared.fabric.links().len());
         assert!(page.contains(&note) && page.len() < 4 << 20, "{note}, {} bytes", page.len());
         // The busiest links have their rows, as on any page.

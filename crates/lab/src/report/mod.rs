@@ -28,6 +28,7 @@ pub use picture::{Theme, picture};
 pub use suffering::Suffering;
 pub use sweep::{AxisValue, SweepAxis, SweepData, SweepFigure, SweepPage, SweepPoint};
 
+use crate::halt::{Deadline, LeftOut};
 use crate::result::RunResult;
 use clearlane_ib::visible;
 use std::borrow::Cow;
@@ -38,8 +39,10 @@ const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
 const PLACEHOLDER: &str = "__CLEARLANE_DATA__";
 
 /// The report of a result.
-pub(crate) fn page(result: &RunResult) -> String {
-    filled(&data::report(result))
+pub(crate) fn page(result: &RunResult, deadline: &Deadline) -> Result<String, LeftOut> {
+    let report = data::report(result, deadline)?;
+    deadline.go_on()?;
+    Ok(filled(&report))
 }
 
 /// The report of a sweep, one HTML file.

@@ -2,10 +2,13 @@
 
 use crate::capturing::{CAPTURE_ENDINGS, CAPTURE_PREFIX};
 use crate::columns::TABLES;
-use crate::folder::{Claim, exchange_folders, refused, write};
+use crate::folder::{Aside, Claim, Unfinished, clear_claimed, refused};
+use crate::halt::{Deadline, LeftOut};
 use crate::result::RunResult;
 use crate::{LabError, report};
+use parquet::errors::ParquetError;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Everything a run's folder holds; a folder with anything else in it is somebody's.
@@ -17,8 +20,12 @@ const FILES: &[&str] = &[
     "links.parquet",
     "series.parquet",
     "control.parquet",
-    "report.html",
+    REPORT,
 ];
+const REPORT: &str = "report.html";
+
+/// What is called so in temporary names: captures, which are written as the run goes.
+const CAPTURES: &str = "captures.";
 
 /// A folder claimed for the results of a run: to be had before the run, so that nobody waits in
 /// vain, and to be filled after it.
@@ -30,15 +37,17 @@ pub struct RunFolder {
     files: &'static [&'static str],
     /// Where large files are written before the results are there.
     begun: Option<Aside>,
+    unfinished: Unfinished,
     /// Free once the results are in their place.
     claim: Claim,
 }
 
 impl RunFolder {
     /// Claims `out`. A folder that is there is refused unless it is empty, or holds a run and
-    /// `force` is set; so is one that another process writes to.
-    pub fn claim(out: &Path, force: bool) -> Result<Self, LabError> {
-        RunFolder::claim_for(out, force, FILES)
+    /// `force` is set; so is one that another process writes to. What is not in its place yet is
+    /// noted as unfinished.
+    pub fn claim(out: &Path, force: bool, unfinished: &Unfinished) -> Result<Self, LabError> {
+        RunFolder::claim_for(out, force, FILES, unfinished)
     }
 
     /// The same for results that have other files.
@@ -46,61 +55,139 @@ impl RunFolder {
         out: &Path,
         force: bool,
         files: &'static [&'static str],
+        unfinished: &Unfinished,
     ) -> Result<Self, LabError> {
         check(out, force, files)?;
-        let claim = Claim::of(out)?;
+        let claim = Claim::of(out, unfinished)?;
         // Somebody may have finished a run there meanwhile.
         check(out, force, files)?;
-        clear_aside(out);
-        Ok(RunFolder { out: out.to_owned(), force, files, begun: None, claim })
+        let place = place(out);
+        ["", CAPTURES].iter().for_each(|what| clear_claimed(&place, what));
+        let unfinished = unfinished.clone();
+        Ok(RunFolder { out: out.to_owned(), force, files, begun: None, unfinished, claim })
     }
 
     /// A folder for files that are written before the results are there, such as captures of runs,
     /// and become part of them.
     pub fn for_begun(&mut self) -> Result<PathBuf, LabError> {
-        let aside = Aside::beside(&self.out, "captures.")?;
-        let path = aside.path.clone();
+        let aside = self.unfinished.folder(&place(&self.out), CAPTURES);
+        let aside = aside.map_err(|source| refused(&self.out, source))?;
+        let path = aside.path().to_owned();
         self.begun = Some(aside);
         Ok(path)
     }
 
-    /// Puts a result into the folder, all of it or nothing, and hands out the path of the report.
-    pub fn fill(self, result: &RunResult) -> Result<PathBuf, LabError> {
-        self.fill_with(contents(result)?)
+    /// Puts a result into the folder, all of it or nothing. What is not made when the deadline
+    /// passes is left out, and the result is a partial one.
+    pub fn fill(self, result: &RunResult, deadline: &Deadline) -> Result<Filled, LabError> {
+        let mut summary = result.summary();
+        let mut left_out = Vec::new();
+        let filling = self.begin()?;
+        filling.put("experiment.toml", result.experiment.resolved().as_bytes())?;
+        for entry in TABLES {
+            match entry.parquet(result, deadline) {
+                Ok(None) => {}
+                Ok(Some(written)) => {
+                    let wrong = |error: ParquetError| LabError::one_line(&error.to_string());
+                    let written = written.map_err(|error| LabError::Request(wrong(error)))?;
+                    filling.put(entry.file, &written)?;
+                }
+                Err(LeftOut) => left_out.push(entry.file),
+            }
+        }
+        match report::page(result, deadline) {
+            Ok(page) => filling.put(REPORT, page.as_bytes())?,
+            Err(LeftOut) => left_out.push(REPORT),
+        }
+        summary.leave_out(&left_out);
+        let summary = summary.text();
+        filling.put("summary.json", summary.as_bytes())?;
+        let report = filling.end()?;
+        Ok(Filled { report: (!left_out.contains(&REPORT)).then_some(report), summary, left_out })
     }
 
-    /// The same with files of these names and bytes, which are those it was claimed for.
+    /// The same with files of these names and bytes, which are those it was claimed for. Returns
+    /// the path of the report.
     pub fn fill_with(self, contents: Vec<(&'static str, Vec<u8>)>) -> Result<PathBuf, LabError> {
-        let RunFolder { out, force, files, begun, claim } = self;
-        check(&out, force, files)?;
-        let aside = Aside::beside(&out, "")?;
-        for begun in begun.iter().flat_map(Aside::files) {
-            let name = begun.file_name().unwrap_or_default();
-            fs::rename(&begun, aside.path.join(name)).map_err(|e| refused(&out.join(name), e))?;
-        }
-        for (name, bytes) in contents {
-            // The folder aside is nobody's business: it is `out` that cannot be written.
-            write(&aside.path.join(name), &bytes).map_err(|e| refused(&out.join(name), e))?;
-        }
+        let filling = self.begin()?;
+        contents.iter().try_for_each(|(name, bytes)| filling.put(name, bytes))?;
+        filling.end()
+    }
+
+    /// Begins to fill it, beside its place, with what was begun before.
+    fn begin(self) -> Result<Filling, LabError> {
+        let out = &self.out;
+        check(out, self.force, self.files)?;
         // A folder that is a link stays one.
-        let place = fs::canonicalize(&out).map_err(|source| refused(&out, source))?;
-        exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
+        let place = place(out);
+        let aside = self.unfinished.folder(&place, "").map_err(|source| refused(out, source))?;
+        for begun in self.begun.iter().flat_map(files_of) {
+            let name = begun.file_name().unwrap_or_default();
+            aside.take(&begun).map_err(|e| refused(&out.join(name), e))?;
+        }
+        Ok(Filling { aside, place, folder: self })
+    }
+}
+
+/// What a folder was filled with.
+#[derive(Debug)]
+pub struct Filled {
+    /// The path of the report, if it was made.
+    pub report: Option<PathBuf>,
+    /// What summary.json says.
+    pub summary: String,
+    /// Files that were not made because the deadline had passed.
+    pub left_out: Vec<&'static str>,
+}
+
+/// A folder that is filled beside its place.
+struct Filling {
+    aside: Aside,
+    place: PathBuf,
+    folder: RunFolder,
+}
+
+impl Filling {
+    /// Writes a file through to the disk.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
+        let written = || -> io::Result<()> {
+            let mut file = self.aside.create(name)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        // The folder aside is nobody's business: it is `out` that cannot be written.
+        written().map_err(|e| refused(&self.folder.out.join(name), e))
+    }
+
+    /// Puts it into its place. Returns the path of the report.
+    fn end(self) -> Result<PathBuf, LabError> {
+        let Filling { aside, place, folder } = self;
+        let RunFolder { out, files, claim, .. } = folder;
+        let failed = |source| refused(&out, source);
+        aside.exchange(&place).map_err(failed)?;
         // Somebody may have put a file of theirs there meanwhile: it is not deleted.
-        if let Err(error) = check(&aside.path, true, files) {
-            exchange_folders(&aside.path, &place).map_err(|source| refused(&out, source))?;
+        if let Err(error) = check(aside.path(), true, files) {
+            aside.exchange(&place).map_err(failed)?;
             return Err(match error {
                 LabError::Taken { problem, .. } => LabError::Taken { path: out, problem },
                 other => other,
             });
         }
         drop(claim);
-        Ok(out.join("report.html"))
+        Ok(out.join(REPORT))
     }
 }
 
 /// Claims a folder and fills it at once.
-pub fn write_run_folder(result: &RunResult, out: &Path, force: bool) -> Result<PathBuf, LabError> {
-    RunFolder::claim(out, force)?.fill(result)
+pub fn write_run_folder(
+    result: &RunResult,
+    out: &Path,
+    force: bool,
+    unfinished: &Unfinished,
+) -> Result<PathBuf, LabError> {
+    let filled = RunFolder::claim(out, force, unfinished)?.fill(result, &Deadline::default())?;
+    // A deadline that nobody lets pass leaves nothing out.
+    Ok(filled.report.unwrap_or_else(|| out.join(REPORT)))
 }
 
 fn check(out: &Path, force: bool, known: &[&str]) -> Result<(), LabError> {
@@ -133,68 +220,13 @@ fn is_capture(name: &str) -> bool {
     ending.is_some_and(|(_, ending)| CAPTURE_ENDINGS.contains(&ending))
 }
 
-fn contents(result: &RunResult) -> Result<Vec<(&'static str, Vec<u8>)>, LabError> {
-    let table = |written: Result<Vec<u8>, parquet::errors::ParquetError>| {
-        written.map_err(|error| LabError::Request(LabError::one_line(&error.to_string())))
-    };
-    let mut files = vec![
-        ("summary.json", result.to_json().into_bytes()),
-        ("experiment.toml", result.experiment.resolved().into_bytes()),
-        ("report.html", report::page(result).into_bytes()),
-    ];
-    for entry in TABLES {
-        if let Some(written) = entry.parquet(result) {
-            files.push((entry.file, table(written)?));
-        }
-    }
-    Ok(files)
+/// Where a folder is, not the link to it: renaming must not cross disks.
+fn place(out: &Path) -> PathBuf {
+    fs::canonicalize(out).unwrap_or_else(|_| out.to_owned())
 }
 
-/// Takes away what killed processes left beside a folder that is ours now.
-fn clear_aside(out: &Path) {
-    let (Some(name), parent) = (out.file_name(), out.parent()) else { return };
-    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
-    let begin = format!(".{}.", name.to_string_lossy());
-    let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let middle = name.to_str().and_then(|name| name.strip_prefix(&begin));
-        let process = middle.and_then(|middle| middle.strip_suffix(".unfinished"));
-        let process = process.map(|name| name.strip_prefix("captures.").unwrap_or(name));
-        if process.is_some_and(|id| !id.is_empty() && id.bytes().all(|c| c.is_ascii_digit())) {
-            // Tidiness, no more: what cannot be removed does no harm.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// A temporary folder that is gone in the end, with what is in it: results that were written
-/// half-way or those that were replaced.
-#[derive(Debug)]
-struct Aside {
-    path: PathBuf,
-}
-
-impl Aside {
-    /// Beside the folder itself, not beside a link to it: renaming must not cross disks.
-    fn beside(out: &Path, what: &str) -> Result<Self, LabError> {
-        let place = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
-        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = place.with_file_name(format!(".{name}.{what}{}.unfinished", std::process::id()));
-        fs::create_dir(&path).map_err(|source| refused(out, source))?;
-        Ok(Aside { path })
-    }
-
-    /// What is in it.
-    fn files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // Nothing better can be done than to try.
-        let _ = fs::remove_dir_all(&self.path);
-    }
+/// What is in a folder aside.
+fn files_of(aside: &Aside) -> Vec<PathBuf> {
+    let entries = fs::read_dir(aside.path()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }

@@ -5,4 +5,4 @@ mod folder;
 mod summary;
 
 pub use busiest::{BusiestHosts, HostLoad};
-pub use folder::{RunFolder, write_run_folder};
+pub use folder::{Filled, RunFolder, write_run_folder};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(crate) const SCHEMA: &str = "clearlane-summary/2";
 
 #[derive(Serialize)]
-struct Summary<'a> {
+pub(super) struct Summary<'a> {
     schema: &'static str,
     name: &'a str,
     summary: &'a str,
@@ -32,6 +32,9 @@ struct Summary<'a> {
     headline: BTreeMap<String, BTreeMap<String, Option<Estimate>>>,
     published: Vec<PublishedRow>,
     variants: Vec<VariantSummary<'a>>,
+    /// Files that were left out because the command was interrupted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<&'static str>,
     oddities: Vec<String>,
     not_modelled: &'static [&'static str],
     experiment: toml::Table,
@@ -116,13 +119,18 @@ struct TotalsSummary {
 impl RunResult {
     /// The summary as one JSON document, ending in a line feed.
     pub fn to_json(&self) -> String {
+        self.summary().text()
+    }
+
+    /// The summary, to be written when it is known what of the results is left out.
+    pub(super) fn summary(&self) -> Summary<'_> {
         let table = headline(self);
         let keys: Vec<String> = table.columns.iter().map(|column| column.key.clone()).collect();
         let row = |(name, cells): (String, Vec<Option<Estimate>>)| {
             (name, keys.iter().cloned().zip(cells).collect())
         };
         let specs = self.experiment.variants.iter();
-        let summary = Summary {
+        Summary {
             schema: SCHEMA,
             name: &self.experiment.name,
             summary: &self.experiment.summary,
@@ -137,12 +145,27 @@ impl RunResult {
                 .zip(&self.variants)
                 .map(|(spec, result)| variant(spec, result))
                 .collect(),
+            left_out: Vec::new(),
             oddities: self.oddities(),
             not_modelled: NOT_MODELLED,
             experiment: self.experiment.resolved_table(),
-        };
+        }
+    }
+}
+
+impl Summary<'_> {
+    /// Files are left out, which makes the result a partial one.
+    pub(super) fn leave_out(&mut self, files: &[&'static str]) {
+        if !files.is_empty() {
+            self.left_out.extend_from_slice(files);
+            self.status = Status::Partial;
+        }
+    }
+
+    /// One JSON document, ending in a line feed.
+    pub(super) fn text(&self) -> String {
         // Keys are strings and numbers finite or null, so nothing here can fail to be written.
-        let mut text = serde_json::to_string_pretty(&summary).unwrap_or_default();
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }

@@ -5,7 +5,7 @@ use super::record::{Record, questions};
 use super::result::SweepResult;
 use super::{Point, Sweep};
 use crate::LabError;
-use crate::folder::{Claim, refused, replace, whole};
+use crate::folder::{Claim, Unfinished, refused, replace, whole};
 use crate::result::RunResult;
 use crate::results::write_run_folder;
 use crate::status::Status;
@@ -39,6 +39,7 @@ pub struct SweepFolder {
     keep_runs: bool,
     questions: Vec<String>,
     points: Mutex<Points>,
+    unfinished: Unfinished,
     _claim: Claim,
 }
 
@@ -50,15 +51,17 @@ impl SweepFolder {
         out: &Path,
         force: bool,
         keep_runs: bool,
+        unfinished: &Unfinished,
     ) -> Result<Self, LabError> {
         let questions = questions(sweep)?;
-        let claim = Claim::of(out)?;
+        let claim = Claim::of(out, unfinished)?;
         let folder = SweepFolder {
             out: out.to_owned(),
             force,
             keep_runs,
             questions,
             points: Mutex::default(),
+            unfinished: unfinished.clone(),
             _claim: claim,
         };
         folder.check()?;
@@ -152,7 +155,7 @@ impl SweepFolder {
             true => {
                 let at: Vec<String> = point.at.iter().map(|i| (i + 1).to_string()).collect();
                 let name = format!("{RUNS}/{}", at.join("-"));
-                write_run_folder(result, &self.out.join(&name), true)?;
+                write_run_folder(result, &self.out.join(&name), true, &self.unfinished)?;
                 Some(format!("{name}/report.html"))
             }
         };
@@ -171,7 +174,7 @@ impl SweepFolder {
             Some(file) => file,
             None => {
                 // Not in place: a disk that is full must not take the points that are there.
-                replace(&self.out, POINTS, points.known.as_bytes())?;
+                replace(&self.unfinished, &self.out, POINTS, points.known.as_bytes())?;
                 let path = self.out.join(POINTS);
                 let file = File::options().append(true).open(&path);
                 file.map_err(|source| refused(&path, source))?
@@ -185,11 +188,12 @@ impl SweepFolder {
         let parquet = parquet(result);
         let parquet = parquet.map_err(|e| LabError::Request(LabError::one_line(&e.to_string())))?;
         self.begun(&mut self.points.lock().unwrap_or_else(|e| e.into_inner()))?;
-        replace(&self.out, "experiment.toml", result.experiment.resolved().as_bytes())?;
-        replace(&self.out, "points.parquet", &parquet)?;
-        replace(&self.out, "report.html", result.page().as_bytes())?;
+        let put = |name: &str, bytes: &[u8]| replace(&self.unfinished, &self.out, name, bytes);
+        put("experiment.toml", result.experiment.resolved().as_bytes())?;
+        put("points.parquet", &parquet)?;
+        put("report.html", result.page().as_bytes())?;
         // Last: whoever finds it finds the others.
-        replace(&self.out, "sweep.json", result.to_json().as_bytes())?;
+        put("sweep.json", result.to_json().as_bytes())?;
         Ok(self.out.join("report.html"))
     }
 }

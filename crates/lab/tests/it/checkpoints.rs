@@ -2,7 +2,7 @@
 
 use clearlane_lab::{
     Begun, Checkpoints, Experiment, LabError, Processes, Progress, RunOptions, RunResult, Status,
-    fleet_of_threads, run,
+    Unfinished, fleet_of_threads, run,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Scratch {
     }
 
     fn kept(&self) -> Checkpoints {
-        Checkpoints::of(&self.0.join("out"), None, "what was asked".into())
+        Checkpoints::of(&self.0.join("out"), None, "what was asked".into(), &Unfinished::default())
     }
 }
 
@@ -246,8 +246,8 @@ fn a_folder_without_a_name_of_its_own_is_the_one_it_stands_for() {
     let scratch = Scratch::of("nameless");
     let out = scratch.0.join("out");
     fs::create_dir_all(out.join("deeper")).unwrap();
-    let named = Checkpoints::of(&out, None, String::new());
-    let same = Checkpoints::of(&out.join("deeper/.."), None, String::new());
+    let named = Checkpoints::of(&out, None, String::new(), &Unfinished::default());
+    let same = Checkpoints::of(&out.join("deeper/.."), None, String::new(), &Unfinished::default());
     let real = |path: &Path| path.parent().unwrap().canonicalize().unwrap();
     assert_eq!(same.folder().file_name(), named.folder().file_name());
     assert_eq!(real(same.folder()), real(named.folder()));

@@ -1,7 +1,8 @@
 //! Congestion mechanisms in experiments: read, laid over, written back, run, swept, and told of.
 
 use clearlane_lab::{
-    Experiment, Quiet, RunOptions, RunResult, Sweep, SweepFolder, run, run_sweep, write_run_folder,
+    Experiment, Quiet, RunOptions, RunResult, Sweep, SweepFolder, Unfinished, run, run_sweep,
+    write_run_folder,
 };
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::RowAccessor;
@@ -154,7 +155,7 @@ fn what_mechanisms_did_over_time_is_in_a_table_and_in_the_report() {
     let _ = std::fs::remove_dir_all(&scratch);
     let text = LOT.replace("\"40 ms\"", "\"4 ms\"").replace("20 ms", "1 ms");
     let result = result(&text);
-    write_run_folder(&result, &scratch, false).unwrap();
+    write_run_folder(&result, &scratch, false, &Unfinished::default()).unwrap();
     let file = std::fs::File::open(scratch.join("control.parquet")).unwrap();
     let rows: Vec<_> = SerializedFileReader::new(file).unwrap().into_iter().flatten().collect();
     let becns = rows.iter().filter(|row| row.get_string(9).unwrap() == "BECNs");
@@ -171,7 +172,7 @@ fn what_mechanisms_did_over_time_is_in_a_table_and_in_the_report() {
     let off = text.replace("when = \"iba-cc\"", "when = \"none\"");
     let head = off.split("[[variant]]").next().unwrap().replace("[control.iba-cc]", "");
     let head = head.replace("preset = \"gran-2010\"\nthreshold = 14\n", "");
-    write_run_folder(&self::result(&head), &scratch, false).unwrap();
+    write_run_folder(&self::result(&head), &scratch, false, &Unfinished::default()).unwrap();
     assert!(!scratch.join("control.parquet").exists());
     std::fs::remove_dir_all(&scratch).unwrap();
 }
@@ -298,7 +299,8 @@ fn what_a_key_does_not_change_is_run_once_and_stands_at_every_point() {
     assert_eq!(run, [vec!["on", "off"], vec!["on"], vec!["on"]]);
     let scratch = std::env::temp_dir().join(format!("clearlane-flat-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&scratch);
-    let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();
+    let folder =
+        SweepFolder::claim(&sweep, &scratch, false, false, &Unfinished::default()).unwrap();
     let cancel = AtomicBool::new(false);
     let swept = run_sweep(&sweep, &RunOptions::new(2, ""), &folder, &Quiet, &cancel).unwrap();
     let _ = std::fs::remove_dir_all(&scratch);

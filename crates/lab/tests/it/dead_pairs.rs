@@ -3,7 +3,8 @@
 
 use clearlane_fabric::{NodeId, formats};
 use clearlane_lab::{
-    Experiment, LabError, Quiet, RunOptions, RunResult, SiteFiles, Status, run, write_run_folder,
+    Experiment, LabError, Quiet, RunOptions, RunResult, SiteFiles, Status, Unfinished, run,
+    write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeSet;
@@ -175,7 +176,7 @@ fn hosts_of_one_name_are_told_apart_by_guid() {
     assert!(error.contains("279 hosts are named `MT25408 ConnectX`"), "{error}");
     let result = with(&hot.to_string()).unwrap();
     let folder = std::env::temp_dir().join(format!("clearlane-dead-run-{}", std::process::id()));
-    write_run_folder(&result, &folder, true).unwrap();
+    write_run_folder(&result, &folder, true, &Unfinished::default()).unwrap();
     let flows = fs::File::open(folder.join("flows.parquet")).unwrap();
     let rows = SerializedFileReader::new(flows).unwrap();
     let mut names = BTreeSet::new();

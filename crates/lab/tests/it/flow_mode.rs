@@ -1,6 +1,8 @@
 //! The same experiment file with flows in place of packets.
 
-use clearlane_lab::{Checkpoints, Experiment, Quiet, RunOptions, RunResult, Status, run};
+use clearlane_lab::{
+    Checkpoints, Experiment, Quiet, RunOptions, RunResult, Status, Unfinished, run,
+};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -66,7 +68,8 @@ fn what_only_packets_have_is_refused_in_one_line() {
     let refused = ran(&adaptive).err().unwrap();
     assert!(refused.contains("flow mode has no adaptive routing"), "{refused}");
     let every = Some(Duration::from_secs(60));
-    let kept = Checkpoints::of(Path::new("flow-mode"), every, String::new());
+    let kept =
+        Checkpoints::of(Path::new("flow-mode"), every, String::new(), &Unfinished::default());
     let options = RunOptions { checkpoints: Some(kept), ..RunOptions::new(1, "") };
     let refused = ran_with(TEXT, &options).err().unwrap();
     assert!(refused.starts_with("flow mode saves no checkpoints; leave out"), "{refused}");

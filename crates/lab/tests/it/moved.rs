@@ -2,7 +2,7 @@
 //! that moves the figure towards the published one. Here every such claim is run.
 
 use clearlane_lab::{
-    Experiment, PublishedRow, Quiet, RunOptions, Sweep, SweepFolder, run, run_sweep,
+    Experiment, PublishedRow, Quiet, RunOptions, Sweep, SweepFolder, Unfinished, run, run_sweep,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -96,7 +96,8 @@ fn what_is_said_to_move_a_sweep_moves_it() {
         sweep.override_seeds(None, Some(3)).unwrap();
         let scratch = std::env::temp_dir().join(format!("clearlane-moved-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&scratch);
-        let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();
+        let folder =
+            SweepFolder::claim(&sweep, &scratch, false, false, &Unfinished::default()).unwrap();
         let cancel = AtomicBool::new(false);
         let result = run_sweep(&sweep, &options(), &folder, &Quiet, &cancel).unwrap();
         for (row, other) in claims(result.published()) {

@@ -1,8 +1,8 @@
 //! Measures over time and rows that only a sweep answers.
 
 use clearlane_ib::wire;
-use clearlane_lab::measure::Estimate;
 use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Sweep, SweepFolder, run, run_sweep};
+use clearlane_lab::{Unfinished, measure::Estimate};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -136,7 +136,8 @@ fn a_sweep_answers_with_the_point_a_row_takes() {
     let sweep = Sweep::parse(&text, Path::new("x.toml"), &[], &[]).unwrap();
     let scratch = std::env::temp_dir().join(format!("clearlane-take-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&scratch);
-    let folder = SweepFolder::claim(&sweep, &scratch, false, false).unwrap();
+    let folder =
+        SweepFolder::claim(&sweep, &scratch, false, false, &Unfinished::default()).unwrap();
     let cancel = AtomicBool::new(false);
     let swept = run_sweep(&sweep, &RunOptions::new(2, ""), &folder, &Quiet, &cancel).unwrap();
     let rows = swept.published();

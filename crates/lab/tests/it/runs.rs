@@ -3,7 +3,7 @@
 
 use clearlane_lab::{
     Begun, Division, Experiment, LabError, Processes, Progress, Quiet, RunFolder, RunOptions,
-    RunResult, SiteFiles, Status, fleet_of_threads, run, write_run_folder,
+    RunResult, SiteFiles, Status, Unfinished, fleet_of_threads, run, write_run_folder,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -113,7 +113,13 @@ impl Drop for Scratch {
 fn the_same_experiment_gives_the_same_bytes_on_one_thread_and_on_three() {
     let scratch = Scratch::new("bytes");
     for (folder, jobs) in [("a", 1), ("b", 3)] {
-        write_run_folder(&result(&small(), jobs), &scratch.0.join(folder), false).unwrap();
+        write_run_folder(
+            &result(&small(), jobs),
+            &scratch.0.join(folder),
+            false,
+            &Unfinished::default(),
+        )
+        .unwrap();
     }
     for name in FILES {
         let read = |folder| fs::read(scratch.0.join(folder).join(name)).unwrap();
@@ -174,7 +180,7 @@ fn the_same_bytes_however_a_run_is_divided() {
                 assert_eq!(division, Division { partitions, threads: threads.min(partitions) });
             }
             let folder = scratch.0.join(format!("{number}-{partitions}-{threads}"));
-            write_run_folder(&done, &folder, false).unwrap();
+            write_run_folder(&done, &folder, false, &Unfinished::default()).unwrap();
             folder
         };
         let together = |processes: usize| {
@@ -206,7 +212,7 @@ fn of_processes(experiment: &Experiment, processes: usize, folder: &Path) {
                     RunOptions { processes, ..RunOptions::new(2, "clearlane run x.toml") };
                 let done = run(experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
                 if rank == 0 {
-                    write_run_folder(&done, folder, false).unwrap();
+                    write_run_folder(&done, folder, false, &Unfinished::default()).unwrap();
                 }
             });
         }
@@ -506,7 +512,8 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
     assert_eq!(result.variants[1].runs.len(), 1);
     assert!(result.variants[1].runs[0].interrupted);
     let scratch = Scratch::new("partial");
-    let report = write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    let report =
+        write_run_folder(&result, &scratch.0.join("run"), false, &Unfinished::default()).unwrap();
     assert!(fs::read_to_string(report).unwrap().contains("\"status\":\"partial\""));
     let json = fs::read_to_string(scratch.0.join("run/summary.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -542,7 +549,8 @@ fn a_run_that_was_stopped_in_its_warm_up_has_no_figures() {
     let said = result.oddities().join("\n");
     assert!(said.contains("us of simulated time, before anything was measured"), "{said}");
     let scratch = Scratch::new("warm-up");
-    let report = write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    let report =
+        write_run_folder(&result, &scratch.0.join("run"), false, &Unfinished::default()).unwrap();
     assert!(fs::read_to_string(report).unwrap().contains("\"Nothing was measured.\""));
 }
 
@@ -574,7 +582,7 @@ fn whoever_looks_while_a_run_is_replaced_finds_the_old_one_or_the_new_one() {
     experiment.override_seeds(None, Some(1)).unwrap();
     let result = result(&experiment, 2);
     let out = scratch.0.join("run");
-    write_run_folder(&result, &out, false).unwrap();
+    write_run_folder(&result, &out, false, &Unfinished::default()).unwrap();
     let (done, missing) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -584,7 +592,7 @@ fn whoever_looks_while_a_run_is_replaced_finds_the_old_one_or_the_new_one() {
             }
         });
         for _ in 0..20 {
-            write_run_folder(&result, &out, true).unwrap();
+            write_run_folder(&result, &out, true, &Unfinished::default()).unwrap();
         }
         done.store(true, Ordering::SeqCst);
     });
@@ -600,9 +608,12 @@ fn a_folder_is_overwritten_only_if_it_is_a_run_and_only_when_forced() {
     experiment.override_seeds(None, Some(1)).unwrap();
     let result = result(&experiment, 2);
     let out = scratch.0.join("deep/run");
-    write_run_folder(&result, &out, false).unwrap();
-    let refused =
-        |force| write_run_folder(&result, &out, force).map(|_| ()).map_err(|e| e.to_string());
+    write_run_folder(&result, &out, false, &Unfinished::default()).unwrap();
+    let refused = |force| {
+        write_run_folder(&result, &out, force, &Unfinished::default())
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
     let text =
         format!("{}: holds an earlier run; choose another folder or add --force", out.display());
     assert_eq!(refused(false), Err(text));
@@ -612,7 +623,10 @@ fn a_folder_is_overwritten_only_if_it_is_a_run_and_only_when_forced() {
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     let file = scratch.0.join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(RunFolder::claim(&file, true), Err(LabError::Taken { .. })));
+    assert!(matches!(
+        RunFolder::claim(&file, true, &Unfinished::default()),
+        Err(LabError::Taken { .. })
+    ));
     // What was refused left nothing behind.
     let left: Vec<_> = fs::read_dir(out.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1);
@@ -624,7 +638,12 @@ fn a_folder_that_cannot_be_written_is_the_machines_fault() {
     fs::write(scratch.0.join("file"), "").unwrap();
     let mut experiment = small();
     experiment.override_seeds(None, Some(1)).unwrap();
-    let error = write_run_folder(&result(&experiment, 2), &scratch.0.join("file/run"), false);
+    let error = write_run_folder(
+        &result(&experiment, 2),
+        &scratch.0.join("file/run"),
+        false,
+        &Unfinished::default(),
+    );
     let error = error.unwrap_err();
     let text = error.to_string();
     assert!(error.is_machine() && !text.contains('\n'), "{text}");
@@ -635,7 +654,7 @@ fn a_folder_that_cannot_be_written_is_the_machines_fault() {
 fn tables_read_back_and_agree_with_the_summary() {
     let scratch = Scratch::new("tables");
     let result = result(&small(), 2);
-    write_run_folder(&result, &scratch.0.join("run"), false).unwrap();
+    write_run_folder(&result, &scratch.0.join("run"), false, &Unfinished::default()).unwrap();
     let open = |name: &str| {
         SerializedFileReader::new(fs::File::open(scratch.0.join("run").join(name)).unwrap())
             .unwrap()
@@ -674,7 +693,13 @@ fn a_report_carries_names_that_look_like_markup_harmlessly() {
     let mut experiment = Experiment::parse(&text, Path::new("small.toml")).unwrap();
     experiment.override_seeds(None, Some(1)).unwrap();
     let scratch = Scratch::new("markup");
-    let report = write_run_folder(&result(&experiment, 2), &scratch.0.join("run"), false).unwrap();
+    let report = write_run_folder(
+        &result(&experiment, 2),
+        &scratch.0.join("run"),
+        false,
+        &Unfinished::default(),
+    )
+    .unwrap();
     let page = fs::read_to_string(report).unwrap();
     assert!(!page.contains("</script><b>") && page.contains("\\u003c/script>\\u003cb>bold"));
 }

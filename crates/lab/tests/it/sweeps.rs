@@ -2,7 +2,7 @@
 
 use clearlane_lab::{
     Experiment, LabError, Progress, Quiet, RunOptions, RunResult, Status, Sweep, SweepFolder,
-    SweepResult, run, run_sweep,
+    SweepResult, Unfinished, run, run_sweep,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -72,7 +72,7 @@ fn stopped(
     cancel: &AtomicBool,
 ) -> SweepResult {
     let options = RunOptions::new(jobs, "clearlane sweep star.toml");
-    let folder = SweepFolder::claim(sweep, out, false, false).unwrap();
+    let folder = SweepFolder::claim(sweep, out, false, false, &Unfinished::default()).unwrap();
     let result = run_sweep(sweep, &options, &folder, progress, cancel).unwrap();
     folder.fill(&result).unwrap();
     result
@@ -316,16 +316,22 @@ fn a_stopped_sweep_goes_on_where_it_was_and_ends_with_the_same_bytes() {
     assert_eq!(swept(&more, &out, 1, &Quiet).known, 5);
     // Fewer would lose what is finished.
     let kept = fs::read(&path).unwrap();
-    let refused = SweepFolder::claim(&sweep, &out, false, false).unwrap_err().to_string();
+    let refused = SweepFolder::claim(&sweep, &out, false, false, &Unfinished::default())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("finished points that this sweep leaves out"), "{refused}");
     assert!(kept == fs::read(&path).unwrap());
     let mut other = more.clone();
     other.override_seeds(Some(9), None).unwrap();
-    let refused = SweepFolder::claim(&other, &out, false, false).unwrap_err().to_string();
+    let refused = SweepFolder::claim(&other, &out, false, false, &Unfinished::default())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("holds another sweep"), "{refused}");
-    SweepFolder::claim(&other, &out, true, false).unwrap();
+    SweepFolder::claim(&other, &out, true, false, &Unfinished::default()).unwrap();
     fs::write(out.join("notes.txt"), "mine").unwrap();
-    let refused = SweepFolder::claim(&more, &out, true, false).unwrap_err().to_string();
+    let refused = SweepFolder::claim(&more, &out, true, false, &Unfinished::default())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("other files"), "{refused}");
 }
 
@@ -334,13 +340,13 @@ fn two_writers_of_one_folder_are_told_apart() {
     let scratch = Scratch::new("two");
     let sweep = sweep(&[]).unwrap();
     let out = scratch.0.join("out");
-    let first = SweepFolder::claim(&sweep, &out, false, false).unwrap();
-    let second = SweepFolder::claim(&sweep, &out, true, false).unwrap_err();
+    let first = SweepFolder::claim(&sweep, &out, false, false, &Unfinished::default()).unwrap();
+    let second = SweepFolder::claim(&sweep, &out, true, false, &Unfinished::default()).unwrap_err();
     assert!(second.to_string().contains("another clearlane is writing there"), "{second}");
     assert!(!second.is_machine());
     drop(first);
     assert!(!out.exists(), "an empty folder stays behind");
-    SweepFolder::claim(&sweep, &out, false, false).unwrap();
+    SweepFolder::claim(&sweep, &out, false, false, &Unfinished::default()).unwrap();
 }
 
 fn at_load(load: &str, seeds: u32) -> RunResult {
@@ -428,7 +434,9 @@ fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
     // A sweep ends with the same words.
     let scratch = Scratch::new("full");
     let sweep = sweep(&[]).unwrap();
-    let folder = SweepFolder::claim(&sweep, &scratch.0.join("out"), false, false).unwrap();
+    let folder =
+        SweepFolder::claim(&sweep, &scratch.0.join("out"), false, false, &Unfinished::default())
+            .unwrap();
     let (options, cancel) = (RunOptions::new(2, ""), AtomicBool::new(false));
     let full = FullAt(0.1, &options, &cancel);
     let error = run_sweep(&sweep, &options, &folder, &full, &cancel).unwrap_err();

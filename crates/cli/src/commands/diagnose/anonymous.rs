@@ -9,7 +9,7 @@ use crate::writing::Writing;
 use clearlane_diagnose::{Site, what_if};
 use clearlane_fabric::anonymize::{Naming, anonymize};
 use clearlane_fabric::formats;
-use clearlane_lab::{RunFolder, TABLE_BYTES_MAX};
+use clearlane_lab::{RunFolder, TABLE_BYTES_MAX, Unfinished};
 use std::path::{Path, PathBuf};
 
 /// The fabric's file among those written.
@@ -17,9 +17,9 @@ const FABRIC: &str = "site.ibnetdiscover";
 
 /// The same question about renamed files, which are written beside the results: `runs/away-files`
 /// for `runs/away`.
-pub(super) fn arguments(named: &Arguments) -> Result<Arguments, Failure> {
+pub(super) fn arguments(named: &Arguments, unfinished: &Unfinished) -> Result<Arguments, Failure> {
     // Nothing is written beside results that may not be.
-    drop(RunFolder::claim(&named.output, named.force).map_err(Failure::lab)?);
+    drop(RunFolder::claim(&named.output, named.force, unfinished).map_err(Failure::lab)?);
     let opened = site::open(&named.fabric)?;
     let (fabric, aliases) = anonymize(&opened.fabric, &Naming::Order).map_err(Failure::input)?;
     let (hot, supposed) = hot_guids(named, &opened.fabric, &fabric)?;
@@ -41,7 +41,7 @@ pub(super) fn arguments(named: &Arguments) -> Result<Arguments, Failure> {
     if let Some(parent) = folder.parent() {
         std::fs::create_dir_all(parent).map_err(|error| Failure::writing(parent, &error))?;
     }
-    files::write_folder(&folder, &contents)?;
+    files::write_folder(&folder, &contents, unfinished)?;
     Ok(Arguments {
         fabric: folder.join(FABRIC).to_string_lossy().into_owned(),
         lft: names.iter().map(|name| folder.join(name)).collect(),

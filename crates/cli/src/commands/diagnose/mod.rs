@@ -24,8 +24,8 @@ use clearlane_diagnose::{Finding, Site, facts, verdict};
 use clearlane_fabric::{Endpoint, NodeId};
 use clearlane_ib::visible;
 use clearlane_lab::{
-    self as lab, Experiment, FABRIC_BYTES_MAX, Jobs, RunFolder, RunOptions, RunResult, Status,
-    TABLE_BYTES_MAX, Verdict,
+    self as lab, Experiment, FABRIC_BYTES_MAX, Filled, Jobs, RunFolder, RunOptions, RunResult,
+    Status, TABLE_BYTES_MAX, Unfinished, Verdict,
 };
 use clearlane_subnet::LidMap;
 use clearlane_subnet::engines::{RouteOptions, TableFile, route};
@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let counted = with_counted(arguments)?;
     let arguments = counted.as_ref().unwrap_or(arguments);
     if arguments.anonymize {
-        let anonymous = anonymous::arguments(arguments)?;
+        let anonymous = anonymous::arguments(arguments, interrupts.unfinished())?;
         return diagnose(&anonymous, json, interrupts);
     }
     diagnose(arguments, json, interrupts)
@@ -305,12 +305,13 @@ fn ran(
     findings: &[Finding],
     interrupts: &Interrupts,
 ) -> Result<Outlook, Failure> {
-    let site = question.site;
+    let (site, unfinished) = (question.site, interrupts.unfinished());
     let with_control = arguments.control.applies(site.hosts().len());
     let stages = if with_control { 3 } else { 2 };
     let folder = anonymous::beside(&arguments.output, CONTROL);
-    let control = with_control.then(|| Stage::claim(&folder, arguments.force)).transpose()?;
-    let stage = Stage::claim(&arguments.output, arguments.force)?;
+    let control =
+        with_control.then(|| Stage::claim(&folder, arguments.force, unfinished)).transpose()?;
+    let stage = Stage::claim(&arguments.output, arguments.force, unfinished)?;
     let asked = question.experiment();
     let label = format!("2 of {stages}: what if");
     let mut result = match stage.run(arguments, &asked, &label, interrupts) {
@@ -340,17 +341,25 @@ fn ran(
         Some(_) => "name the host that is hot with --hot".into(),
         None => {
             let best = said.best.as_deref();
-            let folder = best.and_then(|best| files_for_opensm(arguments, question, best));
+            let folder =
+                best.and_then(|best| files_for_opensm(arguments, question, best, unfinished));
             next(arguments, question, said.best.as_deref(), folder.as_deref())
         }
     };
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
-    let report = stage.folder.fill(&result).map_err(Failure::lab)?;
-    let control_report = match (control, &controlled) {
-        (Some(stage), Some(result)) => Some(stage.folder.fill(result).map_err(Failure::lab)?),
+    let filled = stage.fill(&result, interrupts)?;
+    let control = match (control, &controlled) {
+        (Some(stage), Some(result)) => Some(stage.fill(result, interrupts)?),
         _ => None,
     };
+    let is_partial = is_partial
+        || [Some(&filled), control.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|filled| !filled.left_out.is_empty());
+    let report = filled.report.unwrap_or_else(|| arguments.output.clone());
+    let control_report = control.and_then(|filled| filled.report);
     let simulated = Simulated { result, report, control_report, verdict, is_partial };
     Ok(Outlook::Simulated(Box::new(simulated)))
 }
@@ -361,16 +370,17 @@ const CONTROL: &str = "-control";
 /// Runs of one experiment, and where their results lie.
 struct Stage {
     path: PathBuf,
-    /// Whether the folder was made for it.
-    made: bool,
     folder: RunFolder,
 }
 
 impl Stage {
-    fn claim(path: &Path, force: bool) -> Result<Self, Failure> {
-        let made = !path.exists();
-        let folder = RunFolder::claim(path, force).map_err(Failure::lab)?;
-        Ok(Stage { path: path.to_owned(), made, folder })
+    fn claim(path: &Path, force: bool, unfinished: &Unfinished) -> Result<Self, Failure> {
+        let folder = RunFolder::claim(path, force, unfinished).map_err(Failure::lab)?;
+        Ok(Stage { path: path.to_owned(), folder })
+    }
+
+    fn fill(self, result: &RunResult, interrupts: &Interrupts) -> Result<Filled, Failure> {
+        self.folder.fill(result, interrupts.deadline()).map_err(Failure::lab)
     }
 
     fn run(
@@ -382,12 +392,13 @@ impl Stage {
     ) -> Result<RunResult, Failure> {
         let path = self.path.join("diagnosis.toml");
         let experiment = Experiment::parse(experiment, &path).map_err(Failure::lab)?;
-        let halt = interrupts.stop_in_good_order(&self.path, self.made);
-        let guard = Guard::start(&halt);
+        let halt = interrupts.stop_in_good_order(&self.path);
+        let guard = Guard::start(&halt)?;
         let options = RunOptions {
             jobs: Jobs::Filling(terminal::cores()),
             memory_bytes: memory::free_bytes(),
             memory_short: guard.short(),
+            deadline: interrupts.deadline().clone(),
             ..RunOptions::new(1, again(arguments))
         };
         let progress = Progress::of_runs(label, Asked { threads: 1, partitions: None });
@@ -398,7 +409,12 @@ impl Stage {
 /// Writes what helped for OpenSM, beside the results: lanes, or the tables of an engine. Nothing if
 /// it is something else, the site's own tables are not what it is for, or files cannot say it; a
 /// word if writing fails, because the verdict stands without it.
-fn files_for_opensm(arguments: &Arguments, question: &Question<'_>, best: &str) -> Option<PathBuf> {
+fn files_for_opensm(
+    arguments: &Arguments,
+    question: &Question<'_>,
+    best: &str,
+    unfinished: &Unfinished,
+) -> Option<PathBuf> {
     let name = match best {
         what_if::LANE => Some(("by-class", question.lanes_by_class())),
         what_if::VFTREE => Some(("vftree", question.lanes_vftree())),
@@ -416,14 +432,14 @@ fn files_for_opensm(arguments: &Arguments, question: &Question<'_>, best: &str) 
         options.hot = ports(question.site, question.hot);
         let mut subnet = tables.subnet.clone();
         policy.assign(fabric, &mut subnet, &options).map_err(Failure::input)?;
-        deploy::write(fabric, &subnet, Some(policy), &folder, arguments.force)
+        deploy::write(fabric, &subnet, Some(policy), (&folder, arguments.force), unfinished)
     };
     let written = match name {
         Some(_) if question.lost() > 0 => return None,
         Some((name, count)) => lanes(name, count),
         None => {
             let subnet = Routing::by_engine(best, arguments.lanes).subnet(fabric).ok()?;
-            deploy::write(fabric, &subnet, None, &folder, arguments.force)
+            deploy::write(fabric, &subnet, None, (&folder, arguments.force), unfinished)
         }
     };
     match written {

@@ -9,7 +9,7 @@ use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::anonymize::{Naming, anonymize};
 use clearlane_fabric::formats;
-use clearlane_lab::TABLE_BYTES_MAX;
+use clearlane_lab::{TABLE_BYTES_MAX, Unfinished};
 use serde_json::json;
 use std::iter::once;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Arguments {
 }
 
 /// Renames and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     let inputs = paths(&arguments.fabric, arguments.lft.as_ref());
     let outputs = paths(&arguments.output, arguments.lft_out.as_ref());
     arguments.writing.files(&outputs, &inputs)?;
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         out.push((lft_out, aliases.rename_dump(&files::read(lft, TABLE_BYTES_MAX)?).into_bytes()));
     }
     if !arguments.writing.dry_run {
-        files::write_all(&out)?;
+        files::write_all(&out, unfinished)?;
     }
     if json {
         let names: Vec<_> = out.iter().map(|(path, _)| path.display().to_string()).collect();

@@ -7,6 +7,7 @@ use crate::site::Site;
 use crate::writing::Writing;
 use clap::Args;
 use clearlane_fabric::topologies;
+use clearlane_lab::Unfinished;
 use std::path::PathBuf;
 
 /// What to build.
@@ -29,10 +30,10 @@ pub struct Arguments {
 }
 
 /// Builds and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     arguments.writing.files(&[&arguments.output], &[])?;
     let fabric = topologies::build(&arguments.topology).map_err(Failure::input)?;
     let site = Site { fabric, oddities: Vec::new(), name: arguments.topology.clone() };
     let (output, dry) = (&arguments.output, arguments.writing.dry_run);
-    written::fabric(&site, output, &arguments.format, dry, json)
+    written::fabric(&site, output, &arguments.format, (dry, json), unfinished)
 }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::site;
 use crate::writing::Writing;
 use clap::Args;
+use clearlane_lab::Unfinished;
 use std::path::{Path, PathBuf};
 
 /// What to convert.
@@ -29,9 +30,9 @@ pub struct Arguments {
 }
 
 /// Reads and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     arguments.writing.files(&[&arguments.output], &[Path::new(&arguments.fabric)])?;
     let site = site::open(&arguments.fabric)?;
     let (output, dry) = (&arguments.output, arguments.writing.dry_run);
-    written::fabric(&site, output, &arguments.format, dry, json)
+    written::fabric(&site, output, &arguments.format, (dry, json), unfinished)
 }

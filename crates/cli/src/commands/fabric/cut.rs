@@ -10,6 +10,7 @@ use clap::Args;
 use clearlane_fabric::damage::{self, Choice};
 use clearlane_fabric::{Fabric, LinkId};
 use clearlane_ib::{LinkSpeed, LinkWidth};
+use clearlane_lab::Unfinished;
 use std::path::{Path, PathBuf};
 
 /// What to cut.
@@ -47,7 +48,7 @@ pub struct Arguments {
 }
 
 /// Cuts and writes.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     arguments.writing.files(&[&arguments.output], &[Path::new(&arguments.fabric)])?;
     let Site { mut fabric, name, .. } = site::open(&arguments.fabric)?;
     let (cables, nodes) = chosen(&fabric, arguments)?;
@@ -62,7 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
     }
     let site = Site { fabric, oddities: Vec::new(), name };
     let (output, dry) = (&arguments.output, arguments.writing.dry_run);
-    let answer = written::fabric(&site, output, &arguments.format, dry, json)?;
+    let answer = written::fabric(&site, output, &arguments.format, (dry, json), unfinished)?;
     if json || (writing::is_stdout(output) && !dry) {
         return Ok(answer);
     }

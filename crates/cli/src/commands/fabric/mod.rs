@@ -10,6 +10,7 @@ mod written;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use clap::Subcommand;
+use clearlane_lab::Unfinished;
 
 /// The commands.
 #[derive(Subcommand, Debug)]
@@ -27,12 +28,12 @@ pub enum Command {
 }
 
 /// Runs a command.
-pub fn run(command: &Command, json: bool) -> Result<Answer, Failure> {
+pub fn run(command: &Command, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     match command {
         Command::Show(arguments) => show::run(arguments, json),
-        Command::Build(arguments) => build::run(arguments, json),
-        Command::Convert(arguments) => convert::run(arguments, json),
-        Command::Anonymize(arguments) => anonymize::run(arguments, json),
-        Command::Cut(arguments) => cut::run(arguments, json),
+        Command::Build(arguments) => build::run(arguments, json, unfinished),
+        Command::Convert(arguments) => convert::run(arguments, json, unfinished),
+        Command::Anonymize(arguments) => anonymize::run(arguments, json, unfinished),
+        Command::Cut(arguments) => cut::run(arguments, json, unfinished),
     }
 }

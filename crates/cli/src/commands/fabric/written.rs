@@ -8,6 +8,7 @@ use crate::terminal;
 use crate::writing;
 use clap::Args;
 use clearlane_fabric::{Fabric, formats};
+use clearlane_lab::Unfinished;
 use serde_json::json;
 use std::path::Path;
 
@@ -67,11 +68,11 @@ pub fn fabric(
     site: &Site,
     output: &Path,
     format: &Format,
-    dry: bool,
-    json: bool,
+    (dry, json): (bool, bool),
+    unfinished: &Unfinished,
 ) -> Result<Answer, Failure> {
     let (name, write) = format.of(output)?;
-    if let Some(answer) = writing::deliver(output, dry, json, || write(&site.fabric))? {
+    if let Some(answer) = writing::deliver(output, dry, json, unfinished, || write(&site.fabric))? {
         return Ok(answer);
     }
     if json {

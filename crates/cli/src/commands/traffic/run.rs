@@ -78,11 +78,14 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let out = arguments.out.clone().unwrap_or_else(default);
     let keys = arguments.folder.of_controller()?;
     let inventory = Inventory::read(&arguments.folder.path()?).map_err(Failure::input)?;
-    let made = !out.exists();
-    let mut folder = RunFolder::claim_for(&out, arguments.force, FILES).map_err(Failure::lab)?;
+    let (force, unfinished) = (arguments.force, interrupts.unfinished());
+    let folder = RunFolder::claim_for(&out, force, FILES, unfinished);
+    let mut folder = folder.map_err(Failure::lab)?;
     writing::spare(&out, &[&arguments.plan])?;
     let begun = folder.for_begun().map_err(Failure::lab)?;
-    let halt = interrupts.stop_in_good_order(&out, made);
+    let halt = interrupts.stop_in_good_order(&out);
+    // Hosts that send have to be stopped, and what they noted is collected.
+    interrupts.deadline().begin();
     let logs = begun.join("logs");
     fs::create_dir(&logs).map_err(|e| Failure::writing(&logs, &e))?;
     let options = Options { packet_bytes, logs_max: arguments.logs.0, folder: logs.clone() };

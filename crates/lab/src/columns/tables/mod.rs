@@ -2,6 +2,7 @@
 //! its line in `tables!`.
 
 use super::{Column, Described, columns, written};
+use crate::halt::{Deadline, LeftOut};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use parquet::errors::ParquetError;
 
@@ -40,12 +41,20 @@ const SCHEMA: &str = "clearlane-tables/2";
 
 impl TableEntry {
     /// The table of a result, a row group a run; nothing if no finished run has rows for it.
-    pub(crate) fn parquet(&self, result: &RunResult) -> Option<Result<Vec<u8>, ParquetError>> {
+    pub(crate) fn parquet(
+        &self,
+        result: &RunResult,
+        deadline: &Deadline,
+    ) -> Result<Option<Result<Vec<u8>, ParquetError>>, LeftOut> {
         let runs = result.variants.iter().flat_map(|v| v.runs.iter().map(move |run| (v, run)));
-        let groups: Vec<Vec<Column>> =
-            runs.clone().filter_map(|(variant, run)| (self.of)(variant, run)).collect();
+        let mut groups: Vec<Vec<Column>> = Vec::new();
+        for (variant, run) in runs.clone() {
+            deadline.go_on()?;
+            groups.extend((self.of)(variant, run));
+        }
+        deadline.go_on()?;
         let is_there = !groups.is_empty() || runs.count() == 0;
-        is_there.then(|| written(groups.into_iter(), SCHEMA))
+        Ok(is_there.then(|| written(groups.into_iter(), SCHEMA)))
     }
 }
 

@@ -1,0 +1,74 @@
+//! The allocator of this program: the system's, with a look at what is left of memory before it is
+//! taken, and one line where it is refused instead of the words of the standard library.
+//!
+//! All unsafe code of the crate is here. An allocator is an unsafe trait, there is no safe hook for
+//! memory that is refused, and all that is done is to hand on.
+
+use super::keeper;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Bytes that a thread takes before it says so.
+const TOLD: usize = 1 << 20;
+/// From here on a block that grows is moved by the system without a second one beside it.
+const MOVED: usize = 64 << 20;
+
+thread_local! {
+    /// What this thread has taken and not said.
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, watched.
+pub struct Allocator;
+
+/// Before a thread takes so many bytes for a block of `block` bytes.
+#[inline]
+fn take(bytes: usize, block: usize) {
+    let taken = TAKEN.get() + bytes;
+    match taken < TOLD {
+        true => TAKEN.set(taken),
+        false => {
+            TAKEN.set(0);
+            keeper::taken(taken, block);
+        }
+    }
+}
+
+/// What the system gave for so many bytes.
+#[inline]
+fn given(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        keeper::refused(bytes);
+    }
+    block
+}
+
+// SAFETY: all of it is the system's allocator, called as this one is called.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        take(layout.size(), layout.size());
+        // SAFETY: as above.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        take(layout.size(), layout.size());
+        // SAFETY: as above.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        match bytes.checked_sub(layout.size()) {
+            None => {}
+            Some(_) if bytes < MOVED => take(bytes, bytes),
+            Some(more) => take(more, bytes),
+        }
+        // SAFETY: as above.
+        given(unsafe { System.realloc(block, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}

@@ -1,0 +1,352 @@
+//! What a process has on the disk and has not finished: files and folders under temporary names,
+//! and folders that it made for results and that are still empty. All of it goes however the
+//! process ends: each piece with its [`Aside`], all at once by [`Unfinished::take_away`]. What is
+//! left by a process that was killed goes with the next that writes to the same place.
+
+use super::exchange_folders;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// How a temporary name ends.
+const ENDING: &str = ".unfinished";
+/// How often it is tried to have the list where a thread may never give it back.
+const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The list of a process. Each step that makes or renames something of it is taken under a lock, so
+/// that nothing is made once all is taken away.
+#[derive(Clone, Debug, Default)]
+pub struct Unfinished(Arc<Mutex<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    /// Files, and folders with all that is in them.
+    asides: Vec<PathBuf>,
+    /// Folders that go if they are empty, the deepest first.
+    made: Vec<PathBuf>,
+}
+
+impl Unfinished {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a folder beside `place`, called after it and after `what`.
+    pub fn folder(&self, place: &Path, what: &str) -> io::Result<Aside> {
+        clear(place, what);
+        let path = beside(place, what);
+        let mut held = self.held();
+        fs::create_dir(&path)?;
+        held.asides.push(path.clone());
+        drop(held);
+        let lock = File::open(&path)?;
+        Ok(Aside::of(self, path, lock))
+    }
+
+    /// Makes a file beside `place`, which is handed out too.
+    pub(crate) fn file_at(&self, path: PathBuf) -> io::Result<(Aside, File)> {
+        let mut held = self.held();
+        let file = File::create(&path)?;
+        held.asides.push(path.clone());
+        drop(held);
+        let lock = file.try_clone()?;
+        Ok((Aside::of(self, path, lock), file))
+    }
+
+    /// The same under a name made of that of `place`.
+    pub fn file(&self, place: &Path) -> io::Result<(Aside, File)> {
+        clear(place, "");
+        self.file_at(beside(place, ""))
+    }
+
+    /// Renames files to their places; all of them or, where one cannot be, those before it.
+    pub fn publish(&self, files: Vec<(Aside, PathBuf)>) -> Result<(), (PathBuf, io::Error)> {
+        let mut held = self.held();
+        let publish = |(file, place): &(Aside, PathBuf)| {
+            fs::rename(&file.path, place).map_err(|error| (place.clone(), error))?;
+            held.forget(&file.path);
+            file.is_published.set(true);
+            Ok(())
+        };
+        let published = files.iter().try_for_each(publish);
+        // Those that were not go with the list of files, for which the lock is needed again.
+        drop(held);
+        published
+    }
+
+    /// Makes a folder, and notes those of it that were not there, the deepest first: they go if
+    /// they are empty.
+    pub(super) fn make(&self, folder: &Path, missing: &[PathBuf]) -> io::Result<()> {
+        let mut held = self.held();
+        held.made.extend_from_slice(missing);
+        fs::create_dir_all(folder)
+    }
+
+    /// Takes such folders away as far as they are empty.
+    pub(super) fn unmake(&self, missing: &[PathBuf]) {
+        let mut held = self.held();
+        // Fails, as it should, once results are in one.
+        let is_gone = |folder: &PathBuf| fs::remove_dir(folder).is_ok();
+        let _ = missing.iter().all(is_gone);
+        held.made.retain(|made| !missing.contains(made));
+    }
+
+    /// Takes all of it away. Whoever would make more waits for the end of the process.
+    pub fn take_away(&self) {
+        let mut held = self.held();
+        held.clear();
+        std::mem::forget(held);
+    }
+
+    /// The same where this thread may be one that has the list and cannot go on: then it stays.
+    pub fn try_take_away(&self) {
+        for _ in 0..TRIES {
+            match self.0.try_lock() {
+                Ok(mut held) => {
+                    held.clear();
+                    return std::mem::forget(held);
+                }
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner().clear(),
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(PAUSE),
+            }
+        }
+    }
+}
+
+impl Held {
+    fn forget(&mut self, path: &Path) {
+        self.asides.retain(|aside| aside != path);
+    }
+
+    /// Nothing better can be done than to try.
+    fn clear(&mut self) {
+        for path in self.asides.drain(..) {
+            let _ = remove(&path);
+        }
+        for folder in self.made.drain(..) {
+            // Fails, as it should, once results are in one.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// A file or a folder under a temporary name. Dropped, it is gone with what is in it.
+#[derive(Debug)]
+pub struct Aside {
+    path: PathBuf,
+    list: Unfinished,
+    is_published: std::cell::Cell<bool>,
+    /// Tells others that its process lives; the system gives it back however the process ends.
+    _lock: File,
+}
+
+impl Aside {
+    fn of(list: &Unfinished, path: PathBuf, lock: File) -> Self {
+        // Where there are no locks (some network disks), the number of the process must do.
+        let _ = lock.try_lock();
+        Aside { path, list: list.clone(), is_published: false.into(), _lock: lock }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a file of a folder.
+    pub fn create(&self, name: &str) -> io::Result<File> {
+        let _held = self.list.held();
+        File::create(self.path.join(name))
+    }
+
+    /// Moves a file into a folder.
+    pub(crate) fn take(&self, file: &Path) -> io::Result<()> {
+        let _held = self.list.held();
+        fs::rename(file, self.path.join(file.file_name().unwrap_or_default()))
+    }
+
+    /// Puts a folder in its place. What was there is aside then, and goes with it.
+    pub fn exchange(&self, place: &Path) -> io::Result<()> {
+        let mut held = self.list.held();
+        if place.is_dir() {
+            return exchange_folders(&self.path, place);
+        }
+        fs::rename(&self.path, place)?;
+        held.forget(&self.path);
+        self.is_published.set(true);
+        Ok(())
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.is_published.get() {
+            let mut held = self.list.held();
+            // Best effort: a failure to report came before.
+            let _ = remove(&self.path);
+            held.forget(&self.path);
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
+/// `.out.topo.4711.unfinished` for `out.topo`: hidden, in the same folder so that renaming cannot
+/// fail for being on another disk, and unlike that of a second process.
+fn beside(place: &Path, what: &str) -> PathBuf {
+    let mut name = begin(place, what);
+    name.push(format!("{}{ENDING}", std::process::id()));
+    place.with_file_name(name)
+}
+
+fn begin(place: &Path, what: &str) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{what}"));
+    name
+}
+
+/// Takes away what killed processes left beside a place: what no process has locked, and whose
+/// number no process has here, but this one, which has only begun.
+fn clear(place: &Path, what: &str) {
+    let is_dead =
+        |id: u32| id == std::process::id() || !Path::new("/proc").join(id.to_string()).exists();
+    for (path, id) in left(place, what) {
+        let is_locked = File::open(&path).is_ok_and(|file| file.try_lock().is_err());
+        if is_dead(id) && !is_locked {
+            // Tidiness, no more: what cannot be removed does no harm.
+            let _ = remove(&path);
+        }
+    }
+}
+
+/// Takes away all of that kind beside a place that is claimed, and so nobody else's.
+pub(crate) fn clear_claimed(place: &Path, what: &str) {
+    for (path, _) in left(place, what) {
+        let _ = remove(&path);
+    }
+}
+
+/// What lies beside a place under temporary names, and the number of the process that left it.
+fn left(place: &Path, what: &str) -> Vec<(PathBuf, u32)> {
+    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else { return Vec::new() };
+    let begin = begin(place, what);
+    let of = |name: &OsString| -> Option<u32> {
+        let name = name.to_str()?.strip_prefix(begin.to_str()?)?.strip_suffix(ENDING)?;
+        name.bytes().all(|c| c.is_ascii_digit()).then(|| name.parse().ok())?
+    };
+    let ours = entries.flatten().filter_map(|entry| Some((entry.path(), of(&entry.file_name())?)));
+    ours.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("clearlane-unfinished-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            Scratch(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<_> =
+                entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_not_finished_goes_with_its_owner_and_what_is_published_stays() {
+        let scratch = Scratch::new("owner");
+        let list = Unfinished::default();
+        let place = scratch.0.join("out");
+        let (dropped, _) = list.file(&scratch.0.join("a.topo")).unwrap();
+        let (kept, _) = list.file(&scratch.0.join("b.topo")).unwrap();
+        let folder = list.folder(&place, "").unwrap();
+        folder.create("lfts.txt").unwrap();
+        assert_eq!(scratch.names().len(), 3);
+        drop(dropped);
+        list.publish(vec![(kept, scratch.0.join("b.topo"))]).unwrap();
+        folder.exchange(&place).unwrap();
+        drop(folder);
+        assert_eq!(scratch.names(), ["b.topo", "out"]);
+        // A second one takes the place of the first, which goes.
+        let folder = list.folder(&place, "").unwrap();
+        folder.create("psl.txt").unwrap();
+        folder.exchange(&place).unwrap();
+        assert!(folder.path().join("lfts.txt").is_file());
+        drop(folder);
+        assert_eq!(scratch.names(), ["b.topo", "out"]);
+        assert!(place.join("psl.txt").is_file() && !place.join("lfts.txt").exists());
+        assert!(list.held().asides.is_empty());
+    }
+
+    #[test]
+    fn all_of_it_is_taken_away_at_once_and_nobody_makes_more() {
+        let scratch = Scratch::new("all");
+        let list = Unfinished::default();
+        let place = scratch.0.join("out");
+        let folder = list.folder(&place, "captures.").unwrap();
+        folder.create("lfts.txt").unwrap();
+        let (file, _) = list.file(&scratch.0.join("a.topo")).unwrap();
+        for name in ["empty", "full"] {
+            let made = scratch.0.join(name);
+            list.make(&made, std::slice::from_ref(&made)).unwrap();
+        }
+        fs::write(scratch.0.join("full/theirs"), "").unwrap();
+        list.take_away();
+        assert_eq!(scratch.names(), ["full"]);
+        assert!(matches!(list.0.try_lock(), Err(TryLockError::WouldBlock)));
+        // As a thread that cannot go on: it does not wait for itself.
+        list.try_take_away();
+        std::mem::forget((folder, file));
+    }
+
+    #[test]
+    fn what_killed_processes_left_goes_and_what_others_have_stays() {
+        let scratch = Scratch::new("left");
+        // No process has so high a number.
+        let names = [".out.4194305.unfinished", ".out.captures.4194305.unfinished"];
+        for name in names.iter().chain(&[".out.mine.unfinished", ".out.1.unfinished"]) {
+            fs::create_dir(scratch.0.join(name)).unwrap();
+        }
+        let locked = scratch.0.join(".out.4194306.unfinished");
+        let lock = File::create(&locked).unwrap();
+        lock.try_lock().unwrap();
+        let list = Unfinished::default();
+        drop(list.folder(&scratch.0.join("out"), "").unwrap());
+        let mut stays =
+            [names[1], ".out.mine.unfinished", ".out.1.unfinished", ".out.4194306.unfinished"];
+        stays.sort_unstable();
+        assert_eq!(scratch.names(), stays);
+        drop(lock);
+        // One that has our number from before a restart is no hindrance.
+        fs::create_dir(beside(&scratch.0.join("out"), "")).unwrap();
+        drop(list.folder(&scratch.0.join("out"), "").unwrap());
+        clear_claimed(&scratch.0.join("out"), "captures.");
+        assert_eq!(scratch.names(), [".out.1.unfinished", ".out.mine.unfinished"]);
+    }
+}

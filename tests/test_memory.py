@@ -1,0 +1,245 @@
+"""Memory that is refused or nearly full ends any command in one line with exit code 5, and nothing
+half-written stays: under `ulimit -v`, and in control groups, where the kernel would kill."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conftest import Clearlane
+
+MIB = 1 << 20
+REFUSED = 5
+"""Exit code of a machine that refuses."""
+
+TRAFFIC = """
+[[traffic]]
+name = "all"
+class = "background"
+pattern = {pattern}
+load = {load}
+size = "{size}"
+"""
+HEAD = """schema = 1
+name = "{name}"
+fabric = {{ build = "{build}" }}
+subnet = {{ {subnet} }}
+sim = {{ preset = "qdr" }}
+run = {{ duration = "{duration}" }}
+"""
+
+
+def experiment(
+    name: str,
+    build: str,
+    subnet: str,
+    *,
+    duration: str = "10 us",
+    pattern: str = '{ kind = "uniform" }',
+    load: float = 0.3,
+    size: str = "2 KiB",
+) -> str:
+    """An experiment file."""
+    head = HEAD.format(name=name, build=build, subnet=subnet, duration=duration)
+    return head + TRAFFIC.format(pattern=pattern, load=load, size=size)
+
+
+EXPERIMENTS = {
+    "torus": experiment("torus", "torus:32x32x32", 'forwarding = "dimension-order"'),
+    "tree": experiment("tree", "fat-tree:11664", 'engine = "fat-tree"'),
+    # More is offered than delivered: the list of messages grows without end.
+    "incast": experiment(
+        "incast",
+        "star:200",
+        'engine = "min-hop"',
+        duration="100 s",
+        pattern='{ kind = "incast", to = 0 }',
+        load=4.0,
+        size="1 B",
+    ),
+}
+
+
+def prepared(folder: Path) -> list[str]:
+    """Writes the experiments. Returns the names of the files."""
+    for name, text in EXPERIMENTS.items():
+        (folder / f"{name}.toml").write_text(text)
+    return sorted(f"{name}.toml" for name in EXPERIMENTS)
+
+
+GROWING = [
+    ["run", "incast.toml", "--out", "out", "--jobs", "1"],
+    ["sweep", "incast.toml", "--over", "traffic.load=3,4", "--out", "out"],
+    ["run", "torus.toml", "--out", "out"],
+    ["fabric", "build", "hypercube:19", "-o", "cube.topo"],
+    ["fabric", "build", "torus:160x160x40", "-o", "torus.dot"],
+    ["check", "torus:200x200", "--engine", "dor", "--lanes", "8"],
+    ["route", "fat-tree:11664", "--engine", "fat-tree", "-o", "tables"],
+    ["fabric", "show", "hypercube:18", "--all", "--json"],
+]
+"""Calls that need more than any limit here, or end before they meet one."""
+
+
+def assert_ended_well(
+    done: subprocess.CompletedProcess[str], folder: Path, there: list[str]
+) -> bool:
+    """Done, or refused in one line with nothing left. Returns whether it was refused."""
+    said = f"{done.args} ended with {done.returncode}:\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
+    lines = done.stderr.splitlines()
+    if done.returncode != REFUSED:
+        assert done.returncode in (0, 1, 2), said
+        return False
+    assert not done.stdout, said
+    # Of a long call, lines of progress stand before it.
+    faults = [line for line in lines if line.startswith("clearlane: ")]
+    assert len(faults) == 1 and lines[-1] == faults[0], said
+    assert any(word in faults[0] for word in ["full", "needed", "a thread", "threads"]), said
+    assert "fault of clearlane" not in faults[0] and "backtrace" not in done.stderr, said
+    assert sorted(path.name for path in folder.iterdir()) == there, said
+    return True
+
+
+def cleared(folder: Path, there: list[str]) -> None:
+    """Takes away what a call that was done has written."""
+    for path in folder.iterdir():
+        if path.name not in there:
+            subprocess.run(["rm", "-rf", str(path)], check=True)
+
+
+FEW_KB = [60_000, 120_000, 300_000, 450_000, 550_000, 700_000]
+"""Small ones too: the first allocations fail already."""
+MANY_KB = range(50_000, 900_001, 25_000)
+ADDRESSED = [
+    ["run", "torus.toml", "--out", "out"],
+    ["run", "tree.toml", "--out", "deeper/out", "--threads", "2"],
+    ["route", "fat-tree:11664", "--engine", "fat-tree", "-o", "tables"],
+    ["fabric", "build", "hypercube:19", "-o", "cube.topo"],
+    ["check", "fat-tree:11664", "--engine", "fat-tree"],
+    ["deploy", "fat-tree:11664", "--engine", "fat-tree", "-o", "files"],
+]
+
+
+@pytest.mark.parametrize("command", ADDRESSED, ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    "limits_kb", [FEW_KB, pytest.param(MANY_KB, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_addresses_that_are_refused_end_a_command_in_one_line(
+    command: list[str], limits_kb: Iterable[int], clearlane: Clearlane
+) -> None:
+    there = prepared(clearlane.folder)
+    refused = 0
+    for limit_kb in limits_kb:
+        script = f'ulimit -v {limit_kb}; exec "$0" "$@"'
+        called = ["sh", "-c", script, str(clearlane.binary), *command]
+        done = subprocess.run(
+            called, cwd=clearlane.folder, capture_output=True, text=True, timeout=600, check=False
+        )
+        refused += assert_ended_well(done, clearlane.folder, there)
+        cleared(clearlane.folder, there)
+    assert refused >= 2, "no limit was met"
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    """A control group with a limit of memory."""
+
+    folder: Path
+    limit: str
+    """The file of its limit."""
+
+    def call(
+        self, binary: Path, command: list[str], limit_bytes: int, cwd: Path
+    ) -> subprocess.CompletedProcess[str]:
+        """Calls it as the only process of the group."""
+        (self.folder / self.limit).write_text(str(limit_bytes))
+        script = f'echo $$ > {self.folder}/cgroup.procs && exec "$0" "$@"'
+        return subprocess.run(
+            ["sh", "-c", script, str(binary), *command],
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+
+
+def mounted(kind: str) -> Path | None:
+    """Where a hierarchy is mounted that knows memory."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place, _, rest = line.partition(" - ")
+        words = rest.split()
+        folder = Path(place.split()[4])
+        if words[0] == "cgroup" == kind and "memory" in words[2].split(","):
+            return folder
+        if words[0] == "cgroup2" == kind:
+            known = (folder / "cgroup.controllers").read_text().split()
+            return folder if "memory" in known else None
+    return None
+
+
+@pytest.fixture(params=["cgroup", "cgroup2"])
+def group(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlGroup]:
+    """A group of version 1 or 2; a skip, with why, where none can be made."""
+    own: Path | None = None
+    top = mounted(request.param)
+    if top is None and request.param == "cgroup":
+        own = tmp_path_factory.mktemp("groups")
+        tried = subprocess.run(
+            ["mount", "-t", "cgroup", "-o", "memory", "none", str(own)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        top = own if tried.returncode == 0 else None
+    if top is None:
+        pytest.skip(f"no hierarchy of {request.param} here knows memory, and none can be mounted")
+    folder = top / f"clearlane-test-{uuid.uuid4().hex}"
+    try:
+        folder.mkdir()
+        if request.param == "cgroup2":
+            (top / "cgroup.subtree_control").write_text("+memory")
+    except OSError as error:
+        pytest.skip(f"no control group can be made in {top}: {error.strerror}")
+    limit = "memory.limit_in_bytes" if request.param == "cgroup" else "memory.max"
+    try:
+        yield ControlGroup(folder, limit)
+    finally:
+        folder.rmdir()
+        if own is not None:
+            subprocess.run(["umount", str(own)], check=True)
+
+
+@pytest.mark.parametrize("limit_mib", [300, 1024])
+def test_no_command_is_killed_in_a_control_group(
+    limit_mib: int, group: ControlGroup, clearlane: Clearlane
+) -> None:
+    there = prepared(clearlane.folder)
+    refused = 0
+    for command in GROWING:
+        done = group.call(clearlane.binary, command, limit_mib * MIB, clearlane.folder)
+        refused += assert_ended_well(done, clearlane.folder, there)
+        cleared(clearlane.folder, there)
+    # The incast grows without end, whatever the limit.
+    assert refused >= 2, "no limit was met"
+
+
+def test_pages_of_files_are_not_taken_for_memory(group: ControlGroup, clearlane: Clearlane) -> None:
+    """A group filled with pages of a file that was read: they go when memory is needed."""
+    prepared(clearlane.folder)
+    large = clearlane.folder / "large"
+    with large.open("wb") as file:
+        for _ in range(400):
+            file.write(bytes(MIB))
+    limit = 300 * MIB
+    read = group.call(Path("cksum"), [str(large)], limit, clearlane.folder)
+    assert read.returncode == 0
+    check = ["check", "fat-tree:648", "--engine", "fat-tree"]
+    done = group.call(clearlane.binary, check, limit, clearlane.folder)
+    assert done.returncode == 0, done.stderr
