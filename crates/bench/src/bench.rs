@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn every_instance_is_paid_for_by_a_row_that_runs_on_it() {
-        for instance in instances::ALL {
+        for instance in instances::all() {
             let row = ROWS.iter().find(|row| row.name == instance.row && !row.rare);
             let row = row.unwrap_or_else(|| panic!("{} names no row", instance.name));
             let (bench, span) = (row.prepare().unwrap(), Picoseconds(1_000_000));

@@ -8,7 +8,7 @@ use clearlane_lab::{Begun, Elapsed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ pub struct Progress {
 }
 
 struct State {
+    start: Instant,
     label: Mutex<String>,
     /// What the command line asks for of the division of runs, and what was said of it so far.
     asked: Option<Asked>,
@@ -38,6 +39,17 @@ struct State {
     earlier_hops: AtomicU64,
     /// Of runs that end with their programs.
     elapsed: Mutex<Option<Elapsed>>,
+    simulating: Mutex<Simulating>,
+}
+
+/// How long runs were simulated, those at a time taken once.
+#[derive(Default)]
+struct Simulating {
+    /// Runs that are, and since when at least one is.
+    runs: u32,
+    since: Option<Instant>,
+    /// Until then.
+    before: Duration,
 }
 
 const MILLION: u64 = 1_000_000;
@@ -56,6 +68,7 @@ impl Progress {
 
     fn of(label: &str, asked: Option<Asked>) -> Self {
         let state = Arc::new(State {
+            start: now(),
             label: Mutex::new(label.to_owned()),
             asked,
             said: Mutex::default(),
@@ -65,10 +78,11 @@ impl Progress {
             earlier_millionths: AtomicU64::new(0),
             earlier_hops: AtomicU64::new(0),
             elapsed: Mutex::default(),
+            simulating: Mutex::default(),
         });
         let (stop, stopped) = channel();
         let shown = Arc::clone(&state);
-        let thread = std::thread::spawn(move || shown.show(&stopped, now()));
+        let thread = std::thread::spawn(move || shown.show(&stopped));
         Progress { state, stop: Some(stop), thread: Some(thread) }
     }
 
@@ -77,6 +91,24 @@ impl Progress {
         self.state.millionths.store(u64::MAX, Ordering::Relaxed);
         let mut place = self.state.label.lock().unwrap_or_else(PoisonError::into_inner);
         label.clone_into(&mut place);
+    }
+
+    /// From here on results are made of what was run.
+    pub fn on_results(&self) {
+        *self.state.elapsed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.label("making results");
+    }
+
+    /// Shows no more, and says how long it took since it began to be shown and how much of it was
+    /// simulating; nothing of what is done in a moment.
+    pub fn end(self) {
+        let took = self.state.start.elapsed();
+        let simulating = self.state.simulating().before.as_secs_f64();
+        drop(self);
+        if took >= QUIET {
+            let took = took.as_secs_f64();
+            terminal::remark(&format!("took {took:.1} s, {simulating:.1} s of it simulating"));
+        }
     }
 
     /// The share of it that is done, 0 to 1.
@@ -88,6 +120,10 @@ impl Progress {
 impl clearlane_lab::Progress for Progress {
     fn on_begin(&self, run: &Begun) {
         self.state.begun.get_or_init(now);
+        let mut simulating = self.state.simulating();
+        simulating.runs += 1;
+        simulating.since.get_or_insert_with(now);
+        drop(simulating);
         let millionths = (run.earlier * MILLION as f64) as u64;
         self.state.earlier_millionths.fetch_add(millionths, Ordering::Relaxed);
         self.state.earlier_hops.fetch_add(run.earlier_hops, Ordering::Relaxed);
@@ -111,6 +147,16 @@ impl clearlane_lab::Progress for Progress {
         let mut place = self.state.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(elapsed);
     }
+
+    fn on_simulated(&self) {
+        let mut simulating = self.state.simulating();
+        simulating.runs = simulating.runs.saturating_sub(1);
+        if simulating.runs == 0
+            && let Some(since) = simulating.since.take()
+        {
+            simulating.before += since.elapsed();
+        }
+    }
 }
 
 impl Drop for Progress {
@@ -124,14 +170,18 @@ impl Drop for Progress {
 }
 
 impl State {
-    fn show(&self, stopped: &Receiver<()>, start: Instant) {
+    fn simulating(&self) -> MutexGuard<'_, Simulating> {
+        self.simulating.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show(&self, stopped: &Receiver<()>) {
         let watched = terminal::is_watched();
         let (first, then) = if watched { (QUIET, REDRAWN) } else { (LOGGED, LOGGED) };
         let mut bar = None;
         let (mut due, mut shown) = (first, 0);
         while stopped.recv_timeout(REDRAWN) == Err(RecvTimeoutError::Timeout) {
             self.show_said(&mut shown, bar.as_ref().map(|(_, bar)| bar));
-            let elapsed = start.elapsed();
+            let elapsed = self.start.elapsed();
             if elapsed < due {
                 continue;
             }

@@ -147,6 +147,9 @@ pub trait Progress: Sync {
 
     /// Told instead where runs end with their programs: nobody knows how long they take.
     fn on_elapsed(&self, _elapsed: Elapsed) {}
+
+    /// A run that began has served its last event, or was interrupted.
+    fn on_simulated(&self) {}
 }
 
 /// Says nothing.
@@ -462,6 +465,7 @@ fn simulate(
     let pauses = Pauses { cancel, pause, keeper, processes };
     let interrupted =
         advance(&mut simulation, plan, &pauses, &shared.tally, capturing.as_mut(), tell);
+    shared.progress.on_simulated();
     capturing.map_or(Ok(()), Capturing::finish)?;
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
         let (waiting, at) = (simulation.messages_kept(), simulation.now());

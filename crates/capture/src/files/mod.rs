@@ -24,7 +24,7 @@ pub struct Entry {
 macro_rules! formats {
     ($($module:ident)*) => {
         /// All formats, in the order in which a file is asked for them.
-        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static ALL: &[&Entry] = &[$(&$module::ENTRY),*];
     };
 }
 

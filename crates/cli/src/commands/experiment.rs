@@ -263,8 +263,11 @@ pub fn answer(
         deadline: interrupts.deadline().clone(),
         ..shared.options(command.clone(), guard, Some(&checkpoints), processes)
     };
-    let result =
-        run_watched(options, shared, &experiment, &halt).inspect_err(|_| checkpoints.give_up())?;
+    let names = count(experiment.variants.len(), "variant", "variants");
+    let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
+    let result = run_watched(options, &experiment, &progress, &halt)
+        .inspect_err(|_| checkpoints.give_up())?;
+    progress.on_results();
     let filled = folder.fill(&result, interrupts.deadline()).map_err(Failure::lab)?;
     let is_partial = result.status() == Status::Partial || !filled.left_out.is_empty();
     resume::end(&checkpoints, &out, is_partial)?;
@@ -273,6 +276,7 @@ pub fn answer(
     }
     let verdict = if is_partial { Verdict::Interrupted } else { verdict(result.status()) };
     let report = format!("{}{}", captured.written(&out), told(&filled, &out));
+    progress.end();
     if json {
         terminal::remark(&report);
         return Ok(Answer::text(filled.summary).with(verdict));
@@ -317,15 +321,12 @@ fn helped(
 
 fn run_watched(
     options: impl Fn(&Guard) -> RunOptions,
-    shared: &Shared,
     experiment: &Experiment,
+    progress: &Progress,
     halt: &Arc<AtomicBool>,
 ) -> Result<RunResult, Failure> {
     let guard = Guard::start(halt)?;
-    let options = options(&guard);
-    let names = count(experiment.variants.len(), "variant", "variants");
-    let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
-    run(experiment, &options, &progress, halt).map_err(Failure::lab)
+    run(experiment, &options(&guard), progress, halt).map_err(Failure::lab)
 }
 
 /// The folder of a command that makes many runs of an experiment for one answer: `out`, or one in

@@ -69,11 +69,15 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let halt = interrupts.stop_in_good_order(&out);
     checkpoints.begin().map_err(Failure::lab)?;
     let stops = (&halt, interrupts.deadline());
-    let result = run_watched(arguments, &sweep, &folder, stops, &checkpoints)
+    let names = count(sweep.points.len(), "point", "points");
+    let progress = Progress::of_runs(&format!("sweeping {names}"), shared.asked());
+    let result = run_watched(arguments, &sweep, &folder, stops, &checkpoints, &progress)
         .inspect_err(|_| checkpoints.give_up())?;
+    progress.on_results();
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     resume::end(&checkpoints, &out, result.status() == Status::Partial)?;
     let verdict = experiment::verdict(result.status());
+    progress.end();
     if json {
         terminal::remark(&report);
         return Ok(Answer::text(result.to_json()).with(verdict));
@@ -88,6 +92,7 @@ fn run_watched(
     folder: &SweepFolder,
     (halt, deadline): (&Arc<AtomicBool>, &Deadline),
     checkpoints: &Checkpoints,
+    progress: &Progress,
 ) -> Result<SweepResult, Failure> {
     let guard = Guard::start(halt)?;
     let alone = Processes::default();
@@ -95,9 +100,7 @@ fn run_watched(
         deadline: deadline.clone(),
         ..arguments.shared.options(again(arguments), &guard, Some(checkpoints), &alone)
     };
-    let names = count(sweep.points.len(), "point", "points");
-    let progress = Progress::of_runs(&format!("sweeping {names}"), arguments.shared.asked());
-    run_sweep(sweep, &options, folder, &progress, halt).map_err(Failure::lab)
+    run_sweep(sweep, &options, folder, progress, halt).map_err(Failure::lab)
 }
 
 fn again(arguments: &Arguments) -> String {

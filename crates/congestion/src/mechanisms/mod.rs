@@ -11,7 +11,7 @@ macro_rules! mechanisms {
         $(pub mod $module;)*
 
         /// All mechanisms.
-        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static ALL: &[&Entry] = &[$(&$module::ENTRY),*];
     };
 }
 

@@ -17,7 +17,7 @@ macro_rules! facts {
     ($($module:ident),* $(,)?) => {
         $(mod $module;)*
         /// All kinds.
-        pub const ALL: &[Entry] = &[$($module::ENTRY),*];
+        pub static ALL: &[Entry] = &[$($module::ENTRY),*];
     };
 }
 

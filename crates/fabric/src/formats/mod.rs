@@ -46,7 +46,7 @@ pub struct Reader {
 }
 
 /// All formats.
-pub const ALL: &[Entry] = &[
+pub static ALL: &[Entry] = &[
     ibnetdiscover::ENTRY,
     ports_report::ENTRY,
     iblinkinfo::ENTRY,

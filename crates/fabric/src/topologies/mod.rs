@@ -52,7 +52,7 @@ pub struct Entry {
 }
 
 /// All builders.
-pub const ALL: &[Entry] = &[
+pub static ALL: &[Entry] = &[
     star::ENTRY,
     chain::ENTRY,
     ring::ENTRY,

@@ -314,6 +314,10 @@ impl Progress for OfPoint<'_> {
         self.share.progress.on_begin(&Begun { earlier: run.earlier / points as f64, ..*run });
     }
 
+    fn on_simulated(&self) {
+        self.share.progress.on_simulated();
+    }
+
     fn on_progress(&self, done: f64, packet_hops: u64) {
         let mut points = self.share.points.lock().unwrap_or_else(|e| e.into_inner());
         points[self.order] = (done, packet_hops);

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod control;
 mod dead_pairs;
+mod doubling;
 mod errors;
 mod features;
 mod flow_mode;

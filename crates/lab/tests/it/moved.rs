@@ -46,6 +46,7 @@ fn moves(file: &Path, row: &PublishedRow, other: &PublishedRow) {
 }
 
 #[test]
+#[ignore = "make test-long: 60 s"]
 fn what_is_said_to_move_a_figure_moves_it() {
     let mut tried = 0;
     for file in experiments() {
@@ -76,6 +77,7 @@ const GRIDS: &[(&str, &[&str])] = &[(
 )];
 
 #[test]
+#[ignore = "make test-long: 120 s"]
 fn what_is_said_to_move_a_sweep_moves_it() {
     let mut tried = 0;
     for file in experiments() {

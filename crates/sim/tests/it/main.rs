@@ -11,6 +11,7 @@ mod grid;
 #[allow(dead_code, reason = "each test file uses its part")]
 #[path = "../../../ranks/tests/it/support/mod.rs"]
 mod ideal;
+mod instances;
 mod partitions;
 mod programs;
 mod ranks;

@@ -103,7 +103,7 @@ pub struct Claims {
 }
 
 /// All engines.
-pub const ALL: &[Entry] = &[
+pub static ALL: &[Entry] = &[
     min_hop::ENTRY,
     fat_tree::ENTRY,
     up_down::ENTRY,

@@ -37,7 +37,7 @@ pub struct Entry {
 }
 
 /// All readers.
-pub const ALL: &[Entry] =
+pub static ALL: &[Entry] =
     &[lfts::ENTRY, ibroute::ENTRY, fdbs::ENTRY, sl2vl::ENTRY, path_groups::ENTRY, path_sl::ENTRY];
 
 /// What a file holds.

@@ -51,7 +51,7 @@ pub const LANES: u8 = 8;
 pub const OPERATIONAL: [u8; 5] = [1, 2, 4, 8, 15];
 
 /// All policies.
-pub const ALL: &[Entry] =
+pub static ALL: &[Entry] =
     &[vftree::ENTRY, by_class::ENTRY, by_destination::ENTRY, random::ENTRY, dftree_static::ENTRY];
 
 /// Options of a policy.

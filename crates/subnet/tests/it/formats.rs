@@ -212,7 +212,7 @@ fn unknown_service_levels_and_lanes_are_said() {
         (cut(&lanes, "1   : 0 ", "1   : x "), "sl2vl.dump:4: \"x\" is no virtual lane; a section"),
         (
             cut(&lanes, "Switch 0x", "Switch x"),
-            "sl2vl.dump:1: \"Switch x0ac1ea5100000000, base LID 17, \\\"\" is no heading",
+            "sl2vl.dump:1: \"Switch x0ac1ea5100000000, base LID 17, \\\"sw-0-0\\\"\" is no heading",
         ),
     ] {
         let error = read_back(&fabric, &[tables.clone(), file], 2).unwrap_err().to_string();

@@ -92,10 +92,15 @@ fn a_host_that_does_not_say_that_it_has_its_certificate_is_told() {
     std::thread::scope(|scope| {
         scope.spawn(|| enrolment.wait(&audit, &halt, &told).unwrap());
         let _raised = Raised(&halt);
-        // A file stands where the folder of keys is to be.
+        // A file stands where the folder of keys is to be: the controller is not asked.
         let folder = site.folder.join("file");
         std::fs::write(&folder, "").unwrap();
         assert!(join(&token, &folder.join("keys"), Replace::Nothing).is_err());
+        // An old key stands in the folder, which is found when the certificate is here.
+        let folder = site.folder.join("half");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("key.pem"), "").unwrap();
+        assert!(join(&token, &folder, Replace::Nothing).is_err());
         let until = Instant::now() + PATIENCE;
         while joined.lock().unwrap().is_empty() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));

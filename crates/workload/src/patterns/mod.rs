@@ -100,7 +100,7 @@ macro_rules! patterns {
         }
 
         /// All patterns.
-        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static ALL: &[&Entry] = &[$(&$module::ENTRY),*];
 
         impl PatternSpec {
             fn pattern(&self) -> (&dyn Pattern, &'static Entry) {

@@ -103,7 +103,7 @@ macro_rules! programs {
         }
 
         /// All kinds of programs.
-        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static ALL: &[&Entry] = &[$(&$module::ENTRY),*];
 
         impl ProgramSpec {
             fn program(&self) -> (&dyn Program, &'static Entry) {

@@ -67,7 +67,52 @@ end-qos-ulps
 ";
 
 /// Files of every kind that is read, and what reads them.
-fn site(scratch: &Scratch) -> Vec<(&'static str, &'static str)> {
+const READ: &[(&str, &str)] = &[
+    ("t.topo", "fabric show t.topo --all"),
+    ("t.topo", "check t.topo --engine min-hop"),
+    ("t.topo", "diagnose t.topo --lft out/lfts.txt --facts"),
+    ("ports.txt", "fabric show ports.txt"),
+    ("links.txt", "fabric show links.txt --all"),
+    ("out/opensm-subnet.lst", "fabric show out/opensm-subnet.lst --all"),
+    ("names.map", "fabric show t.topo --node-name-map names.map --all"),
+    ("out/lfts.txt", "check t.topo --lft out/lfts.txt"),
+    ("out/opensm.fdbs", "check out/opensm-subnet.lst --lft out/opensm.fdbs"),
+    ("out/sl2vl.dump", "check t.topo --lft out/lfts.txt --lft out/sl2vl.dump"),
+    ("out/psl.txt", "check t.topo --lft out/lfts.txt --lft out/psl.txt"),
+    ("out/path-groups.txt", "check t.topo --lft out/lfts.txt --lft out/path-groups.txt"),
+    ("plain.toml", "run plain.toml --dry-run"),
+    ("plain.toml", "run plain.toml --out again --force"),
+    ("m.matrix", "run matrix.toml --out again --force"),
+    ("t.goal", "run trace.toml --out again --force"),
+    ("policy.conf", "control --policy policy.conf"),
+    ("policy.conf", "control --policy policy.conf --json"),
+    ("policy.toml", "control policy.toml -o -"),
+    ("hosts.txt", "capture c.pcapng --names hosts.txt"),
+    ("hosts.txt", "capture c.pcapng --names hosts.txt --json"),
+    (
+        "counters.txt",
+        "check t.topo --engine min-hop --lane-policy by-class --hot-counters counters.txt \
+         --hot-seconds 1",
+    ),
+    (
+        "opensm.conf",
+        "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --opensm-conf \
+         opensm.conf -o deployed --force",
+    ),
+    (
+        "qos.conf",
+        "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --qos-policy qos.conf \
+         -o deployed --force",
+    ),
+    (
+        "partitions.conf",
+        "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --partitions \
+         partitions.conf -o deployed --force",
+    ),
+];
+
+/// Writes those files.
+fn site(scratch: &Scratch) {
     scratch.call("fabric build leaf-spine:leaves=2,hosts=2,spines=1 -o t.topo").text();
     scratch.call("route t.topo --engine min-hop -o out").text();
     let site = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/site/site.ibnetdiscover-p");
@@ -106,49 +151,6 @@ fn site(scratch: &Scratch) -> Vec<(&'static str, &'static str)> {
         fs::read_dir(scratch.path("run")).unwrap().flatten().map(|entry| entry.path());
     let pcap = written.find(|path| path.extension().is_some_and(|end| end == "pcapng"));
     fs::copy(pcap.expect("a capture"), scratch.path("c.pcapng")).unwrap();
-    vec![
-        ("t.topo", "fabric show t.topo --all"),
-        ("t.topo", "check t.topo --engine min-hop"),
-        ("t.topo", "diagnose t.topo --lft out/lfts.txt --facts"),
-        ("ports.txt", "fabric show ports.txt"),
-        ("links.txt", "fabric show links.txt --all"),
-        ("out/opensm-subnet.lst", "fabric show out/opensm-subnet.lst --all"),
-        ("names.map", "fabric show t.topo --node-name-map names.map --all"),
-        ("out/lfts.txt", "check t.topo --lft out/lfts.txt"),
-        ("out/opensm.fdbs", "check out/opensm-subnet.lst --lft out/opensm.fdbs"),
-        ("out/sl2vl.dump", "check t.topo --lft out/lfts.txt --lft out/sl2vl.dump"),
-        ("out/psl.txt", "check t.topo --lft out/lfts.txt --lft out/psl.txt"),
-        ("out/path-groups.txt", "check t.topo --lft out/lfts.txt --lft out/path-groups.txt"),
-        ("plain.toml", "run plain.toml --dry-run"),
-        ("plain.toml", "run plain.toml --out again --force"),
-        ("m.matrix", "run matrix.toml --out again --force"),
-        ("t.goal", "run trace.toml --out again --force"),
-        ("policy.conf", "control --policy policy.conf"),
-        ("policy.conf", "control --policy policy.conf --json"),
-        ("policy.toml", "control policy.toml -o -"),
-        ("hosts.txt", "capture c.pcapng --names hosts.txt"),
-        ("hosts.txt", "capture c.pcapng --names hosts.txt --json"),
-        (
-            "counters.txt",
-            "check t.topo --engine min-hop --lane-policy by-class --hot-counters counters.txt \
-             --hot-seconds 1",
-        ),
-        (
-            "opensm.conf",
-            "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --opensm-conf \
-             opensm.conf -o deployed --force",
-        ),
-        (
-            "qos.conf",
-            "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --qos-policy qos.conf \
-             -o deployed --force",
-        ),
-        (
-            "partitions.conf",
-            "deploy t.topo --engine up-down --lane-policy vftree --lanes 4 --partitions \
-             partitions.conf -o deployed --force",
-        ),
-    ]
 }
 
 /// Where the words of a text are: of every kind of line the words, spread over all of it.
@@ -190,7 +192,8 @@ fn short(text: &str) -> String {
 #[test]
 fn a_word_without_an_end_in_a_file_is_told_shortly() {
     let scratch = Scratch::new("long-words");
-    for (file, line) in site(&scratch) {
+    site(&scratch);
+    for (file, line) in READ {
         let text = scratch.read(file);
         let whole = scratch.call(line);
         assert!(whole.code <= 1, "{line}: {whole:?}");
@@ -214,81 +217,84 @@ fn a_word_without_an_end_in_a_file_is_told_shortly() {
     }
 }
 
+/// Calls with a long word.
+const CALLS: &[&str] = &[
+    "LONG",
+    "fabric LONG",
+    "explain LONG",
+    "list LONG",
+    "completions LONG",
+    "--LONG",
+    "run --LONG",
+    "fabric show LONG",
+    "fabric show star:LONG",
+    "fabric show star:hosts=LONG",
+    "fabric show torus:4x4,LONG=1",
+    "fabric build LONG -o x",
+    "fabric build star:4 -o LONG",
+    "fabric convert t.topo -o x --format LONG",
+    "fabric cut t.topo LONG -o x",
+    "fabric cut t.topo --random LONG -o x",
+    "fabric cut t.topo leaf00[1] --degrade LONG -o x",
+    "fabric anonymize t.topo -o LONG",
+    "check t.topo --engine LONG",
+    "check t.topo --lft LONG",
+    "check t.topo --engine up-down --root LONG",
+    "check t.topo --engine min-hop --lmc LONG",
+    "check t.topo --engine min-hop --shifts LONG",
+    "check t.topo --engine min-hop --lane-policy LONG",
+    "check t.topo --engine min-hop --lane-policy by-class --hot LONG",
+    "check t.topo --engine min-hop --lane-policy vftree --link-lanes LONG",
+    "check t.topo --engine min-hop --lane-policy vftree --link-lanes LONG=2",
+    "check t.topo --engine min-hop --lane-policy by-class --hot-counters counters.txt \
+     --hot-seconds LONG",
+    "route t.topo --engine min-hop -o LONG",
+    "run LONG",
+    "run plain.toml --out LONG",
+    "run plain.toml --variants LONG --dry-run",
+    "run plain.toml --set LONG --dry-run",
+    "run plain.toml --set LONG=1 --dry-run",
+    "run plain.toml --set traffic.load=LONG --dry-run",
+    "run plain.toml --set name=LONG --dry-run",
+    "run plain.toml --fabric LONG --out x",
+    "run plain.toml --seed LONG",
+    "run plain.toml --capture LONG --out x",
+    "run plain.toml --capture host0000:LONG --out x",
+    "run plain.toml --checkpoint-every LONG",
+    "sweep plain.toml --over LONG --dry-run",
+    "sweep plain.toml --over LONG=1,2 --dry-run",
+    "sweep plain.toml --over traffic.load=LONG --dry-run",
+    "sweep plain.toml --over traffic.load=0.1..LONG:3 --dry-run",
+    "resume LONG",
+    "control plain.toml --variant LONG -o x",
+    "control --policy LONG",
+    "capture LONG",
+    "capture c.pcapng --names LONG",
+    "capture c.pcapng --from LONG",
+    "overlay LONG",
+    "compare LONG",
+    "compare LONG LONG",
+    "tune pacing plain.toml --group LONG",
+    "calibrate LONG",
+    "deploy t.topo --engine up-down --clients LONG -o x",
+    "deploy t.topo --engine up-down --opensm-folder LONG -o x",
+    "diagnose t.topo --engine min-hop --hot LONG",
+    "diagnose LONG",
+    "traffic LONG",
+    "traffic init --dir LONG",
+    "traffic init --name LONG",
+    "traffic run LONG",
+    "traffic status --dir LONG",
+    "traffic agent LONG",
+];
+
 #[test]
 fn a_word_without_an_end_on_the_command_line_is_told_shortly() {
     let scratch = Scratch::new("long-arguments");
     site(&scratch);
     let long = "w".repeat(ARGUMENT);
     let mut fewest = usize::MAX;
-    for line in [
-        "LONG",
-        "fabric LONG",
-        "explain LONG",
-        "list LONG",
-        "completions LONG",
-        "--LONG",
-        "run --LONG",
-        "fabric show LONG",
-        "fabric show star:LONG",
-        "fabric show star:hosts=LONG",
-        "fabric show torus:4x4,LONG=1",
-        "fabric build LONG -o x",
-        "fabric build star:4 -o LONG",
-        "fabric convert t.topo -o x --format LONG",
-        "fabric cut t.topo LONG -o x",
-        "fabric cut t.topo --random LONG -o x",
-        "fabric cut t.topo leaf00[1] --degrade LONG -o x",
-        "fabric anonymize t.topo -o LONG",
-        "check t.topo --engine LONG",
-        "check t.topo --lft LONG",
-        "check t.topo --engine up-down --root LONG",
-        "check t.topo --engine min-hop --lmc LONG",
-        "check t.topo --engine min-hop --shifts LONG",
-        "check t.topo --engine min-hop --lane-policy LONG",
-        "check t.topo --engine min-hop --lane-policy by-class --hot LONG",
-        "check t.topo --engine min-hop --lane-policy vftree --link-lanes LONG",
-        "check t.topo --engine min-hop --lane-policy vftree --link-lanes LONG=2",
-        "check t.topo --engine min-hop --lane-policy by-class --hot-counters counters.txt \
-         --hot-seconds LONG",
-        "route t.topo --engine min-hop -o LONG",
-        "run LONG",
-        "run plain.toml --out LONG",
-        "run plain.toml --variants LONG --dry-run",
-        "run plain.toml --set LONG --dry-run",
-        "run plain.toml --set LONG=1 --dry-run",
-        "run plain.toml --set traffic.load=LONG --dry-run",
-        "run plain.toml --set name=LONG --dry-run",
-        "run plain.toml --fabric LONG --out x",
-        "run plain.toml --seed LONG",
-        "run plain.toml --capture LONG --out x",
-        "run plain.toml --capture host0000:LONG --out x",
-        "run plain.toml --checkpoint-every LONG",
-        "sweep plain.toml --over LONG --dry-run",
-        "sweep plain.toml --over LONG=1,2 --dry-run",
-        "sweep plain.toml --over traffic.load=LONG --dry-run",
-        "sweep plain.toml --over traffic.load=0.1..LONG:3 --dry-run",
-        "resume LONG",
-        "control plain.toml --variant LONG -o x",
-        "control --policy LONG",
-        "capture LONG",
-        "capture c.pcapng --names LONG",
-        "capture c.pcapng --from LONG",
-        "overlay LONG",
-        "compare LONG",
-        "compare LONG LONG",
-        "tune pacing plain.toml --group LONG",
-        "calibrate LONG",
-        "deploy t.topo --engine up-down --clients LONG -o x",
-        "deploy t.topo --engine up-down --opensm-folder LONG -o x",
-        "diagnose t.topo --engine min-hop --hot LONG",
-        "diagnose LONG",
-        "traffic LONG",
-        "traffic init --dir LONG",
-        "traffic init --name LONG",
-        "traffic run LONG",
-        "traffic status --dir LONG",
-        "traffic agent LONG",
-    ] {
+    for line in CALLS {
         let words: Vec<String> =
             line.split_whitespace().map(|word| word.replace("LONG", &long)).collect();
         let called = scratch.call_words(&words.iter().map(String::as_str).collect::<Vec<_>>());

@@ -12,7 +12,7 @@ macro_rules! measures {
         $(pub mod $module;)*
 
         /// All measures.
-        pub const ALL: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static ALL: &[&Entry] = &[$(&$module::ENTRY),*];
     };
 }
 

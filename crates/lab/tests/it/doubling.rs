@@ -1,0 +1,105 @@
+//! Twice the hosts, links and flows cost twice as much: to make ready, to gather what a run found,
+//! and to make results, report and page of it. A product of two of them would cost four times as
+//! much. Allocations are counted, on the thread that does it all. (What takes time and allocates
+//! nothing is counted by tests/test_after.py.)
+
+use allocation_counter::{AllocationInfo, measure};
+use clearlane_lab::{Deadline, Experiment, Quiet, RunFolder, RunOptions, Unfinished, run};
+use std::env::temp_dir;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Each has twice the hosts of the one before: 8K, 16K and 32K.
+const TORI: [&str; 3] = ["32x16x16", "32x32x16", "32x32x32"];
+/// Twice, and something for lists that are doubled when they are full.
+const MOST: f64 = 2.4;
+
+/// One rank a host, two flows a rank.
+const PROGRAMS: &str = r#"
+run = { duration = "1 s", ends = "programs", slices = 20 }
+[[traffic]]
+name = "ring"
+class = "background"
+program = { kind = "ring-exchange", size = "8 B", order = "random", rounds = 1 }
+transport = "ud"
+[[published]]
+name = "one exchange"
+measure = { kind = "operation-time" }
+"#;
+
+/// A flow a host that a mechanism holds back, some of them hot, and a run without those.
+const CONTROLLED: &str = r#"
+run = { duration = "2 us", warm_up = "0 us", slices = 20 }
+[control]
+when = "iba-cc"
+which = "none"
+iba-cc = { preset = "gran-2010" }
+[[traffic]]
+name = "hot"
+class = "hot"
+pattern = { kind = "incast", to = 0 }
+senders = { every = 64, offset = 1 }
+load = 1.0
+size = "2 KiB"
+[[traffic]]
+name = "others"
+class = "victim"
+pattern = { kind = "random-permutation", seed = 1 }
+senders = { except = [0] }
+load = 0.3
+size = "2 KiB"
+[[published]]
+name = "load"
+measure = { kind = "delivered-load" }
+"#;
+
+/// What the run takes, and what its results.
+fn costs(name: &str, torus: &str, text: &str) -> [AllocationInfo; 2] {
+    let text = format!(
+        "schema = 1\nname = \"{name}\"\nfabric = {{ build = \"torus:{torus}\" }}\n\
+         subnet = {{ forwarding = \"dimension-order\" }}\n\
+         sim = {{ preset = \"nsim-2014\" }}\n{text}"
+    );
+    let experiment = Experiment::parse(&text, Path::new("doubling.toml")).unwrap();
+    let mut result = None;
+    let running = measure(|| {
+        let options = RunOptions::new(1, "");
+        let ran = run(&experiment, &options, &Quiet, &AtomicBool::new(false));
+        result = Some(ran.unwrap());
+    });
+    let result = result.unwrap();
+    let out = temp_dir().join(format!("clearlane-doubling-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&out);
+    let folder = RunFolder::claim(&out, false, &Unfinished::default()).unwrap();
+    let filling = measure(|| {
+        let filled = folder.fill(&result, &Deadline::default()).unwrap();
+        assert!(filled.left_out.is_empty());
+    });
+    fs::remove_dir_all(out).unwrap();
+    [running, filling]
+}
+
+fn grows_as_hosts_do(name: &str, text: &str) {
+    let all = TORI.map(|torus| costs(name, torus, text));
+    for pair in all.windows(2) {
+        for (what, (less, more)) in ["run", "results"].iter().zip(pair[0].iter().zip(&pair[1])) {
+            let times = |less: u64, more: u64| more as f64 / less as f64;
+            let allocations = times(less.count_total, more.count_total);
+            let bytes = times(less.bytes_total, more.bytes_total);
+            let said = format!("{name}, {what}: {allocations:.2} times as many, {bytes:.2} bytes");
+            println!("{said}");
+            assert!(allocations <= MOST && bytes <= MOST, "{said}: {less:?}, {more:?}");
+        }
+    }
+}
+
+#[test]
+fn programs_cost_what_hosts_and_flows_do() {
+    grows_as_hosts_do("programs", PROGRAMS);
+}
+
+#[test]
+fn mechanisms_and_victims_cost_what_hosts_and_flows_do() {
+    grows_as_hosts_do("controlled", CONTROLLED);
+}

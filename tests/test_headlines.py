@@ -1,0 +1,67 @@
+"""Every experiment that README or docs name is run, whole.
+
+What is not simulating (set-up, results, report) is held to a share of the time that a run takes. A
+busy machine slows both alike. The tables that runs print go into the target folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "headlines"
+SHARE_MOST = 0.15
+"""Of the time that a run takes, this much at most is not simulating."""
+JUDGED_S = 20
+"""Of shorter runs, the time that any command takes is a large share."""
+LIMIT_S = 3600
+ENDS_WITH = {"ring-deadlock": 3}
+"""Exit codes that are not 0, and meant."""
+
+
+def quoted() -> list[str]:
+    """Experiments that README or docs name."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    words = set(re.findall(r"[a-z0-9-]+", " ".join(page.read_text() for page in pages)))
+    known = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
+    return [name for name in known if name in words]
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a file, or one that it includes, has a grid."""
+    experiment = tomllib.loads(path.read_text())
+    included = experiment.get("include")
+    return "sweep" in experiment or (included is not None and is_sweep(path.parent / included))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", quoted())
+def test_a_headline_ends_and_is_nearly_all_simulating(
+    name: str, binary: Path, tmp_path: Path
+) -> None:
+    path = ROOT / "experiments" / f"{name}.toml"
+    words = ["sweep" if is_sweep(path) else "run", str(path), "--out", "out"]
+    # One run at a time: what is done between two would hide behind others.
+    done = subprocess.run(
+        [str(binary), *words, "--jobs", "1", "--threads", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == ENDS_WITH.get(name, 0), done.stderr[-2000:]
+    took = re.search(r"took ([\d.]+) s, ([\d.]+) s of it simulating", done.stderr)
+    if took:
+        whole, simulating = float(took[1]), float(took[2])
+        share = 1 - simulating / whole
+        print(f"\n{name}: {whole:.0f} s, {100 * share:.1f} % of it not simulating")
+        assert whole < JUDGED_S or share <= SHARE_MOST, done.stderr
+    TARGET.mkdir(parents=True, exist_ok=True)
+    (TARGET / f"{name}.txt").write_text(done.stdout)
