@@ -8,6 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from conftest import ROOT
 from peers import run_bounded
 
@@ -46,6 +48,7 @@ def test_the_demo_on_own_files(binary: Path, site: Path, tmp_path: Path) -> None
     assert [line["label"] for line in summary["verdict"]["lines"]][:2] == ["fault", "bottleneck"]
 
 
+@pytest.mark.long
 def test_the_demo_on_a_fabric_without_tables(binary: Path, site: Path, tmp_path: Path) -> None:
     out, fabric = tmp_path / "demo", site / "site.ibnetdiscover-p"
     said = " ".join(demo(binary, FABRIC=fabric, OUT=out).split())

@@ -169,6 +169,10 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
     assert not kept.exists(), "what was kept is let go of"
 
 
+LONG = ["program", "iba-cc"]
+"""Those that take a minute; others have what is in them, together with more."""
+
+
 def as_if_never_killed(clearlane: Clearlane, folder: Path, words: list[str], name: str) -> None:
     """Fails unless a command that is killed often enough comes to the bytes of one that is not."""
     clearlane(*words, "--out", "whole", limit_s=300)
@@ -184,7 +188,10 @@ def as_if_never_killed(clearlane: Clearlane, folder: Path, words: list[str], nam
     assert kills.count >= KILLS_LEAST
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in EXPERIMENTS],
+)
 def test_killed_runs_come_to_the_same_bytes(
     name: str, clearlane: Clearlane, tmp_path: Path
 ) -> None:
@@ -197,7 +204,9 @@ def test_killed_sweeps_come_to_the_same_bytes(clearlane: Clearlane, tmp_path: Pa
     as_if_never_killed(clearlane, tmp_path, ["sweep", "killed.toml"], "sweep")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     number: signal.Signals, clearlane: Clearlane, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def copied(tree: Path) -> Path:
     return tree
 
 
+@pytest.mark.long
 def test_a_new_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     text = (tree / MECHANISMS / "none.rs").read_text()
@@ -198,6 +199,7 @@ def with_page(tree: Path) -> Path:
     return tree
 
 
+@pytest.mark.long
 def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     add_program(tree)

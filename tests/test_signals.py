@@ -98,6 +98,9 @@ def stopped(running: Running, number: int) -> Ended:
         running.process.send_signal(number)
     assert running.process.stderr is not None
     err = running.process.stderr.read()
+    if running.process.returncode is not None:
+        # It had ended, and was looked at since.
+        return Ended(running.process.returncode, err, 0.0)
     _, status, usage = os.wait4(running.process.pid, 0)
     code = os.waitstatus_to_exitcode(status)
     running.process.returncode = code
@@ -134,6 +137,15 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def assert_whole(clearlane: Clearlane, name: str) -> None:
+    """What a call has written is what one writes that nobody stops. Takes both away."""
+    out, was = clearlane.folder / "out", clearlane.folder / "was"
+    out.rename(was)
+    clearlane(*WRITERS[name])
+    subprocess.run(["diff", "-r", str(was), str(out)], check=True)
+    subprocess.run(["rm", "-r", str(was), str(out)], check=True)
+
+
 @FEW_OR_MANY
 @pytest.mark.parametrize("name", WRITERS)
 def test_nothing_half_written_stays(name: str, rounds: int, clearlane: Clearlane) -> None:
@@ -149,10 +161,10 @@ def test_nothing_half_written_stays(name: str, rounds: int, clearlane: Clearlane
         ended = stopped(running, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP][number % 3])
         assert ended.code in (0, INTERRUPTED), ended
         assert ended.cpu_s <= SOON_CPU_S, ended
-        # Whole, or not there.
-        assert running.new() == (["out"] if ended.code == 0 else []), (ended, running.new())
-        if ended.code == 0:
-            subprocess.run(["rm", "-r", str(clearlane.folder / "out")], check=True)
+        # Whole, or not there. A signal may come when it is whole and the call has not ended yet.
+        assert running.new() in ([["out"]] if ended.code == 0 else [[], ["out"]]), ended
+        if running.new():
+            assert_whole(clearlane, name)
     assert met, "no call was interrupted while it wrote"
 
 
@@ -186,13 +198,10 @@ def test_what_a_killed_call_left_goes_with_the_next(name: str, clearlane: Clearl
     stopped(running, signal.SIGKILL)
     left = running.temporary()
     assert len(left) == 1
-    # One that another process still writes is not touched.
+    # One that another process still writes is not touched: that process ends well.
     other = begun(clearlane, [*WRITERS[name], "--force"])
-    assert other.until(lambda: bool(other.temporary()) and other.temporary() != left)
-    [theirs] = other.temporary()
-    assert theirs != left[0]
+    assert other.until(lambda: any(path != left[0] for path in other.temporary()))
     clearlane(*WRITERS[name], "--force")
-    assert theirs.exists() or other.process.poll() == 0
     assert other.process.wait() == 0
     assert sorted(path.name for path in clearlane.folder.iterdir()) == ["out"]
 
@@ -213,7 +222,7 @@ size = "2 KiB"
 name = "one"
 [[variant]]
 name = "two"
-traffic.all.load = 0.3
+traffic = [{ name = "all", load = 0.3 }]
 """
 RUN = ["run", "torus.toml", "--out", "out", "--jobs", "1"]
 
@@ -224,6 +233,12 @@ def used_cpu_s(clearlane: Clearlane, command: list[str]) -> float:
     clearlane(*command, limit_s=900)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def used_by(running: Running, ended_s: float) -> float:
+    """CPU seconds of a call so far; `ended_s` if it has ended."""
+    used_s = running.cpu_s()
+    return ended_s if used_s is None else used_s
 
 
 def is_kept(running: Running, ended: Ended) -> bool:
@@ -252,12 +267,13 @@ def test_a_run_stops_soon_at_any_moment_and_keeps_what_is_finished(
     subprocess.run(["rm", "-r", str(clearlane.folder / "out")], check=True)
     draw = random.Random(7)
     met, resumed = 0, 0
-    # The end of the call, where results are made, is short: it has a third of the moments.
-    shares = [draw.uniform(0, 0.9) for _ in range(moments * 2 // 3)]
+    # The end of the call, where results are made, is short: it has a third of the moments. Before
+    # the first hundredth the program is still being loaded, and nobody could answer.
+    shares = [draw.uniform(0.01, 0.9) for _ in range(moments * 2 // 3)]
     shares += [draw.uniform(0.9, 1.0) for _ in range(moments - len(shares))]
     for share in shares:
         running = begun(clearlane, RUN)
-        running.until(lambda: (running.cpu_s() or whole_s) >= share * whole_s)
+        running.until(lambda: used_by(running, whole_s) >= share * whole_s)
         ended = stopped(running, signal.SIGTERM)
         assert ended.code in (0, INTERRUPTED), ended
         assert ended.cpu_s <= SOON_CPU_S, (share, ended)
@@ -295,7 +311,7 @@ def test_the_largest_ring_stops_within_two_seconds(clearlane: Clearlane) -> None
     draw = random.Random(128)
     late = []
     for _ in range(20):
-        share = draw.uniform(0, 1)
+        share = draw.uniform(0.01, 1)
         running = begun(clearlane, command)
         began = time.monotonic()
         running.until(lambda: time.monotonic() - began >= share * whole_s)
