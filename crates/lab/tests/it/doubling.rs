@@ -88,7 +88,6 @@ fn grows_as_hosts_do(name: &str, text: &str) {
             let allocations = times(less.count_total, more.count_total);
             let bytes = times(less.bytes_total, more.bytes_total);
             let said = format!("{name}, {what}: {allocations:.2} times as many, {bytes:.2} bytes");
-            println!("{said}");
             assert!(allocations <= MOST && bytes <= MOST, "{said}: {less:?}, {more:?}");
         }
     }
