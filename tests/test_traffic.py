@@ -335,7 +335,8 @@ def test_an_agent_whose_disk_hangs_ends_when_it_is_told_to(site):
     agent, folder = site.agents.pop("host0001"), site.folder / "host0001"
     with hangs.stalled(folder):
         agent.send_signal(signal.SIGTERM)
-        assert agent.wait(timeout=PATIENCE_S) == 0
+        _, said = agent.communicate(timeout=PATIENCE_S)
+        assert agent.returncode == 0, said
         # So does one that cannot start there.
         command = [BINARY, "traffic", "agent", "--dir", folder, "--listen", at["host0001"]]
         agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
