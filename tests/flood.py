@@ -18,12 +18,12 @@ import time
 OPEN = 4
 V4 = [f"127.0.{network}.{host}" for network in (0, 1) for host in range(10, 60)]
 V6 = [f"fd77:0:0:{network}::{host:x}" for network in (1, 2) for host in range(0x10, 0x42)]
-# Of the controller; in the first network of each kind.
+# Addresses of the controller; in the first network of each kind.
 CONTROLLER = ["127.0.0.1", "fd77:0:0:1::1"]
 
 
 def hello() -> bytes:
-    """What a client of TLS says first."""
+    """First message of a client of TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     said = ssl.MemoryBIO()

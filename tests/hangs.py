@@ -1,4 +1,4 @@
-"""What makes files hang: pipes in their place, and a mount whose server never answers."""
+"""Files that hang: pipes in their place, and a mount whose server never answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pipes(*paths: Path) -> Iterator[None]:
         yield
     finally:
         for path, aside in zip(paths, kept):
-            # What belongs to a run has gone with it.
+            # Files of a run have gone with it.
             if aside.exists():
                 aside.rename(path)
 
@@ -42,5 +42,5 @@ def stalled(folder: Path) -> Iterator[None]:
         finally:
             LIBC.umount2(at, MNT_DETACH)
     finally:
-        # Who waits there is told that it has gone.
+        # Callers that wait there are told that it has gone.
         os.close(server)

@@ -17,9 +17,9 @@ from conftest import ROOT
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "headlines"
 SHARE_MOST = 0.15
-"""Of the time that a run takes, this much at most is not simulating."""
+"""Largest share of a run's time that is not simulating."""
 JUDGED_S = 20
-"""Of shorter runs, the time that any command takes is a large share."""
+"""Shorter runs are not judged: the time that any command takes is a large share of theirs."""
 LIMIT_S = 3600
 ENDS_WITH = {"ring-deadlock": 3}
 """Exit codes that are not 0, and meant."""

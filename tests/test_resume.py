@@ -170,7 +170,7 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
 
 
 LONG = ["program", "iba-cc"]
-"""Those that take a minute; others have what is in them, together with more."""
+"""Experiments that take a minute. Others have all that is in them."""
 
 
 def as_if_never_killed(clearlane: Clearlane, folder: Path, words: list[str], name: str) -> None:

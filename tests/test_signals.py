@@ -25,7 +25,7 @@ INTERRUPTED = 4
 """Exit code."""
 TICK_HZ = os.sysconf("SC_CLK_TCK")
 SOON_CPU_S = 2.0
-"""What a call may take after a signal, on each of its threads."""
+"""CPU seconds that a call may take after a signal."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Running:
         return sorted(path.name for path in self.folder.iterdir() if path.name not in self.there)
 
     def temporary(self) -> list[Path]:
-        """What is there under a temporary name."""
+        """Files and folders under temporary names."""
         try:
             return list(self.folder.rglob(".*.unfinished"))
         except FileNotFoundError:
@@ -69,7 +69,7 @@ class Running:
 
 @dataclass
 class Ended:
-    """What a call came to after a signal."""
+    """End of a call after a signal."""
 
     code: int
     err: str
@@ -133,12 +133,12 @@ def written(paths: list[Path]) -> int:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What a folder holds."""
+    """Files of a folder, by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def assert_whole(clearlane: Clearlane, name: str) -> None:
-    """What a call has written is what one writes that nobody stops. Takes both away."""
+    """Compares what a call has written with what one writes that nobody stops. Takes both away."""
     out, was = clearlane.folder / "out", clearlane.folder / "was"
     out.rename(was)
     clearlane(*WRITERS[name])
@@ -247,7 +247,7 @@ def is_kept(running: Running, ended: Ended) -> bool:
     out = running.folder / "out"
     if ended.code == 0 or not out.exists():
         return False
-    # What is there is whole, and says that it is partial if anything is missing.
+    # Files that are there are whole, and say that they are partial if anything is missing.
     summary = json.loads((out / "summary.json").read_text())
     assert summary["status"] == "partial", summary["status"]
     for path in out.glob("*.parquet"):

@@ -287,7 +287,7 @@ def stopped_while(site, out, hang):
         assert run.poll() is None, run.stdout.read()
         assert time.monotonic() < deadline, "it does not start"
         time.sleep(0.05)
-    # Until it sends, half a second after that.
+    # It sends half a second after that.
     time.sleep(1)
     with hang:
         asked = time.monotonic()
@@ -299,7 +299,7 @@ def stopped_while(site, out, hang):
         said, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 4, said
     assert status["run"]["state"] == "sending", status
-    # What was told meanwhile is in the audit log when its disk is there again.
+    # Lines that were told meanwhile are in the audit log when its disk is there again.
     deadline = time.monotonic() + PATIENCE_S
     while not any(line["outcome"] == "stopped" for line in site.audit("host0001")[before:]):
         assert time.monotonic() < deadline, site.audit("host0001")
@@ -349,7 +349,7 @@ def test_an_agent_whose_disk_hangs_ends_when_it_is_told_to(site):
 
 @pytest.mark.parametrize("stops", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_a_flood_from_two_hundred_addresses_does_not_keep_stop_out(site, stops):
-    """Of two networks of IPv4 and two of IPv6, and the controller is in one of them."""
+    """The addresses are of two networks of IPv4 and two of IPv6. The controller is in one too."""
     site.enrol(["H1"])
     name, port, took = f"flood{os.getpid()}", free_port(), []
     subprocess.run(["ip", "netns", "add", name], check=True)

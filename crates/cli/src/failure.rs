@@ -12,7 +12,7 @@ use std::path::Path;
 /// for what libraries say.
 const LINE_CHARS_MAX: usize = 2000;
 
-/// How the panic of the standard library begins that could not start a thread.
+/// Beginning of the standard library's panic where a thread cannot be started.
 const NO_THREAD: &str = "failed to spawn thread";
 
 /// Why there is no answer.
@@ -81,8 +81,9 @@ impl Failure {
     }
 }
 
-/// From here on a panic, which is a fault of this program or a machine that starts no thread, is
-/// told like any failure. The process then ends with the code of one, and nothing unfinished stays.
+/// Tells every panic from here on like any failure. A panic is a fault of this program, or of a
+/// machine that starts no thread. The process then ends with the code of a failure, and nothing
+/// unfinished stays.
 pub fn told_in_one_line(unfinished: &Unfinished) {
     let unfinished = unfinished.clone();
     std::panic::set_hook(Box::new(move |panic| {

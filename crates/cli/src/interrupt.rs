@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long results are made after an interruption: small ones are whole, large ones not.
+/// Time for making results after an interruption: small ones are whole then, large ones not.
 const PATIENCE: Duration = Duration::from_millis(750);
 const INTERRUPTED: i32 = 4;
 const REFUSED: i32 = 5;
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Interrupts {
-    /// From here on, signals are caught. Those that end the process take away what is unfinished.
+    /// Catches signals from here on. Those that end the process take away what is unfinished.
     pub fn caught(unfinished: Unfinished) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Machine(format!("cannot catch signals: {error}"));
         // Memory that is refused aborts: what was said of it stands, and the code is ours.
@@ -72,12 +72,12 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Where commands note what they have not finished.
+    /// List in which commands note what they have not finished.
     pub fn unfinished(&self) -> &Unfinished {
         &self.unfinished
     }
 
-    /// Until when a command that stops in good order may make its results.
+    /// Deadline of the results of a command that stops in good order.
     pub fn deadline(&self) -> &Deadline {
         &self.deadline
     }
@@ -132,7 +132,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
             return;
         }
     }
-    // Where nothing has begun there is nothing to wait for.
+    // Before anything has begun there is nothing to wait for.
     if !order.deadline.has_begun() {
         let what = "interrupted before anything was run; nothing is written";
         terminal::remark(&format!("{lead}clearlane: {what}"));

@@ -1,4 +1,4 @@
-//! How much memory is left, and what stops this process before there is none.
+//! Memory that is left, and the guards that stop this process before there is none.
 //!
 //! Whatever limits this process counts: what the machine has available, every level of control
 //! groups (version 1 and 2, as of a batch job or a container), and `ulimit -v` and `-d`. A run is

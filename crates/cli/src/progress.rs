@@ -42,13 +42,13 @@ struct State {
     simulating: Mutex<Simulating>,
 }
 
-/// How long runs were simulated, those at a time taken once.
+/// Time for which at least one run was simulated.
 #[derive(Default)]
 struct Simulating {
     /// Runs that are, and since when at least one is.
     runs: u32,
     since: Option<Instant>,
-    /// Until then.
+    /// Sum of the times before that.
     before: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Progress {
         label.clone_into(&mut place);
     }
 
-    /// From here on results are made of what was run.
+    /// Says that runs are over and results are made of them.
     pub fn on_results(&self) {
         *self.state.elapsed.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.label("making results");

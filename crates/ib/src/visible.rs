@@ -37,7 +37,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// whole (IBA vol. 1, 14.2.5.2).
 pub const SHOWN_CHARS_MAX: usize = 64;
 
-/// What a message repeats of a text from outside: its first 64 characters on one line, `…` for the
+/// Text from outside as a message repeats it: its first 64 characters on one line, `…` for the
 /// rest. A name, a key or a path without blanks stands like this in a sentence.
 pub fn short(text: &str) -> String {
     let (beginning, rest) = beginning(text, SHOWN_CHARS_MAX);
@@ -52,13 +52,13 @@ pub fn short(text: &str) -> String {
     out + rest
 }
 
-/// The same in double quotes, for what may hold blanks.
+/// Text from outside in double quotes, cut as [`short`] does, for what may hold blanks.
 pub fn quoted(text: &str) -> String {
     let (beginning, rest) = beginning(text, SHOWN_CHARS_MAX);
     format!("{beginning:?}{rest}")
 }
 
-/// The same in backticks, for words of an experiment and its like.
+/// Text from outside in backticks, cut as [`short`] does, for words of an experiment and its like.
 pub fn ticked(text: &str) -> String {
     format!("`{}`", short(text))
 }

@@ -27,8 +27,8 @@ impl Halt<'_> {
     }
 }
 
-/// How long whoever interrupts a command waits for what is not finished. Nothing here has a clock:
-/// who has one lets it pass, and what of the results is not made by then is left out.
+/// Limit of the time for which results of an interrupted command are made. Nothing here has a
+/// clock: its owner calls [`Deadline::pass`], and results that are not made by then are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Deadline(Arc<State>);
 
@@ -43,7 +43,7 @@ struct State {
 pub(crate) struct LeftOut;
 
 impl Deadline {
-    /// From here on there is something to keep: a run has begun.
+    /// Notes that a run has begun, so that there is something to keep.
     pub fn begin(&self) {
         self.0.has_begun.store(true, Ordering::SeqCst);
     }
@@ -53,7 +53,7 @@ impl Deadline {
         self.0.has_begun.load(Ordering::SeqCst)
     }
 
-    /// From here on nothing more is made.
+    /// Ends the time: nothing more is made.
     pub fn pass(&self) {
         self.0.has_passed.store(true, Ordering::SeqCst);
     }

@@ -76,7 +76,7 @@ pub struct RunOptions {
     pub processes: Processes,
     /// What is captured of each variant's first run; such a run is not kept.
     pub capture: Option<CaptureRequest>,
-    /// Where folders that are claimed note what they have not finished.
+    /// List in which folders that are claimed note what they have not finished.
     pub unfinished: Unfinished,
     /// Told when the first run begins.
     pub deadline: Deadline,

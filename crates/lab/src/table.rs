@@ -109,7 +109,7 @@ impl Table {
 /// The most characters of a cell: one that is longer would make every row as long.
 const CELL_CHARS_MAX: usize = 500;
 
-/// What a cell shows of a text.
+/// Text as a cell shows it.
 fn cell(text: &str) -> Cow<'_, str> {
     match visible(text) {
         Cow::Borrowed(text) => within(text, CELL_CHARS_MAX),

@@ -1,8 +1,8 @@
-//! Which connections may wait that have shown neither certificate nor token: without I/O or clock.
-//! There are few of them at a time. When one more comes, one goes: of the network that has most
-//! places, of the address in it from which most have come lately, the oldest. So who has many
-//! addresses in a network has no more places than who has one, and an address from which few come
-//! keeps its place beside any number of others of its network.
+//! The choice of connections that may wait before they have shown a certificate or a token. It has
+//! neither I/O nor a clock. Few of them wait at a time. When one more comes, the oldest goes of the
+//! address from which most have come lately, in the network that has most places. So a host with
+//! many addresses in a network has no more places than a host with one, and an address from which
+//! few come keeps its place beside any number of others of its network.
 
 use ipnet::IpNet;
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ struct Waiting<T> {
     what: T,
 }
 
-/// How many came from an address and have not shown anything; half of it is forgotten each second.
+/// Number of connections from an address that have not shown anything. A second forgets half of it.
 #[derive(Debug)]
 struct Came {
     count: u32,
@@ -109,8 +109,8 @@ impl<T> Admission<T> {
     }
 }
 
-/// Of some places, the oldest first, those with the key that weighs most by how many have it. Among
-/// keys of one weight it is the key of the oldest.
+/// Narrows places, the oldest first, to those whose key weighs most by how many have it. Among keys
+/// of one weight it is the key of the oldest.
 fn most<K: Ord>(
     among: &[usize],
     of: impl Fn(usize) -> K,
@@ -177,9 +177,10 @@ mod tests {
         // A case is thousands of connections.
         #![proptest_config(ProptestConfig::with_cases(8))]
 
-        /// However fast two hundred addresses of four networks come, in whatever order, one that
-        /// is in a network of theirs keeps its place for a quarter of a second, and from 2,000 a
-        /// second on, where each of them comes often, for a second: long for a handshake.
+        /// A flood from two hundred addresses of four networks leaves an address of one of these
+        /// networks its place for a quarter of a second, whatever its speed and order. From 2,000
+        /// connections a second on each address comes often, and the place is kept for a second:
+        /// long for a handshake.
         #[test]
         fn a_flood_of_many_addresses_keeps_nobody_out(
             rate in 100u32..6000,

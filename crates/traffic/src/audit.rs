@@ -80,7 +80,7 @@ impl Refused {
         Refused { since: Instant::now(), count: 0 }
     }
 
-    /// How many there were that are not noted one by one, if any.
+    /// Number of refusals that are not noted one by one, in words; `None` if there are none.
     fn in_words(&self) -> Option<String> {
         let more = self.count.checked_sub(REFUSED_MAX).filter(|more| *more > 0)?;
         Some(format!("{more} more in {} s", self.since.elapsed().as_secs()))
@@ -241,7 +241,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         let error = note("third").unwrap_err().to_string();
         assert!(error.starts_with("is a pipe or a device"), "{error}");
-        // What is told meanwhile is in the log that was put away.
+        // Lines that are told meanwhile are in the log that was put away.
         fs::remove_file(&path).unwrap();
         note("fourth").unwrap();
         fs::rename(&path, folder.join("put away")).unwrap();

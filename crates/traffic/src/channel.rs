@@ -20,8 +20,8 @@ pub const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 /// How long the other side may not read.
 const WRITE_MAX: Duration = Duration::from_secs(5);
 
-/// Who is turned away, because many come at a time, comes again for so long; rarely enough that its
-/// address weighs no more than one that comes once.
+/// A connection that is turned away, because many come at a time, is tried again for so long. The
+/// tries are rare enough that its address weighs no more than one that comes once.
 const AGAIN_FOR: Duration = Duration::from_secs(5);
 const AGAIN_EVERY: Duration = Duration::from_millis(300);
 

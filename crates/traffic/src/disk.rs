@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// What is asked for before something is done waits for a disk for so long.
+/// Time that a request waits for a disk which must answer before something is done.
 pub const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// Pieces of work that wait for the disk.
 const JOBS_MAX: usize = 512;
-/// How often it is looked whether to wait on.
+/// Time between two looks whether to wait on.
 const LOOK: Duration = Duration::from_millis(5);
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
@@ -32,8 +32,8 @@ impl<S: Send + 'static> Disk<S> {
         Ok(Disk { jobs })
     }
 
-    /// What comes of a piece of work. Fails if it fails, or is not done `within` that time: then it
-    /// is not begun any more, unless it has been.
+    /// Result of a piece of work. Fails if the work fails or is not done `within` that time. Work
+    /// that had not begun by then is not begun any more.
     pub fn ask<T: Send + 'static>(
         &self,
         within: Duration,
@@ -43,7 +43,7 @@ impl<S: Send + 'static> Disk<S> {
         self.ask_while(|| Instant::now() < until, work)
     }
 
-    /// The same, for as long as `waits` says so.
+    /// Result of a piece of work, waited for as long as `waits` says so.
     pub fn ask_while<T: Send + 'static>(
         &self,
         waits: impl Fn() -> bool,
@@ -55,7 +55,7 @@ impl<S: Send + 'static> Disk<S> {
         let asked = Arc::downgrade(&asker);
         let job = move |state: &mut S| {
             if asked.upgrade().is_some() {
-                // Who has given up meanwhile hears nothing.
+                // A caller that has given up meanwhile hears nothing.
                 let _ = told.send(work(state));
             }
         };
@@ -132,7 +132,7 @@ mod tests {
         let taken = (2..).take_while(|number| told(*number).is_ok()).count();
         assert!((JOBS_MAX - 2..=JOBS_MAX).contains(&taken), "{taken}");
         free.send(()).unwrap();
-        // What was asked for in vain is not done any more.
+        // Work whose caller has given up is not done any more.
         let done = disk.ask(LONG, |done| Ok(done.clone())).unwrap();
         assert_eq!(done, (2..).take(taken).collect::<Vec<u32>>());
     }

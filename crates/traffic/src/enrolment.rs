@@ -24,7 +24,7 @@ use std::time::Duration;
 
 const SECRET_BYTES: usize = 16;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How often it is looked whether to wait on.
+/// Time between two looks whether to wait on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a host is enrolled with: `NAME.ROLE.SECRET.FINGERPRINT@ADDRESS`.

@@ -273,7 +273,7 @@ pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
 /// Fails if others may replace the keys in a folder.
 fn must_be_trusted(folder: &Path) -> Result<(), KeysError> {
     match must_be_trusted_folder(folder) {
-        // What is missing in it is told file by file.
+        // Missing files are told one by one.
         Err(error) if error.is_not_there() => Ok(()),
         trusted => trusted.map_err(|error| KeysError::File {
             path: folder.to_owned(),

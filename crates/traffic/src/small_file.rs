@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Of the mode of a folder: names in it go away by the hand of their owners alone.
+/// Bit of a folder's mode: only their owners can remove or rename files in it.
 const STICKY: u32 = 0o1000;
 
 /// Why a file is not read.
@@ -80,7 +80,7 @@ impl SmallFile {
     /// Its bytes.
     pub fn bytes(self) -> Result<Vec<u8>, SmallFileError> {
         let mut bytes = Vec::new();
-        // What has grown meanwhile is read next time.
+        // Bytes that were added meanwhile are read next time.
         self.file.take(self.known.len()).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
@@ -156,7 +156,7 @@ mod tests {
         assert!(SmallFile::open(&at("none"), 10).unwrap_err().is_not_there());
         fs::write(at("long"), "0123456789a").unwrap();
         assert_eq!(why(&at("long")), "has 11 B; 10 B are read");
-        // Nobody writes into it, and nobody will.
+        // The pipe has no writer, and gets none.
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         for path in [&at("pipe"), Path::new("/dev/zero")] {
             assert_eq!(why(path), "is a pipe or a device; put a regular file in its place");

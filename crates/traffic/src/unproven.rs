@@ -1,5 +1,5 @@
-//! Where connections come in that have shown neither certificate nor token. [`Admission`] says
-//! which of them may wait. The others are closed.
+//! Connections that come in and have shown neither certificate nor token. [`Admission`] says which
+//! of them may wait. The others are closed.
 
 use crate::admission::Admission;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const UNPROVEN_MAX: usize = 256;
 /// Connections that the system holds until they are taken: those of a moment of a flood.
 const BACKLOG: i32 = 4096;
-/// How long is waited when the machine has nothing left for a connection.
+/// Pause when the machine has nothing left for a connection.
 const REFUSED_WAIT: Duration = Duration::from_millis(10);
 
 /// The connections.
@@ -31,7 +31,7 @@ struct State {
 pub struct Newcomer {
     /// It.
     pub stream: Arc<TcpStream>,
-    /// Where it comes from.
+    /// Address that it comes from.
     pub from: SocketAddr,
     /// Its place.
     pub entered: Entered,
@@ -61,7 +61,7 @@ impl Drop for Entered {
 /// Listens at an address; nobody who comes is waited for.
 pub fn listener(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
-    // What is left of connections that have ended keeps nobody from listening.
+    // Remains of connections that have ended keep nobody from listening.
     socket.set_reuse_address(true)?;
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;

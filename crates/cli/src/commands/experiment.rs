@@ -289,7 +289,7 @@ pub fn answer(
     Ok(Answer::text(text).with(verdict))
 }
 
-/// Where the report is, or what was left out.
+/// Line that names the report, or the files that were left out.
 pub fn told(filled: &Filled, out: &Path) -> String {
     match (&filled.report, filled.left_out.is_empty()) {
         (Some(report), true) => format!("report: {}", report.display()),

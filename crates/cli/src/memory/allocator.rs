@@ -10,18 +10,18 @@ use std::cell::Cell;
 
 /// Bytes that a thread takes before it says so.
 const TOLD: usize = 1 << 20;
-/// From here on a block that grows is moved by the system without a second one beside it.
+/// A block that grows from this size on is moved by the system without a second one beside it.
 const MOVED: usize = 64 << 20;
 
 thread_local! {
-    /// What this thread has taken and not said.
+    /// Bytes that this thread has taken since it last told the keeper.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The system's allocator, watched.
 pub struct Allocator;
 
-/// Before a thread takes so many bytes for a block of `block` bytes.
+/// Counts bytes that a thread is about to take for a block of `block` bytes.
 #[inline]
 fn take(bytes: usize, block: usize) {
     let taken = TAKEN.get() + bytes;
@@ -34,7 +34,7 @@ fn take(bytes: usize, block: usize) {
     }
 }
 
-/// What the system gave for so many bytes.
+/// Hands on the system's block, or tells the keeper that the system refused so many bytes.
 #[inline]
 fn given(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {

@@ -50,7 +50,7 @@ pub(super) fn levels(read: Read<'_>) -> Vec<Level> {
 }
 
 impl Level {
-    /// What it leaves; nothing if it has no limit.
+    /// Room that this level leaves; `None` if it has no limit.
     pub(super) fn room(&self, doubled: u64, read: Read<'_>) -> Option<Room> {
         let Level { folder, version } = self;
         let number = |name: &str| read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok();

@@ -18,7 +18,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// That of the process. Nobody can hand the allocator anything.
+/// The keeper of the process. It is a global, because an allocator is handed nothing.
 static KEEPER: OnceLock<Keeper> = OnceLock::new();
 /// The largest block that was asked for, in bytes.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
@@ -27,7 +27,7 @@ thread_local! {
     static DOES: Cell<Does> = const { Cell::new(Does::Work) };
 }
 
-/// What a thread does: what looks or ends takes memory itself.
+/// State of a thread. A thread that looks or ends takes memory itself, and must not look again.
 #[derive(Clone, Copy, PartialEq)]
 enum Does {
     Work,
@@ -37,15 +37,15 @@ enum Does {
 
 /// The exit code of a machine that refuses.
 const REFUSED: i32 = 5;
-/// What is kept of each limit: this part of what it left at first, and no more than this.
+/// Reserve of each limit: this part of what it left at first, and at most `KEPT_MAX` bytes.
 const KEPT_PART: u64 = 12;
 const KEPT_MAX: u64 = 512 << 20;
 /// The least that may be taken between two looks.
 const BUDGET_MIN: u64 = 1 << 20;
-/// How long it is not looked at most, and bytes that no machine fills in a millisecond.
+/// Longest pause between two looks, and bytes that no machine fills in a millisecond.
 const LOOKED_AT_MS: u64 = 50;
 const FILLED_A_MS: u64 = 8 << 20;
-/// How long a thread waits for another to end the process.
+/// Time that a thread waits for another to end the process.
 const WAITED: Duration = Duration::from_secs(5);
 /// Given back before the end is told, which takes some.
 const SPARE_BYTES: usize = 1 << 20;
@@ -62,7 +62,7 @@ struct Keeper {
     is_ending: AtomicBool,
 }
 
-/// From here on memory is looked after. Fails if no thread can be started.
+/// Begins to look after memory. Fails if no thread can be started.
 pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     let keeper = Keeper {
         limits: Limits::found(&system),
@@ -90,7 +90,7 @@ pub fn largest() -> u64 {
     LARGEST.load(Ordering::Relaxed) as u64
 }
 
-/// Of the allocator: a thread takes so many bytes, the last of them for a block.
+/// Notes, for the allocator, that a thread takes so many bytes, the last of them for a block.
 #[cold]
 pub fn taken(bytes: usize, block: usize) {
     LARGEST.fetch_max(block, Ordering::Relaxed);
@@ -102,7 +102,7 @@ pub fn taken(bytes: usize, block: usize) {
     }
 }
 
-/// Of the allocator: the system has not got so many bytes.
+/// Ends the process, for the allocator, because the system has not got so many bytes.
 #[cold]
 pub fn refused(bytes: usize) {
     let Some(keeper) = KEEPER.get() else { return };
@@ -110,7 +110,7 @@ pub fn refused(bytes: usize) {
         low_level::exit(REFUSED);
     }
     let bytes = bytes as u64;
-    // Which limit it was nobody says: the one that leaves least of what was asked for.
+    // The system does not say which limit it was. Most likely the one that leaves least.
     let rooms = || keeper.limits.rooms(&system).into_iter();
     keeper.end(|| {
         let least = rooms().min_by_key(|room| room.left);

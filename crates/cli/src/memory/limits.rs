@@ -5,18 +5,18 @@ use super::groups::{self, Level};
 use super::keeper::largest;
 use super::{Read, Room};
 
-/// Where limits are found.
+/// Places in which limits are found.
 pub struct Limits {
     levels: Vec<Level>,
 }
 
 impl Limits {
-    /// Those of this process, which stays in its control group.
+    /// Finds the limits of this process, which stays in its control group.
     pub fn found(read: Read<'_>) -> Self {
         Limits { levels: groups::levels(read) }
     }
 
-    /// What every limit leaves.
+    /// Room that each limit leaves.
     pub fn rooms(&self, read: Read<'_>) -> Vec<Room> {
         let mut rooms = self.filled(read);
         let limits = read("/proc/self/limits").unwrap_or_default();
@@ -27,7 +27,7 @@ impl Limits {
         ] {
             if let (Some(limit), Some(used)) = (soft(&limits, limit), kilobytes(&status, used)) {
                 let left = limit.saturating_sub(used);
-                // What the allocator keeps free for each thread is in VmSize and not in VmData.
+                // The allocator keeps memory free for each thread: in VmSize, not in VmData.
                 let doubled = kilobytes(&status, "VmData:").unwrap_or(0);
                 rooms.push(Room { of: of.into(), left, doubled });
             }
@@ -35,7 +35,8 @@ impl Limits {
         rooms
     }
 
-    /// What those leave for which the system kills. Those of addresses harm nobody: it refuses.
+    /// Room that those limits leave for which the system kills. Limits of addresses are left out,
+    /// because there the system refuses.
     pub fn filled(&self, read: Read<'_>) -> Vec<Room> {
         let doubled = largest();
         let groups = self.levels.iter().filter_map(|level| level.room(doubled, read));

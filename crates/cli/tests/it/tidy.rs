@@ -79,7 +79,7 @@ const IMPURE: &[(&str, &str)] = &[
     ("thread_local!", "pass the state"),
 ];
 
-/// What a test that `cargo test` leaves out says: who runs it, and how long it takes.
+/// Reason that a test gives which `cargo test` leaves out: its target of make, and its seconds.
 const LONG: &str = concat!("#[", "ignore = \"make test-long: ");
 
 /// Fails with one line per finding.

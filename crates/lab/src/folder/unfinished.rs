@@ -1,7 +1,7 @@
-//! What a process has on the disk and has not finished: files and folders under temporary names,
-//! and folders that it made for results and that are still empty. All of it goes however the
-//! process ends: each piece with its [`Aside`], all at once by [`Unfinished::take_away`]. What is
-//! left by a process that was killed goes with the next that writes to the same place.
+//! List of what a process has on the disk and has not finished: files and folders under temporary
+//! names, and folders that it made for results and that are still empty. All of it goes however the
+//! process ends: each piece with its [`Aside`], all at once by [`Unfinished::take_away`]. The next
+//! process that writes to the same place takes away what a killed one left.
 
 use super::exchange_folders;
 use std::ffi::OsString;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How a temporary name ends.
+/// Ending of a temporary name.
 const ENDING: &str = ".unfinished";
-/// How often it is tried to have the list where a thread may never give it back.
+/// Number of tries to have the list where a thread may never give it back.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -57,7 +57,7 @@ impl Unfinished {
         Ok((Aside::of(self, path, lock), file))
     }
 
-    /// The same under a name made of that of `place`.
+    /// Makes a file beside `place`, under a name made of that of `place`.
     pub fn file(&self, place: &Path) -> io::Result<(Aside, File)> {
         clear(place, "");
         self.file_at(beside(place, ""))
@@ -73,7 +73,7 @@ impl Unfinished {
             Ok(())
         };
         let published = files.iter().try_for_each(publish);
-        // Those that were not go with the list of files, for which the lock is needed again.
+        // Files that were not published go with the list of files, which takes the lock again.
         drop(held);
         published
     }
@@ -102,7 +102,7 @@ impl Unfinished {
         std::mem::forget(held);
     }
 
-    /// The same where this thread may be one that has the list and cannot go on: then it stays.
+    /// Takes all of it away, unless a thread has the list and cannot go on: then all of it stays.
     pub fn try_take_away(&self) {
         for _ in 0..TRIES {
             match self.0.try_lock() {
@@ -146,7 +146,7 @@ pub struct Aside {
 
 impl Aside {
     fn of(list: &Unfinished, path: PathBuf, lock: File) -> Self {
-        // Where there are no locks (some network disks), the number of the process must do.
+        // Some network disks have no locks. The number of the process must do there.
         let _ = lock.try_lock();
         Aside { path, list: list.clone(), is_published: false.into(), _lock: lock }
     }
@@ -235,7 +235,7 @@ pub(crate) fn clear_claimed(place: &Path, what: &str) {
     }
 }
 
-/// What lies beside a place under temporary names, and the number of the process that left it.
+/// Files and folders beside a place under temporary names, each with the process that left it.
 fn left(place: &Path, what: &str) -> Vec<(PathBuf, u32)> {
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
     let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else { return Vec::new() };

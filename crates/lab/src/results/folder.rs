@@ -24,7 +24,7 @@ const FILES: &[&str] = &[
 ];
 const REPORT: &str = "report.html";
 
-/// What is called so in temporary names: captures, which are written as the run goes.
+/// Word for captures in temporary names. Captures are written as the run goes.
 const CAPTURES: &str = "captures.";
 
 /// A folder claimed for the results of a run: to be had before the run, so that nobody waits in
@@ -106,7 +106,7 @@ impl RunFolder {
         Ok(Filled { report: (!left_out.contains(&REPORT)).then_some(report), summary, left_out })
     }
 
-    /// The same with files of these names and bytes, which are those it was claimed for. Returns
+    /// Fills it with files of these names and bytes, which are those it was claimed for. Returns
     /// the path of the report.
     pub fn fill_with(self, contents: Vec<(&'static str, Vec<u8>)>) -> Result<PathBuf, LabError> {
         let filling = self.begin()?;
@@ -129,12 +129,12 @@ impl RunFolder {
     }
 }
 
-/// What a folder was filled with.
+/// Contents that a folder was filled with.
 #[derive(Debug)]
 pub struct Filled {
     /// The path of the report, if it was made.
     pub report: Option<PathBuf>,
-    /// What summary.json says.
+    /// Text of summary.json.
     pub summary: String,
     /// Files that were not made because the deadline had passed.
     pub left_out: Vec<&'static str>,
@@ -220,12 +220,12 @@ fn is_capture(name: &str) -> bool {
     ending.is_some_and(|(_, ending)| CAPTURE_ENDINGS.contains(&ending))
 }
 
-/// Where a folder is, not the link to it: renaming must not cross disks.
+/// Path of a folder itself, not of the link to it: renaming must not cross disks.
 fn place(out: &Path) -> PathBuf {
     fs::canonicalize(out).unwrap_or_else(|_| out.to_owned())
 }
 
-/// What is in a folder aside.
+/// Files in a folder aside.
 fn files_of(aside: &Aside) -> Vec<PathBuf> {
     let entries = fs::read_dir(aside.path()).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()

@@ -15,52 +15,11 @@ const TORI: [&str; 3] = ["32x16x16", "32x32x16", "32x32x32"];
 /// Twice, and something for lists that are doubled when they are full.
 const MOST: f64 = 2.4;
 
-/// One rank a host, two flows a rank.
-const PROGRAMS: &str = r#"
-run = { duration = "1 s", ends = "programs", slices = 20 }
-[[traffic]]
-name = "ring"
-class = "background"
-program = { kind = "ring-exchange", size = "8 B", order = "random", rounds = 1 }
-transport = "ud"
-[[published]]
-name = "one exchange"
-measure = { kind = "operation-time" }
-"#;
-
-/// A flow a host that a mechanism holds back, some of them hot, and a run without those.
-const CONTROLLED: &str = r#"
-run = { duration = "2 us", warm_up = "0 us", slices = 20 }
-[control]
-when = "iba-cc"
-which = "none"
-iba-cc = { preset = "gran-2010" }
-[[traffic]]
-name = "hot"
-class = "hot"
-pattern = { kind = "incast", to = 0 }
-senders = { every = 64, offset = 1 }
-load = 1.0
-size = "2 KiB"
-[[traffic]]
-name = "others"
-class = "victim"
-pattern = { kind = "random-permutation", seed = 1 }
-senders = { except = [0] }
-load = 0.3
-size = "2 KiB"
-[[published]]
-name = "load"
-measure = { kind = "delivered-load" }
-"#;
-
-/// What the run takes, and what its results.
-fn costs(name: &str, torus: &str, text: &str) -> [AllocationInfo; 2] {
-    let text = format!(
-        "schema = 1\nname = \"{name}\"\nfabric = {{ build = \"torus:{torus}\" }}\n\
-         subnet = {{ forwarding = \"dimension-order\" }}\n\
-         sim = {{ preset = \"nsim-2014\" }}\n{text}"
-    );
+/// Allocations of the run, and of its results.
+fn costs(name: &str, torus: &str) -> [AllocationInfo; 2] {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/doubling");
+    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+    let text = text.replace("\"torus:4x4x4\"", &format!("\"torus:{torus}\""));
     let experiment = Experiment::parse(&text, Path::new("doubling.toml")).unwrap();
     let mut result = None;
     let running = measure(|| {
@@ -80,8 +39,8 @@ fn costs(name: &str, torus: &str, text: &str) -> [AllocationInfo; 2] {
     [running, filling]
 }
 
-fn grows_as_hosts_do(name: &str, text: &str) {
-    let all = TORI.map(|torus| costs(name, torus, text));
+fn grows_as_hosts_do(name: &str) {
+    let all = TORI.map(|torus| costs(name, torus));
     for pair in all.windows(2) {
         for (what, (less, more)) in ["run", "results"].iter().zip(pair[0].iter().zip(&pair[1])) {
             let times = |less: u64, more: u64| more as f64 / less as f64;
@@ -95,10 +54,10 @@ fn grows_as_hosts_do(name: &str, text: &str) {
 
 #[test]
 fn programs_cost_what_hosts_and_flows_do() {
-    grows_as_hosts_do("programs", PROGRAMS);
+    grows_as_hosts_do("programs");
 }
 
 #[test]
 fn mechanisms_and_victims_cost_what_hosts_and_flows_do() {
-    grows_as_hosts_do("controlled", CONTROLLED);
+    grows_as_hosts_do("controlled");
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How long a connection may take to show its token.
 const SHOWING_MAX: Duration = Duration::from_secs(5);
-/// How often it is looked whether to wait on.
+/// Time between two looks whether to wait on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A connection that is expected.

@@ -41,7 +41,7 @@ const POLICY_BYTES_MAX: u64 = 1 << 20;
 const DESCRIPTORS_BESIDE: u64 = 640;
 /// An agent that starts waits for its disk for so long.
 const STARTING_MAX: Duration = Duration::from_secs(30);
-/// How often it is looked whether to go on.
+/// Time between two looks whether to go on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Why an agent cannot work.
@@ -97,7 +97,7 @@ pub enum AgentError {
 pub struct Agent {
     folder: PathBuf,
     keys: Keys,
-    /// Where the files of the folder are read.
+    /// Disk from which files of the folder are read.
     files: Disk<PathBuf>,
     spool: Arc<Disk<spool::Files>>,
     audit: Arc<Audit>,
@@ -112,7 +112,7 @@ pub struct Agent {
     _lock: File,
 }
 
-/// What an agent needs of its folder.
+/// Contents of its folder that an agent needs.
 struct Opened {
     keys: Keys,
     lock: File,

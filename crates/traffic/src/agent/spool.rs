@@ -27,7 +27,7 @@ const RESERVE_BYTES: usize = 64 << 10;
 const BLOCK_MAX: Duration = Duration::from_secs(5);
 /// When a run has been stopped, its disk is waited for no longer than this.
 const LEAVING_MAX: Duration = Duration::from_millis(500);
-/// Until everything is on disk, which the controller waits for.
+/// Time that the controller waits until everything is on disk.
 const FINISH_MAX: Duration = Duration::from_secs(10);
 
 /// A log: connection and end.
@@ -88,7 +88,7 @@ impl Kept {
 }
 
 impl Files {
-    /// Those of an agent's folder, of no run.
+    /// Logs of an agent's folder, of no run.
     pub fn of(folder: &Path) -> Self {
         let folder = folder.join(FOLDER);
         Files { folder, run: 0, kept: 0, quota: 0, logs: BTreeMap::new() }
@@ -137,7 +137,7 @@ impl Files {
 
     /// Adds a block to a log.
     fn add(&mut self, run: u64, which: Which, bytes: &[u8], kept: &Kept) {
-        // Of a run that has failed or ended, nothing more is kept.
+        // A run that has failed or ended keeps nothing more.
         if kept.has_failed.load(SeqCst) || self.run != run {
             return;
         }
@@ -187,7 +187,7 @@ impl Files {
 fn append(file: &mut File, block: &[u8]) -> io::Result<()> {
     let length = file.metadata()?.len();
     file.write_all(block).inspect_err(|_| {
-        // What cannot be cut either is told by who reads it.
+        // A file that cannot be cut either is told of by its reader.
         let _ = file.set_len(length);
     })
 }
@@ -267,10 +267,10 @@ impl Spool {
 impl Drop for Spool {
     fn drop(&mut self) {
         let run = self.run;
-        // What is still to be written is no longer wanted.
+        // Lines that are still to be written are no longer wanted.
         self.kept.has_failed.store(true, SeqCst);
         let (ends, begun) = (move |files: &mut Files| files.end(run), Instant::now());
-        // Of a disk that hangs, the next run or the next agent clears what is left.
+        // A disk that hangs is cleared by the next run or the next agent.
         if self.disk.tell(|| begun.elapsed() < LEAVING_MAX, ends).is_ok() {
             let _ = self.disk.ask(LEAVING_MAX, |_| Ok(()));
         }
@@ -399,7 +399,7 @@ mod tests {
         // Stopped by somebody, it waits for less.
         session.halt();
         let kept = (0..).map(|at| log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }));
-        // What waits for the disk is 32 MiB at most, of two or three bytes a packet.
+        // At most 32 MiB wait for the disk, at two or three bytes a packet.
         let kept = kept.take_while(Result::is_ok).count();
         assert!((1 << 20..1 << 25).contains(&kept), "{kept}");
         assert!(log.flush().is_ok() && log.push(Logged { sequence: 0, ns: 0, bytes: 24 }).is_ok());

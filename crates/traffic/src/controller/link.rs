@@ -58,7 +58,7 @@ pub enum LinkError {
     Keys(#[from] crate::keys::KeysError),
 }
 
-/// What to look at when there is no connection.
+/// Remedy for a connection that is not there.
 fn remedy(error: &ChannelError) -> &'static str {
     match error {
         // Something answers there; what it said has its remedy with it.

@@ -360,7 +360,7 @@ fn a_start_far_ahead_needs_a_controller_until_then() {
     works(&site);
 }
 
-/// What the audit log cannot keep is not done.
+/// Requests that the audit log cannot keep are not done.
 #[test]
 fn what_cannot_be_noted_is_not_done() {
     let mut site = Site::new(&["host0000"]);

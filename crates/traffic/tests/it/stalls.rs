@@ -43,9 +43,9 @@ fn pipes_in_place_of_files_hold_up_neither_stop_nor_status() {
         assert_eq!(site.link("host0001").stop().unwrap().as_deref(), Some("test"));
         run.join().unwrap().unwrap()
     });
-    // What was sent until then is kept: the pipes are not its files.
+    // Packets that were sent until then are kept: the pipes are not the run's files.
     assert!(record.partial && record.connections[0].logs.iter().all(Option::is_some));
-    // What cannot be noted is not done, and without a policy nothing is.
+    // Requests that cannot be noted are not done, and without a policy nothing is.
     let begin = Request::Begin { plan: "more".into(), duration_ns: 300_000_000 };
     for (path, why) in [(&paths[1], "the audit log cannot be written: is a pipe"), (&paths[0], "/")]
     {

@@ -6,7 +6,8 @@ use std::fs;
 
 /// One error, with the sentence around what it quotes.
 const ERROR_BYTES_MAX: usize = 4096;
-/// What an answer may be longer than that to the whole file: a name of 255 letters in some rows.
+/// Bytes by which an answer may be longer than that to the whole file: some rows have a name of 255
+/// letters.
 const MORE_BYTES_MAX: usize = 64 << 10;
 /// Longer than what any file is quoted with, and soon read.
 const LONG: usize = 200_000;
@@ -153,7 +154,7 @@ fn site(scratch: &Scratch) {
     fs::copy(pcap.expect("a capture"), scratch.path("c.pcapng")).unwrap();
 }
 
-/// Where the words of a text are: of every kind of line the words, spread over all of it.
+/// Places of words in a text: some of every kind of line, spread over all of it.
 fn places(text: &str) -> Vec<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     let mut all = Vec::new();
