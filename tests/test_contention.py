@@ -32,6 +32,7 @@ def test_every_shift_of_648_hosts_is_free_of_contention(
     assert readers.worst_of_shift(cabling, tables, ranks, 1) > 1
 
 
+@pytest.mark.long
 def test_every_shift_of_3456_hosts_is_free_of_contention(
     clearlane: Clearlane, opensm: Callable[..., OpenSm]
 ) -> None:

@@ -80,19 +80,19 @@ def text(build: str, rest: str, size: str, subnet: str, sim: str = "", more: str
 
 
 TREE = "leaf-spine:leaves=6,hosts=6,spines=3"
+CONTROL = (
+    '[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n'
+    '[[published]]\nname = "by itself"\nmeasure = { kind = "slowdown-uncontrolled" }\n'
+)
 EXPERIMENTS = {
-    "iba-cc": text(
-        TREE, HOT, "300 ms", 'engine = "fat-tree"',
-        more='[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n'
-        '[[published]]\nname = "by itself"\nmeasure = { kind = "slowdown-uncontrolled" }\n',
-    ),
+    "iba-cc": text(TREE, HOT, "300 ms", 'engine = "fat-tree"', more=CONTROL),
     "dcqcn and drb": text(
-        "torus:6x6", HOT, "160 ms", 'engine = "multipath"\nlanes = 8\nlmc = 2',
+        "torus:6x6", HOT, "80 ms", 'engine = "multipath"\nlanes = 8\nlmc = 2',
         more='[control]\nwhen = "dcqcn"\nwhich = "drb"\n',
     ),
-    "adaptive": text(TREE, HOT, "240 ms", 'engine = "fat-tree"\nadaptive = "yes"'),
+    "adaptive": text(TREE, HOT, "120 ms", 'engine = "fat-tree"\nadaptive = "yes"'),
     "crossbars": text(
-        TREE, HOT, "100 ms", 'engine = "fat-tree"',
+        TREE, HOT, "50 ms", 'engine = "fat-tree"',
         'crossbar_speedup = 2.0\noutput_buffer = "16 KiB"\ncrossbar_reads = "port"\n'
         'memory_rate = "8 GB/s"',
     ),
@@ -102,8 +102,9 @@ EXPERIMENTS = {
         more='[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n',
     ),
 }
+INTERRUPTED = text(TREE, HOT, "100 ms", 'engine = "fat-tree"', more=CONTROL)
 SWEEP = text(
-    TREE, HOT, "60 ms", 'engine = "fat-tree"',
+    TREE, HOT, "30 ms", 'engine = "fat-tree"',
     more="[sweep]\ntraffic.load = [0.3, 0.6, 1.0]\n\n",
 )
 
@@ -169,7 +170,7 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
     assert not kept.exists(), "what was kept is let go of"
 
 
-LONG = ["program", "iba-cc"]
+LONG = ["program", "program under control", "iba-cc"]
 """Experiments that take a minute. Others have all that is in them."""
 
 
@@ -210,7 +211,7 @@ def test_killed_sweeps_come_to_the_same_bytes(clearlane: Clearlane, tmp_path: Pa
 def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     number: signal.Signals, clearlane: Clearlane, tmp_path: Path
 ) -> None:
-    (tmp_path / "killed.toml").write_text(EXPERIMENTS["iba-cc"])
+    (tmp_path / "killed.toml").write_text(INTERRUPTED)
     clearlane("run", "killed.toml", "--out", "whole", limit_s=300)
     with subprocess.Popen(
         [clearlane.binary, "run", "killed.toml", "--out", "killed"],
@@ -255,7 +256,7 @@ def interrupted(clearlane: Clearlane, folder: Path, words: list[str]) -> str:
 def test_results_in_the_folder_of_the_call_are_gone_on_with(
     clearlane: Clearlane, tmp_path: Path
 ) -> None:
-    (tmp_path / "killed.toml").write_text(EXPERIMENTS["iba-cc"])
+    (tmp_path / "killed.toml").write_text(INTERRUPTED)
     here = tmp_path / "here"
     here.mkdir()
     said = interrupted(clearlane, here, ["run", "../killed.toml", "--out", "."])
@@ -272,7 +273,7 @@ def test_results_in_the_folder_of_the_call_are_gone_on_with(
 def test_files_of_others_are_neither_deleted_nor_mixed_with(
     clearlane: Clearlane, tmp_path: Path
 ) -> None:
-    (tmp_path / "killed.toml").write_text(EXPERIMENTS["iba-cc"])
+    (tmp_path / "killed.toml").write_text(INTERRUPTED)
     theirs = tmp_path / "killed.checkpoint" / "thesis.tex"
     theirs.parent.mkdir()
     theirs.write_text("years")

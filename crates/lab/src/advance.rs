@@ -149,9 +149,19 @@ pub(crate) struct Pauses<'a> {
     pub(crate) processes: &'a Processes,
 }
 
-/// Advances a run to its end, or until it is interrupted. Returns whether it was. It is kept when
-/// it is time to, when it is interrupted and, if it took its time and others go on, when it has
-/// ended.
+/// How a run came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stopped {
+    /// It has served its last event.
+    Ended,
+    /// It was interrupted.
+    Interrupted,
+    /// The same, and it is so large that neither its state nor figures are waited for.
+    GivenUp,
+}
+
+/// Advances a run to its end, or until it is interrupted. It is kept when it is time to, when it is
+/// interrupted and, if it took its time and others go on, when it has ended.
 pub(crate) fn advance(
     simulation: &mut Simulator,
     plan: &Plan,
@@ -159,7 +169,7 @@ pub(crate) fn advance(
     tally: &Tally,
     mut capturing: Option<&mut Capturing>,
     tell: impl Fn(Told),
-) -> bool {
+) -> Stopped {
     let mut stride = Stride::first(plan);
     let (mut hops, mut time) = (0, 0);
     let mut known = 0;
@@ -185,12 +195,18 @@ pub(crate) fn advance(
             // Of the last of all runs results are written at once.
             let keeper = pauses.keeper.filter(|_| !tally.is_over());
             keeper.iter().for_each(|keeper| keeper.keep_end(simulation));
-            return false;
+            return Stopped::Ended;
         }
         if status == Status::Paused || raised {
-            pauses.keeper.iter().for_each(|keeper| keeper.keep(simulation));
-            if raised || pauses.keeper.is_none() {
-                return true;
+            match pauses.keeper {
+                None => return Stopped::Interrupted,
+                Some(keeper) if raised => {
+                    return match keeper.keep_interrupted(simulation) {
+                        true => Stopped::Interrupted,
+                        false => Stopped::GivenUp,
+                    };
+                }
+                Some(keeper) => keeper.keep(simulation),
             }
             pauses.pause.store(false, Ordering::SeqCst);
         }

@@ -81,7 +81,7 @@ pub enum LabError {
         what: String,
     },
     /// Stopped before there was anything to hand over.
-    #[error("variant {variant}: interrupted before anything was run; nothing is written")]
+    #[error("variant {variant}: interrupted before anything was finished; nothing is written")]
     Interrupted {
         /// The variant that was being set up.
         variant: String,

@@ -1,7 +1,7 @@
 //! Running the variants and seeds of an experiment on some threads.
 
 use crate::LabError;
-use crate::advance::{Elapsed, Pauses, Tally, Told, advance};
+use crate::advance::{Elapsed, Pauses, Stopped, Tally, Told, advance};
 use crate::alone::AloneDelivered;
 use crate::capturing::{CaptureRequest, Capturing};
 use crate::checkpoint::{Checkpoints, Keeper, Ticker};
@@ -198,6 +198,14 @@ struct Shared<'a> {
     ticker: Ticker,
 }
 
+impl Shared<'_> {
+    /// Whether the time for making results of an interrupted command has passed. Several processes
+    /// come to the same end: theirs does not.
+    fn is_late(&self) -> bool {
+        self.options.processes.count() == 1 && self.options.deadline.go_on().is_err()
+    }
+}
+
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
 /// simulated network is a result. Once `cancel` is true, runs stop and the result is partial, or an
 /// error if none has begun or memory is short.
@@ -257,7 +265,9 @@ pub fn run(
     // One that was left out for want of memory makes the others no partial result.
     let left_out = jobs.iter().zip(&finished).find(|(_, done)| done.is_none());
     let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
-    if let Some((job, _)) = left_out.filter(|_| !failed && halt.memory_short.get().is_some()) {
+    let is_nothing = finished.iter().all(Option::is_none) && halt.is_raised();
+    let is_short = halt.memory_short.get().is_some();
+    if let Some((job, _)) = left_out.filter(|_| !failed && (is_short || is_nothing)) {
         halt.set_up(&experiment.variants[job.variant].name)?;
     }
     let runs = runs_of(plan, &jobs, finished, &prepared)?;
@@ -433,7 +443,8 @@ fn simulate(
     let keeper = checkpoints.map(|kept| {
         let short = shared.halt.memory_short;
         let (asked, processes) = ((kept, shared.question.as_str()), &shared.options.processes);
-        Keeper::of(asked, job.name(), processes, &shared.ticker, short)
+        let job = (job.name(), cable_ends(&prepared.fabric));
+        Keeper::of(asked, job, processes, &shared.ticker, short)
     });
     let kept = keeper.as_ref().map_or(Ok(None), Keeper::load)?;
     let simulation = Simulator::new(setup, plan.mode, kept.as_ref());
@@ -463,14 +474,19 @@ fn simulate(
     let processes = &shared.options.processes;
     let (cancel, keeper) = (shared.halt.cancel, keeper.as_ref());
     let pauses = Pauses { cancel, pause, keeper, processes };
-    let interrupted =
-        advance(&mut simulation, plan, &pauses, &shared.tally, capturing.as_mut(), tell);
+    let stopped = advance(&mut simulation, plan, &pauses, &shared.tally, capturing.as_mut(), tell);
+    let interrupted = stopped != Stopped::Ended;
     shared.progress.on_simulated();
     capturing.map_or(Ok(()), Capturing::finish)?;
     if let Some(what) = shared.halt.memory_short.get().filter(|_| interrupted) {
         let (waiting, at) = (simulation.messages_kept(), simulation.now());
         let (variant, what) = (name.to_owned(), what.clone());
         return Err(LabError::Memory { variant, what, waiting, at });
+    }
+    if stopped == Stopped::GivenUp || shared.is_late() {
+        // Taking it apart takes seconds too, and the command is about to end.
+        std::mem::forget(simulation);
+        return Ok(None);
     }
     let outcome = simulation.finish();
     Ok(finished(prepared, job, outcome, interrupted, shared))
@@ -488,7 +504,8 @@ fn capturing(
     request.map(|request| Capturing::begin(request, prepared, (name, job.seed))).transpose()
 }
 
-/// What a job hands back of a simulation that has ended or was stopped.
+/// What a job hands back of a simulation that has ended or was stopped. `None` if that comes too
+/// late, or is of no use.
 fn finished(
     prepared: &Prepared,
     job: Job,
@@ -500,6 +517,10 @@ fn finished(
     prepared.queue_pairs.join(&mut outcome);
     if plan.ends == Ends::Programs {
         trim(&mut outcome);
+    }
+    if shared.is_late() {
+        std::mem::forget(outcome);
+        return None;
     }
     let figures = figures(&outcome, plan, prepared);
     let first = job.seed == plan.seed;
@@ -662,7 +683,8 @@ mod tests {
         let mut simulation = Simulator::new(setup, plan.mode, None).unwrap();
         let processes = &Processes::default();
         let pauses = Pauses { cancel: &cancel, pause: &cancel, keeper: None, processes };
-        assert!(!advance(&mut simulation, plan, &pauses, &shared.tally, None, |_| {}));
+        let stopped = advance(&mut simulation, plan, &pauses, &shared.tally, None, |_| {});
+        assert_eq!(stopped, Stopped::Ended);
         let job = Job { variant: 0, seed: 1, of: Part::Whole };
         let done = finished(&prepared, job, simulation.finish(), false, &shared);
         let Some(Finished::Run(run)) = done else { panic!("no run") };

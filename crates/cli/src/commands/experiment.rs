@@ -21,6 +21,7 @@ use clearlane_lab::{
     picture, run,
 };
 use serde_json::{Value, json};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -266,7 +267,9 @@ pub fn answer(
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
     let result = run_watched(options, &experiment, &progress, &halt)
-        .inspect_err(|_| checkpoints.give_up())?;
+        .inspect_err(|_| resume::given_up(&checkpoints))?;
+    // Freeing its many pieces takes a second in a large run, and the process is about to end.
+    let result = ManuallyDrop::new(result);
     progress.on_results();
     let filled = folder.fill(&result, interrupts.deadline()).map_err(Failure::lab)?;
     let is_partial = result.status() == Status::Partial || !filled.left_out.is_empty();

@@ -115,11 +115,22 @@ impl Call {
     }
 }
 
-/// The runs have ended. What was kept is let go of, or it is said how to go on.
-pub fn end(kept: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failure> {
+/// Says why runs under way were not saved, if any was not.
+fn tell_of_unsaved(kept: &Checkpoints) {
     if let Some(problem) = kept.failed() {
         terminal::remark(&format!("clearlane: runs under way were not saved: {problem}"));
     }
+}
+
+/// Ends a command that has no results.
+pub fn given_up(kept: &Checkpoints) {
+    tell_of_unsaved(kept);
+    kept.give_up();
+}
+
+/// The runs have ended. What was kept is let go of, or it is said how to go on.
+pub fn end(kept: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failure> {
+    tell_of_unsaved(kept);
     if !is_partial {
         return kept.clear().map_err(Failure::lab);
     }

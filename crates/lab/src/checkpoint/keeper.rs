@@ -16,6 +16,12 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(25);
 /// A finished run that took less is rather run again.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
+/// Time that saving takes for each end of a cable, as measured on a torus of 131,072 hosts.
+const SAVING_PER_END: Duration = Duration::from_micros(8);
+/// Whoever interrupts a command waits so long for the state of a run.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A run that took less than so many times what saving it takes is rather run again.
+const WORTH_WAITING: u64 = 30;
 
 /// So many ticks are at least so long.
 fn ticks(span: Duration) -> u64 {
@@ -82,24 +88,37 @@ pub(crate) struct Keeper<'a> {
     /// How often several processes have kept the run.
     generation: Cell<u64>,
     ticker: &'a Ticker,
-    /// By its ticks.
-    begun: u64,
+    /// When the run began or was last kept, by the ticks.
+    since: Cell<u64>,
+    /// Time that saving the run takes, about.
+    saving: Duration,
     /// Said if memory is short: then nothing is kept, because that takes memory too.
     memory_short: &'a OnceLock<String>,
 }
 
 impl<'a> Keeper<'a> {
-    /// Of a job that begins.
+    /// Of a job that begins, in a fabric with so many ends of cables.
     pub(crate) fn of(
         (checkpoints, question): (&'a Checkpoints, &'a str),
-        job: String,
+        (job, cable_ends): (String, usize),
         processes: &'a Processes,
         ticker: &'a Ticker,
         memory_short: &'a OnceLock<String>,
     ) -> Self {
-        let begun = ticker.ticks.load(Ordering::SeqCst);
+        let since = Cell::new(ticker.ticks.load(Ordering::SeqCst));
+        let saving = SAVING_PER_END * u32::try_from(cable_ends).unwrap_or(u32::MAX);
         let generation = Cell::new(0);
-        Keeper { checkpoints, question, job, processes, generation, ticker, begun, memory_short }
+        Keeper {
+            checkpoints,
+            question,
+            job,
+            processes,
+            generation,
+            ticker,
+            since,
+            saving,
+            memory_short,
+        }
     }
 
     /// The state to go on from, if there is one.
@@ -129,6 +148,22 @@ impl<'a> Keeper<'a> {
             }
         };
         problem.into_iter().for_each(|problem| self.checkpoints.note_failure(problem));
+        self.since.set(self.ticker.ticks.load(Ordering::SeqCst));
+    }
+
+    /// Keeps a run that is interrupted, unless that would take too long for what it saves. Returns
+    /// whether it was worth it.
+    pub(crate) fn keep_interrupted(&self, simulation: &mut Simulator) -> bool {
+        let is_worth = self.saving <= PATIENCE || self.took(self.saving, WORTH_WAITING);
+        match is_worth {
+            true => self.keep(simulation),
+            false => self.checkpoints.note_failure(format!(
+                "it would have taken about {} s, and little is lost; --checkpoint-every 5m saves \
+                 them on the way",
+                self.saving.as_secs().max(1)
+            )),
+        }
+        is_worth
     }
 
     /// Each process keeps its part, and, when all have, the first names them. Says what failed.
@@ -152,9 +187,14 @@ impl<'a> Keeper<'a> {
 
     /// Keeps a run that has ended, if it is worth it.
     pub(crate) fn keep_end(&self, simulation: &mut Simulator) {
-        let took = self.ticker.ticks.load(Ordering::SeqCst) - self.begun;
-        if self.processes.any(took >= ticks(WORTH_KEEPING)) {
+        if self.took(WORTH_KEEPING, 1) && self.took(self.saving, WORTH_WAITING) {
             self.keep(simulation);
         }
+    }
+
+    /// Whether the run has taken so many times this time since it began or was kept.
+    fn took(&self, time: Duration, times: u64) -> bool {
+        let took = self.ticker.ticks.load(Ordering::SeqCst) - self.since.get();
+        self.processes.any(took >= ticks(time).saturating_mul(times))
     }
 }

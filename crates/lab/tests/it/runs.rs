@@ -522,11 +522,14 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
         (Some("clearlane-summary/2"), Some("partial"))
     );
 
-    // Stopped before anything was run: there is nothing to put into a folder.
+    // Stopped before anything was finished: there is nothing to put into a folder.
     let error = run(&small(), &options, &Quiet, &AtomicBool::new(true)).unwrap_err();
     assert!(!error.is_machine());
     let said = error.to_string();
-    assert!(said.ends_with("interrupted before anything was run; nothing is written"), "{said}");
+    assert!(
+        said.ends_with("interrupted before anything was finished; nothing is written"),
+        "{said}"
+    );
 }
 
 /// A zero would be told as a measurement.
