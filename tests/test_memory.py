@@ -112,7 +112,7 @@ def cleared(folder: Path, there: list[str]) -> None:
             subprocess.run(["rm", "-rf", str(path)], check=True)
 
 
-FEW_KB = [60_000, 120_000, 250_000]
+FEW_KB = [60_000, 120_000, 180_000]
 """Small ones too: the first allocations fail already."""
 MANY_KB = range(50_000, 900_001, 25_000)
 ADDRESSED = [
