@@ -27,7 +27,8 @@ help:
 	@echo "make test       style, the report page, cargo test, the tests against OpenSM, ibsim, ibdmchk"
 	@echo "                and Chromium, and every reader's corpus replayed and fuzzed for seconds;"
 	@echo "                STAGES=\"build pytest\" for some stages (scripts/test-stages)"
-	@echo "make test-long  the tests that take a minute and more, every reader fuzzed for half a minute"
+	@echo "make test-long  what takes a minute and more, every experiment that README or docs quote, every"
+	@echo "                reader fuzzed for half a minute; STAGES= as above"
 	@echo "make fuzz       every reader fuzzed for ten minutes; FUZZ_SECONDS=n for n seconds each"
 	@echo "make mutants    the code broken in one place at a time: every mutant has to fail a test;"
 	@echo "                MUTANTS=\"sim round-robin …\" for those of a crate or by name, JSON=file"
@@ -67,7 +68,7 @@ test-long: long-stages
 	$(if $(wildcard $(FAILED)),$(error failed: $(file <$(FAILED))))
 long-stages:
 	@scripts/setup test
-	@scripts/test-stages build long-cargo long fuzz-long || true
+	@scripts/test-stages $(or $(STAGES),build long-cargo long headlines fuzz-long) || true
 
 # Long enough to find what seconds do not; what it learns stays in the target folder.
 FUZZ_SECONDS ?= 600

@@ -1,7 +1,7 @@
 """Every experiment that README or docs name is run, whole.
 
 What is not simulating (set-up, results, report) is held to a share of the time that a run takes. A
-busy machine slows both alike. The tables that runs print go into the target folder."""
+busy machine slows both alike. The program is the one of `make demo`. The tables that runs print go into the target folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_sweep(path: Path) -> bool:
     return "sweep" in experiment or (included is not None and is_sweep(path.parent / included))
 
 
-@pytest.mark.long
+@pytest.mark.headline
 @pytest.mark.parametrize("name", quoted())
 def test_a_headline_ends_and_is_nearly_all_simulating(
     name: str, binary: Path, tmp_path: Path
@@ -49,7 +49,7 @@ def test_a_headline_ends_and_is_nearly_all_simulating(
     words = ["sweep" if is_sweep(path) else "run", str(path), "--out", "out"]
     # One run at a time: what is done between two would hide behind others.
     done = subprocess.run(
-        [str(binary), *words, "--jobs", "1", "--threads", "2"],
+        [str(binary), *words, "--jobs", "1", "--threads", "1"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

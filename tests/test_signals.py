@@ -299,9 +299,10 @@ def test_results_are_begun_and_interrupted(clearlane: Clearlane) -> None:
     assert (clearlane.folder / "out" / "summary.json").is_file()
 
 
-@pytest.mark.long
+@pytest.mark.headline
+@pytest.mark.alone
 def test_the_largest_ring_stops_within_two_seconds(clearlane: Clearlane) -> None:
-    """On a quiet machine. Both variants, two threads, 20 moments."""
+    """On a quiet machine, by the program of `make demo`. Both variants, two threads, 20 moments."""
     ring = ROOT / "experiments" / "random-ring-128k.toml"
     command = ["run", str(ring), "--out", "out", "--threads", "2", "--jobs", "1"]
     began = time.monotonic()
