@@ -24,7 +24,9 @@ LAST_EVENT = "*Progress*on_simulated*"
 def instructions(binary: Path, folder: Path, torus: str, name: str) -> int:
     """Instructions that follow the last event of the last run."""
     text = (ROOT / "fixtures" / "doubling" / f"{name}.toml").read_text()
-    (folder / "doubling.toml").write_text(text.replace('"torus:4x4x4"', f'"torus:{torus}"'))
+    grown = text.replace('"torus:4x4x4"', f'"torus:{torus}"')
+    assert grown != text, f'{name}.toml has no "torus:4x4x4"'
+    (folder / "doubling.toml").write_text(grown)
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=profile"]
     subprocess.run(
         [*valgrind, f"--dump-before={LAST_EVENT}", str(binary), "run", "doubling.toml"]

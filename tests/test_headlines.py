@@ -1,13 +1,15 @@
 """Every experiment that README or docs name is run, whole.
 
 What is not simulating (set-up, results, report) is held to a share of the time that a run takes. A
-busy machine slows both alike. The program is the one of `make demo`. The tables that runs print go into the target folder."""
+busy machine slows both alike. The program is the one of `make demo`. The tables that runs print go
+into the target folder."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import time
 import tomllib
 from pathlib import Path
 
@@ -20,6 +22,9 @@ SHARE_MOST = 0.15
 """Largest share of a run's time that is not simulating."""
 JUDGED_S = 20
 """Shorter runs are not judged: the time that any command takes is a large share of theirs."""
+TOLD_S = 3
+"""The program says how long it took, unless it took less than two seconds. A longer run that does
+not say so fails."""
 LIMIT_S = 3600
 ENDS_WITH = {"ring-deadlock": 3}
 """Exit codes that are not 0, and meant."""
@@ -47,6 +52,7 @@ def test_a_headline_ends_and_is_nearly_all_simulating(
 ) -> None:
     path = ROOT / "experiments" / f"{name}.toml"
     words = ["sweep" if is_sweep(path) else "run", str(path), "--out", "out"]
+    began = time.monotonic()
     # One run at a time: what is done between two would hide behind others.
     done = subprocess.run(
         [str(binary), *words, "--jobs", "1", "--threads", "1"],
@@ -56,8 +62,10 @@ def test_a_headline_ends_and_is_nearly_all_simulating(
         timeout=LIMIT_S,
         check=False,
     )
+    lasted_s = time.monotonic() - began
     assert done.returncode == ENDS_WITH.get(name, 0), done.stderr[-2000:]
     took = re.search(r"took ([\d.]+) s, ([\d.]+) s of it simulating", done.stderr)
+    assert took or lasted_s <= TOLD_S, f"{lasted_s:.0f} s, and not told:\n{done.stderr[-2000:]}"
     if took:
         whole, simulating = float(took[1]), float(took[2])
         share = 1 - simulating / whole

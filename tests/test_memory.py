@@ -3,6 +3,7 @@ half-written stays: under `ulimit -v`, and in control groups, where the kernel w
 
 from __future__ import annotations
 
+import os
 import subprocess
 import uuid
 from collections.abc import Iterable, Iterator
@@ -183,38 +184,56 @@ def mounted(kind: str) -> Path | None:
     return None
 
 
-@contextmanager
-def made(kind: str, folder: Path) -> Iterator[ControlGroup | None]:
-    """Makes a group of a version; `None` where the machine has none that knows memory. A hierarchy
-    of version 1 that is not mounted is mounted in `folder`."""
-    top, own = mounted(kind), False
-    if top is None and kind == "cgroup":
-        words = ["mount", "-t", "cgroup", "-o", "memory", "none", str(folder)]
-        own = subprocess.run(words, capture_output=True, check=False).returncode == 0
-        top = folder if own else None
-    if top is None:
-        yield None
-        return
-    group = top / f"clearlane-test-{uuid.uuid4().hex}"
-    group.mkdir()
+def opened(kind: str, top: Path, group: Path) -> ControlGroup | str:
+    """Makes a group in the hierarchy at `top`. Returns what refused if it cannot be made."""
+    limit = "memory.max" if kind == "cgroup2" else "memory.limit_in_bytes"
     try:
+        group.mkdir()
         if kind == "cgroup2":
             (top / "cgroup.subtree_control").write_text("+memory")
-        yield ControlGroup(group, "memory.max" if kind == "cgroup2" else "memory.limit_in_bytes")
+        # More than any machine has. It is tried whether the limit may be changed.
+        (group / limit).write_text(str(1 << 62))
+    except OSError as error:
+        return f"{kind}: {error}"
+    return ControlGroup(group, limit)
+
+
+@contextmanager
+def made(kind: str, folder: Path) -> Iterator[ControlGroup | str]:
+    """Makes a group of a version, or says why the machine has none. A hierarchy of version 1 that
+    is not mounted is mounted in `folder`."""
+    top, own, why = mounted(kind), False, f"{kind}: no hierarchy with memory is mounted"
+    if top is None and kind == "cgroup":
+        words = ["mount", "-t", "cgroup", "-o", "memory", "none", str(folder)]
+        mount = subprocess.run(words, capture_output=True, text=True, check=False)
+        own = mount.returncode == 0
+        top, why = folder if own else None, f"{why}: {mount.stderr.strip()}"
+    if top is None:
+        yield why
+        return
+    group = top / f"clearlane-test-{uuid.uuid4().hex}"
+    try:
+        yield opened(kind, top, group)
     finally:
-        group.rmdir()
+        if group.exists():
+            group.rmdir()
         if own:
             subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture
 def groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ControlGroup]]:
-    """A group of each version that the machine has, 1 or 2. A machine without any fails."""
+    """A group of each version that the machine has, 1 or 2. This needs root, and a memory
+    controller that root may change, which a container may not have. A machine without fails."""
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("groups")
         tried = [stack.enter_context(made(kind, folder)) for kind in ["cgroup", "cgroup2"]]
-        groups = [group for group in tried if group is not None]
-        assert groups, "neither version of control groups knows memory here"
+        groups = [group for group in tried if isinstance(group, ControlGroup)]
+        missing = "; ".join(why for why in tried if isinstance(why, str))
+        assert groups, (
+            f"no control group with a limit of memory can be made, as user {os.geteuid()}: "
+            f"{missing}. Be root on a machine whose memory controller may be changed"
+        )
         yield groups
 
 

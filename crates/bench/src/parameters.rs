@@ -71,8 +71,8 @@ pub(crate) const LIMITED: Parameters = Parameters {
     ..BY_TABLES
 };
 
-/// The same for messages of any size that are sent at once, by senders that take their time: a
-/// packet of 2 KiB has a header of 32 B in it.
+/// Like [`BY_RULE`], for messages of any size that are sent at once, by senders that take their
+/// time. A packet of 2 KiB includes a header of 32 B.
 pub(crate) const EXCHANGED: Parameters = Parameters {
     packet_max: Some(2048),
     send_overhead: Picoseconds(200_000),

@@ -4,7 +4,7 @@ use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, LIMITED, NSIM, VOQ};
 use clearlane_sim::Parameters;
 use clearlane_workload::Transport;
 
-/// What switches forward by.
+/// The way of forwarding.
 #[derive(Debug)]
 pub(crate) enum By {
     /// Dimension order by coordinates.
@@ -12,7 +12,7 @@ pub(crate) enum By {
     /// The tables of a routing engine, and how many lanes it may use. Traffic on the tables of
     /// `fat-tree` is spread over them.
     Engine(&'static str, u8),
-    /// The same, and switches choose among the ports that the engine allows.
+    /// Like `Engine`, and switches choose among the ports that the engine allows.
     Adaptive(&'static str, u8),
     /// The engine `multipath` with four LIDs a host, and how many lanes it may use.
     Multipath(u8),

@@ -96,7 +96,7 @@ pub fn told_in_one_line(unfinished: &Unfinished) {
             false => Failure::Internal(what + &place.unwrap_or_default()),
         };
         terminal::remark(&format!("clearlane: {}", fault.line()));
-        unfinished.try_take_away();
+        unfinished.take_away();
         low_level::exit(fault.code().into());
     }));
 }

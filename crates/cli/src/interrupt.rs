@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time for making results after an interruption: small ones are whole then, large ones not.
+/// Time for making results after an interruption: small ones are whole then, large ones not. With
+/// the time for saving a run, `SAVED_WITHIN` of lab's keeper.rs, a signal is answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(750);
 const INTERRUPTED: i32 = 4;
 const REFUSED: i32 = 5;
@@ -52,7 +53,7 @@ impl Interrupts {
     /// Catches signals from here on. Those that end the process take away what is unfinished.
     pub fn caught(unfinished: Unfinished) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Machine(format!("cannot catch signals: {error}"));
-        // Memory that is refused aborts: what was said of it stands, and the code is ours.
+        // A library that aborts does so for want of memory: the code is ours.
         let always = Arc::new(AtomicBool::new(true));
         flag::register_conditional_shutdown(SIGABRT, REFUSED, always).map_err(failed)?;
         // Caught, a file that is too large is an error of the write like a full disk.
@@ -88,12 +89,12 @@ impl Interrupts {
         self.stop(out.to_owned(), Kind::Keeps)
     }
 
-    /// The same of a process that writes nothing: that which writes says what happens.
+    /// Stops a process that writes nothing. The process that writes tells the user.
     pub fn stop_silently(&self) -> Arc<AtomicBool> {
         self.stop(PathBuf::new(), Kind::Silent)
     }
 
-    /// The same of a process that has something to take away first, which is said: it ends when
+    /// Stops a process that has something to take away first, and says so. The process ends when
     /// that is done, however often it is interrupted.
     pub fn stop_and_clear(&self, what: &'static str) -> Arc<AtomicBool> {
         self.stop(PathBuf::new(), Kind::Clears(what))

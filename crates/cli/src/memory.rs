@@ -41,14 +41,14 @@ pub struct Room {
     doubled: u64,
 }
 
-/// Reads a file of the system; nothing if it is not there.
+/// Reads a file of the system; `None` if it is not there.
 type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 fn system(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Three quarters of what the tightest limit leaves: the rest is for what grows less. Nothing where
+/// Three quarters of what the tightest limit leaves: the rest is for what grows less. `None` where
 /// the system does not say.
 pub fn free_bytes() -> Option<u64> {
     let rooms = Limits::found(&system).rooms(&system);

@@ -82,8 +82,9 @@ impl Progress {
         });
         let (stop, stopped) = channel();
         let shown = Arc::clone(&state);
-        let thread = std::thread::spawn(move || shown.show(&stopped));
-        Progress { state, stop: Some(stop), thread: Some(thread) }
+        // A machine that starts no thread shows nothing. What needs threads says so.
+        let thread = std::thread::Builder::new().spawn(move || shown.show(&stopped)).ok();
+        Progress { state, stop: Some(stop), thread }
     }
 
     /// What is being done now, its share not known.

@@ -9,8 +9,7 @@
 //! the 64-bit one that is printed).
 
 use crate::{Endpoint, Fabric, NodeKind};
-use clearlane_ib::Guid;
-use clearlane_ib::quoted;
+use clearlane_ib::{Guid, quoted};
 use std::collections::BTreeMap;
 
 /// PortXmitData by node GUID and port number.

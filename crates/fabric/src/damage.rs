@@ -5,9 +5,8 @@
 
 use crate::wording::nearest;
 use crate::{Endpoint, Fabric, FabricError, Link, LinkId, NodeId};
-use clearlane_ib::quoted;
 use clearlane_ib::random::draw;
-use clearlane_ib::{LinkSpeed, LinkWidth};
+use clearlane_ib::{LinkSpeed, LinkWidth, quoted};
 use std::collections::BTreeMap;
 
 /// Why something cannot be damaged.

@@ -6,8 +6,7 @@
 use crate::formats::FormatError;
 use crate::wording::clean;
 use crate::{Fabric, NodeId};
-use clearlane_ib::Guid;
-use clearlane_ib::quoted;
+use clearlane_ib::{Guid, quoted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names by node GUID, as administrators give them.

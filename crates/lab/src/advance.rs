@@ -156,7 +156,7 @@ pub(crate) enum Stopped {
     Ended,
     /// It was interrupted.
     Interrupted,
-    /// The same, and it is so large that neither its state nor figures are waited for.
+    /// It was interrupted, and saving it would take too long: no state and no figures are made.
     GivenUp,
 }
 

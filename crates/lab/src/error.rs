@@ -83,7 +83,7 @@ pub enum LabError {
     /// Stopped before there was anything to hand over.
     #[error("variant {variant}: interrupted before anything was finished; nothing is written")]
     Interrupted {
-        /// The variant that was being set up.
+        /// The first variant that has no result.
         variant: String,
     },
     /// Queues that are there from the start are more than memory holds.

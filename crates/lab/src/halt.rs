@@ -35,6 +35,7 @@ pub struct Deadline(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     has_begun: AtomicBool,
+    is_waived: AtomicBool,
     has_passed: AtomicBool,
 }
 
@@ -53,13 +54,19 @@ impl Deadline {
         self.0.has_begun.load(Ordering::SeqCst)
     }
 
-    /// Ends the time: nothing more is made.
+    /// Notes that results are waited for: the runs took so long that making them is little.
+    pub(crate) fn waive(&self) {
+        self.0.is_waived.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends the time: nothing more is made, unless it is waited for.
     pub fn pass(&self) {
         self.0.has_passed.store(true, Ordering::SeqCst);
     }
 
     /// Between two parts of what is made.
     pub(crate) fn go_on(&self) -> Result<(), LeftOut> {
-        if self.0.has_passed.load(Ordering::SeqCst) { Err(LeftOut) } else { Ok(()) }
+        let is_over = self.0.has_passed.load(Ordering::SeqCst);
+        if is_over && !self.0.is_waived.load(Ordering::SeqCst) { Err(LeftOut) } else { Ok(()) }
     }
 }

@@ -199,6 +199,22 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Notes and tells that a run begins.
+    fn begin_run(&self, prepared: &Prepared, simulation: &Simulator) -> Result<(), LabError> {
+        let kept = self.options.checkpoints.iter();
+        kept.filter(|_| self.options.processes.is_first()).try_for_each(Checkpoints::begin_run)?;
+        self.options.deadline.begin();
+        let (partitions, threads) = simulation.division();
+        self.progress.on_begin(&Begun {
+            division: Division { partitions, threads },
+            switches: prepared.fabric.ids(NodeKind::Switch).count(),
+            cable_ends: cable_ends(&prepared.fabric),
+            earlier: self.tally.share(simulation.now(), self.plan.duration),
+            earlier_hops: simulation.totals().packet_hops,
+        });
+        Ok(())
+    }
+
     /// Whether the time for making results of an interrupted command has passed. Several processes
     /// come to the same end: theirs does not.
     fn is_late(&self) -> bool {
@@ -208,7 +224,7 @@ impl Shared<'_> {
 
 /// Runs every variant and seed. Fails if a variant cannot be made ready; what goes wrong in the
 /// simulated network is a result. Once `cancel` is true, runs stop and the result is partial, or an
-/// error if none has begun or memory is short.
+/// error if none has finished or memory is short.
 pub fn run(
     experiment: &Experiment,
     options: &RunOptions,
@@ -243,14 +259,7 @@ pub fn run(
     }
     modes_fit(plan, options)?;
     captures_fit(experiment, &prepared, options)?;
-    let question = match &options.checkpoints {
-        Some(kept) => {
-            let asked = question(experiment, &mut BTreeMap::new())?;
-            kept.check(&asked)?;
-            asked
-        }
-        None => String::new(),
-    };
+    let question = asked(experiment, options)?;
     let shared = Shared {
         plan,
         progress,
@@ -265,10 +274,15 @@ pub fn run(
     // One that was left out for want of memory makes the others no partial result.
     let left_out = jobs.iter().zip(&finished).find(|(_, done)| done.is_none());
     let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
-    let is_nothing = finished.iter().all(Option::is_none) && halt.is_raised();
+    let is_raised = options.processes.any(halt.is_raised());
+    let is_nothing = finished.iter().all(Option::is_none) && is_raised;
     let is_short = halt.memory_short.get().is_some();
     if let Some((job, _)) = left_out.filter(|_| !failed && (is_short || is_nothing)) {
         halt.set_up(&experiment.variants[job.variant].name)?;
+    }
+    let ends = jobs.iter().map(|job| cable_ends(&prepared[job.variant].fabric)).sum();
+    if finished.iter().all(Option::is_some) && shared.ticker.is_worth_results(ends) {
+        options.deadline.waive();
     }
     let runs = runs_of(plan, &jobs, finished, &prepared)?;
     let named = experiment.variants.iter().zip(prepared).zip(runs);
@@ -277,6 +291,14 @@ pub fn run(
         .collect();
     let (experiment, command) = (experiment.clone(), options.command.clone());
     Ok(RunResult { experiment, command, variants, verdict: None })
+}
+
+/// The question that the runs answer, if they are kept. Fails if runs that are kept answer another.
+fn asked(experiment: &Experiment, options: &RunOptions) -> Result<String, LabError> {
+    let Some(kept) = &options.checkpoints else { return Ok(String::new()) };
+    let asked = question(experiment, &mut BTreeMap::new())?;
+    kept.check(&asked)?;
+    Ok(asked)
 }
 
 /// Fails if what is to be captured is not there, or would be of two variants in one file.
@@ -418,7 +440,8 @@ fn work(
     done.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
 }
 
-/// Runs one job; nothing if it is one of the victims alone and was interrupted.
+/// Runs one job. `None` if it was interrupted and is one of the victims alone, or too large to be
+/// saved in time.
 fn simulate(
     prepared: &Prepared,
     (number, job): (usize, Job),
@@ -457,15 +480,7 @@ fn simulate(
         }
         (wrong, _) => LabError::variant(name, wrong),
     })?;
-    shared.options.deadline.begin();
-    let (partitions, threads) = simulation.division();
-    shared.progress.on_begin(&Begun {
-        division: Division { partitions, threads },
-        switches: prepared.fabric.ids(NodeKind::Switch).count(),
-        cable_ends: cable_ends(&prepared.fabric),
-        earlier: shared.tally.share(simulation.now(), plan.duration),
-        earlier_hops: simulation.totals().packet_hops,
-    });
+    shared.begin_run(prepared, &simulation)?;
     let tell = |told| match told {
         Told::Share(done, packet_hops) => shared.progress.on_progress(done, packet_hops),
         Told::Elapsed(elapsed) => shared.progress.on_elapsed(elapsed),

@@ -1,4 +1,4 @@
-//! Where threads wait for each other after a window.
+//! A barrier at which threads wait for each other after a window.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,7 +12,7 @@ const YIELDS: u32 = 100;
 /// A barrier for a fixed number of threads that is passed again and again.
 pub(crate) struct Barrier {
     threads: usize,
-    /// Looks before a thread sleeps: none where others need its core.
+    /// Looks before a thread sleeps: 0 if there are more threads than cores.
     looks: u32,
     arrived: AtomicUsize,
     passed: AtomicUsize,
@@ -37,7 +37,7 @@ impl Drop for Awaited<'_> {
 }
 
 impl Barrier {
-    /// For so many threads on so many cores.
+    /// A barrier for so many threads on so many cores.
     pub(crate) fn new(threads: usize, cores: usize) -> Self {
         Barrier {
             threads,
@@ -59,7 +59,7 @@ impl Barrier {
         let turn = self.passed.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
-            // Under the lock, so that who is about to sleep has either seen it or is asleep.
+            // Under the lock, so that a thread about to sleep has either seen it or is asleep.
             let lock = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
             self.passed.store(turn.wrapping_add(1), Ordering::Release);
             drop(lock);

@@ -1,4 +1,4 @@
-//! An instance's partitions, built from a set-up.
+//! Builds the partitions of an instance from a set-up.
 
 use crate::Hosts;
 use crate::adapter::{AdapterSettings, Adapters, PacketSize};
@@ -34,21 +34,21 @@ pub(crate) struct Builder<'a, F> {
     cabling: Cabling,
     addressing: Arc<Addressing>,
     settings: Arc<AdapterSettings>,
-    /// By rank: its partition; empty if there is only one.
+    /// The partition of each host; empty if there is only one.
     partition_of: Arc<Vec<u32>>,
-    /// By host, until its partition is built.
+    /// The program of each host, until its partition is built.
     programs: Vec<Option<Box<dyn RankProgram>>>,
     /// Ranks of programs, until their partition is built.
     ranks: Vec<Option<Process>>,
     placement: Arc<Placement>,
     /// Whether a message of a program may overtake another between the same two ranks.
     overtaking: bool,
-    /// How many programs there are.
+    /// Number of programs.
     jobs: usize,
 }
 
 impl<'a, F: Forwarder> Builder<'a, F> {
-    /// Takes a set-up that has been checked. Fails if the fabric has not what forwarding needs.
+    /// Takes a set-up that has been checked. Fails if the fabric lacks what forwarding needs.
     pub(crate) fn new(mut setup: Setup<'a>, hosts: Hosts) -> Result<Self, SetupError> {
         let forwarder = F::build(setup.fabric, setup.forwarding, &hosts)?;
         let parameters = &setup.parameters;
@@ -105,8 +105,8 @@ impl<'a, F: Forwarder> Builder<'a, F> {
         })
     }
 
-    /// Builds an instance whose markers and reactors `control` makes, for switches' ports and for
-    /// adapters' ports.
+    /// Builds an instance. `control` makes its markers for ports of switches, and its reactors for
+    /// ports of adapters.
     pub(crate) fn build<M: Model<Forwarder = F>, const V: usize>(
         mut self,
         control: impl Fn(
@@ -126,7 +126,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
 
     /// The ranks at these ports of adapters.
     fn ranks_at(&mut self, slots: &[(u32, u8)], overtaking: bool) -> Ranks {
-        // Where its first port is.
+        // The slot of the first port of each host.
         let first = (0..).zip(slots).filter(|(_, (_, number))| *number == 0);
         let slots: FxHashMap<u32, u32> =
             first.clone().map(|(slot, (host, _))| (*host, slot)).collect();
@@ -209,8 +209,8 @@ impl<'a, F: Forwarder> Builder<'a, F> {
     }
 }
 
-/// Ranks of programs in the order of their numbers, which begin after those of the hosts, and at
-/// which host each is.
+/// Ranks of programs in the order of their numbers, and the host of each. Their numbers begin after
+/// those of the hosts.
 fn ranks(hosts: u32, jobs: Vec<Job>) -> (Vec<Option<Process>>, Vec<u32>) {
     let (mut ranks, mut places) = (Vec::new(), Vec::new());
     for (job, of) in jobs.into_iter().enumerate() {
@@ -223,7 +223,7 @@ fn ranks(hosts: u32, jobs: Vec<Job>) -> (Vec<Option<Process>>, Vec<u32>) {
     (ranks, places)
 }
 
-/// By host: its partition; empty if there is only one.
+/// The partition of each host; empty if there is only one.
 fn partition_of(cabling: &Cabling, ranks: usize) -> Vec<u32> {
     let parts = cabling.partitions.len();
     let mut partition_of = vec![0; if parts > 1 { ranks } else { 0 }];

@@ -48,8 +48,7 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    /// Adds the part of the process after those that are in it. Nothing if they are not of one
-    /// instant.
+    /// Adds the part of the next process. `None` if it is not of the same instant.
     pub(crate) fn append(&mut self, part: RunState) -> Option<()> {
         let instant = |state: &RunState| (state.lanes, state.now, state.next_look, state.floor);
         holds(instant(self) == instant(&part) && self.jobs.len() == part.jobs.len())?;
@@ -112,11 +111,11 @@ impl Share<'_> {
     }
 }
 
-/// A partition that is saved and loaded, whatever its types.
+/// The face of a partition for saving and loading, whatever its types.
 pub(crate) trait PartitionState: PartitionView {
-    /// How many of each kind of record it has.
+    /// Numbers of its records of each kind.
     fn counts(&self) -> First;
-    /// By host, its partition; empty if there is one.
+    /// The partition of each host; empty if there is only one.
     fn partition_of(&self) -> &[u32];
     /// The LIDs of all hosts.
     fn host_lids(&self) -> HostLids;
@@ -124,7 +123,7 @@ pub(crate) trait PartitionState: PartitionView {
     fn queue_keys(&self) -> Vec<NumberedKey>;
     /// A send queue, but for its receiver's half.
     fn save_queue(&self, queue: u32, whole: &Whole<'_>) -> SavedQueue;
-    /// The receiver's half, here, of the connection of a host's send queue elsewhere.
+    /// The receiver's half in this partition of a connection. The send queue may be elsewhere.
     fn save_receiver(
         &self,
         half: (u32, u32, ReceiverIndex),
@@ -134,11 +133,11 @@ pub(crate) trait PartitionState: PartitionView {
     fn is_connection(&self, queue: &SavedQueue) -> bool;
     /// The ends of a send queue.
     fn placed(&self, queue: QueuePairIndex, receiver: ReceiverIndex) -> Placed;
-    /// What a send queue knows of its receiver's half.
+    /// The receiver's half of a send queue, as far as the queue knows it.
     fn receiver_of(&self, queue: u32) -> ReceiverIndex;
     /// Adds all but send queues to a state. `None` if a program cannot be saved.
     fn save(&self, whole: &Whole<'_>, state: &mut RunState) -> Option<()>;
-    /// Takes in a send queue, empty as yet.
+    /// Takes in a send queue, which is still empty.
     fn load_queue(&mut self, saved: &SavedQueue, slot: u32) -> Option<QueuePairIndex>;
     /// Takes in the receiver's half of a send queue.
     fn load_receiver(&mut self, saved: &SavedQueue) -> ReceiverIndex;
@@ -224,7 +223,7 @@ impl<M: Model, const V: usize> PartitionState for Partition<M, V> {
     }
 }
 
-/// Where each partition of the run begins, and, once more, where the last one ends.
+/// The numbers at which each partition of the run begins, and those at which the last one ends.
 fn firsts(partitions: &[&dyn PartitionState], share: Share<'_>) -> Vec<First> {
     let counts = partitions.iter().map(|part| part.counts());
     let mut firsts = vec![First::default()];
@@ -260,8 +259,8 @@ fn queue_numbers(
     (keys, queues)
 }
 
-/// The part of the run in these partitions: of one process alone, the whole. Nothing if a program
-/// cannot be saved. All processes save at the same point of the run.
+/// Saves the part of the run in these partitions, which is the whole of a single process. `None` if
+/// a program cannot be saved. All processes save at the same point of the run.
 pub(crate) fn save(
     partitions: &[&dyn PartitionState],
     share: Share<'_>,
@@ -417,8 +416,8 @@ fn save_part<M: Model, const V: usize>(
     Some(())
 }
 
-/// Has partitions that are about to begin go on from a state of the whole run. Nothing if it cannot
-/// be theirs, in any process; then they are not to be used.
+/// Has partitions that are about to begin go on from a state of the whole run. `None` if the state
+/// cannot be theirs in some process; then they are not to be used.
 pub(crate) fn load(
     partitions: &mut [&mut dyn PartitionState],
     share: Share<'_>,
@@ -441,7 +440,7 @@ pub(crate) fn load(
     agreed(invariants::examine(&views, own, (share.crew, share.count), &totals))
 }
 
-/// The same partitions, to be looked at.
+/// Shared references to the partitions.
 fn seen<'a>(partitions: &'a [&mut dyn PartitionState]) -> Vec<&'a dyn PartitionState> {
     partitions.iter().map(|part| &**part).collect()
 }

@@ -170,8 +170,8 @@ impl Buffers<'_, '_> {
         port * self.lanes as u32 + u32::from(lane)
     }
 
-    /// The far buffer of a lane of an output of a home, if the packet whose turn it is lacks
-    /// credits and none that would do are under way; else `NONE`.
+    /// The buffer at the far end of an output's lane, if the packet whose turn it is lacks credits
+    /// and not enough are under way; else `NONE`.
     fn far(&mut self, (partition, home): (usize, u32), output: u8, lane: u8) -> u32 {
         let peer = self.partitions[partition].waits_for(home, output, lane);
         if peer == Address::NIL {

@@ -153,7 +153,7 @@ impl AdaptiveForwarder {
     }
 }
 
-/// Any of them: for settings that few runs have.
+/// A forwarder of any kind, for settings that few runs have.
 pub(crate) enum AnyForwarder {
     Tables(TableForwarder),
     Adaptive(AdaptiveForwarder),

@@ -3,7 +3,7 @@
 use clearlane_fabric::structure::Grid;
 use clearlane_subnet::Subnet;
 
-/// What switches forward by.
+/// A way of forwarding.
 #[derive(Clone, Copy, Debug)]
 pub enum Forwarding<'a> {
     /// The tables of a subnet: LFT, then SL2VL.
@@ -13,7 +13,7 @@ pub enum Forwarding<'a> {
     DimensionOrder(&'a Grid, Ties),
 }
 
-/// Which way packets go that have as far one way around a ring as the other.
+/// The way of packets for which both ways around a ring are equally long.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Ties {
     /// Half of the switches of every ring send them each way.
@@ -28,7 +28,7 @@ impl Forwarding<'_> {
     pub fn lanes(&self) -> u8 {
         match self {
             Forwarding::Tables(subnet) => subnet.sl_to_vl.lanes(),
-            // One before the dateline and one after.
+            // A lane before the dateline and a lane after it.
             Forwarding::DimensionOrder(..) => 2,
         }
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Hosts {
     /// First ports by rank.
     ends: Vec<Endpoint>,
-    /// What each is known by. Made once: the list is as long as the fabric has hosts.
+    /// Name, GUIDs and LID of each host. The list is long, so it is made once.
     ranks: Arc<Ranks>,
     /// All ports in use, host after host, and the rates of their links.
     ports: Vec<Endpoint>,
@@ -167,7 +167,7 @@ impl Hosts {
         self.ports.iter().map(lids).min().unwrap_or(1) as u8
     }
 
-    /// What each rank is known by.
+    /// Name, GUIDs and LID of each rank.
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }

@@ -1,9 +1,8 @@
-//! The instances of the simulator: all of them, in one list.
+//! All instances of the simulator, in one list.
 //!
-//! Each instance is the engine compiled once more for settings that are worth it. It takes its
-//! time to compile, so each names the row of `make bench` that it is fast for. A set-up runs on
-//! the first instance of the list that [suits](Instance::suits) it, and the last two suit every
-//! set-up.
+//! Each instance is the engine compiled once more for settings that are worth it. Compiling it
+//! takes time, so each names the row of `make bench` that it is fast for. A set-up runs on the
+//! first instance of the list that [suits](Instance::suits) it. The last two suit every set-up.
 
 use crate::builder::Builder;
 use crate::control::{AdapterReactors, OutputMarkers, Record, SharedMechanisms};
@@ -34,7 +33,7 @@ pub struct Instance {
     pub(crate) build: fn(Setup<'_>, Hosts) -> Result<Windows, SetupError>,
 }
 
-/// What a set-up asks of an instance.
+/// The demands of a set-up on an instance.
 struct Wanted<'a> {
     forwarding: Forwarding<'a>,
     lanes: usize,
@@ -45,7 +44,7 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// What a run without mechanisms asks.
+    /// The demands of a run without mechanisms.
     fn of<'a>(
         fabric: &Fabric,
         forwarding: Forwarding<'a>,
@@ -69,16 +68,16 @@ impl Wanted<'_> {
     }
 }
 
-/// The instance on which a set-up runs that has been checked. Fails if switches would keep more
-/// queues than there are numbers.
+/// The instance on which a checked set-up runs. Fails if switches would keep more queues than there
+/// are numbers.
 pub(crate) fn suited(setup: &Setup<'_>, hosts: &Hosts) -> Result<&'static Instance, SetupError> {
     check_queues(setup)?;
     let plain = Wanted::of(setup.fabric, setup.forwarding, &setup.parameters, hosts);
     Ok(Wanted { controlled: setup.control.is_some(), ..plain }.suited())
 }
 
-/// Bytes that the queues of one run take: 0 unless switches keep one per output, then as many as
-/// ports, lanes held and outputs multiply to. All are there from the start.
+/// Bytes that the virtual output queues of a run take; 0 if switches have none. Each port has one
+/// for each lane of the instance and each output, from the start of the run.
 pub fn voq_bytes(fabric: &Fabric, forwarding: Forwarding<'_>, parameters: &Parameters) -> u64 {
     if parameters.input_queueing == InputQueueing::Fifo {
         return 0;
@@ -101,7 +100,7 @@ fn check_queues(setup: &Setup<'_>) -> Result<(), SetupError> {
     }
 }
 
-/// What an instance is made of: how switches forward (`F`) and queue (`Q`, a number of [`QUEUES`]),
+/// The parts of an instance: how switches forward (`F`) and queue (`Q`, a number of [`QUEUES`]),
 /// whether devices have limits of their own (`LIMITED`), markers and reactors (`K`, `R`), the width
 /// of port sets (`B`).
 struct Engine<F, K, R, B, const Q: usize, const LIMITED: bool>(PhantomData<(F, K, R, B)>);
@@ -121,16 +120,17 @@ where
     const LIMITED: bool = LIMITED;
 }
 
-/// How inputs may queue, by number, because types are told apart by numbers alone.
+/// The ways in which inputs may queue. [`Engine`] takes the number of one, because a type may have
+/// numbers as parameters but no enums.
 const QUEUES: [Queues; 3] = [Queues::Fifo, Queues::Voq, Queues::AsSet];
 const FIFO: usize = 0;
 const VOQ: usize = 1;
 const EITHER: usize = 2;
 
-/// Without mechanisms.
+/// An instance without mechanisms.
 type Plain<F, B, const Q: usize, const LIMITED: bool> =
     Engine<F, Uncontrolled, Uncontrolled, B, Q, LIMITED>;
-/// With mechanisms.
+/// An instance with mechanisms.
 type Controlled<F, B, const Q: usize, const LIMITED: bool> =
     Engine<F, OutputMarkers, AdapterReactors, B, Q, LIMITED>;
 
@@ -138,8 +138,8 @@ type Narrow = u16;
 type Wide = u64;
 type Widest = [u64; 4];
 
-/// A line of the list: `plain` or `controlled`, then by what switches forward, the width of port
-/// sets, lanes, how inputs queue, and whether devices have limits.
+/// A line of the list: `plain` or `controlled`, then the forwarder, the width of port sets, lanes,
+/// how inputs queue, and whether devices have limits.
 macro_rules! instance {
     (
         $name:literal, $row:literal,
@@ -167,10 +167,10 @@ macro_rules! instance {
     };
 }
 
-/// All instances; those for fewer settings come first.
+/// All instances. Those for fewer settings come first.
 ///
-/// A function that is not inlined, because whatever names the list compiles all of them: neither
-/// other crates nor unit tests do.
+/// Code that names the list compiles all instances. So this function is not inlined into other
+/// crates, and no unit test calls it.
 #[inline(never)]
 pub fn all() -> &'static [Instance] {
     ALL

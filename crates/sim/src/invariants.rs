@@ -74,7 +74,7 @@ fn counted<'a>(
     (Part { partitions, own, occupied, across }, all)
 }
 
-/// The same of what comes from outside: nothing if it does not hold.
+/// Audits a state that comes from outside; `None` if an invariant does not hold.
 pub(crate) fn examine(
     partitions: &[&dyn PartitionView],
     own: Range<usize>,

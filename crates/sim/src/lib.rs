@@ -4,7 +4,7 @@
 //! Entry point: [`Simulation::new`] with a [`Setup`], then [`Simulation::run_until`] as often as
 //! wanted, then [`Simulation::finish`].
 
-// Which module lies above which: ARCHITECTURE.md, held by crates/cli/tests/it/tidy.rs.
+// ARCHITECTURE.md has the order of the modules. crates/cli/tests/it/tidy.rs holds it.
 mod across;
 mod adapter;
 mod addressing;
@@ -20,7 +20,6 @@ mod finder;
 mod fleet;
 mod forward;
 mod forwarding;
-
 mod gathering;
 mod hosts;
 pub mod instances;

@@ -22,7 +22,7 @@ pub(crate) trait Model: Sized + Send + 'static {
     type Markers: Markers;
     /// Congestion control at adapters.
     type Reactors: Reactors;
-    /// How an input lane queues its packets.
+    /// The queues of an input lane of a switch.
     const QUEUES: Queues;
     /// Whether devices have limits of their own: crossbars (reads, stages that are paid again,
     /// buffers behind), adapters (several ports, a memory bus). Without, a packet waits for links
@@ -30,7 +30,7 @@ pub(crate) trait Model: Sized + Send + 'static {
     const LIMITED: bool;
 }
 
-/// How an input lane of a switch queues its packets.
+/// The kinds of queues of an input lane of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Queues {
     /// One queue.
@@ -47,15 +47,15 @@ pub(crate) trait Forwarder: Sized + Send + Sync + 'static {
     /// Whether a switch may choose among several outputs in some run.
     const MAY_CHOOSE: bool = false;
 
-    /// The forwarder of a run. Fails if it is not of the kind that forwards so, or if the fabric
-    /// has not what the rule needs.
+    /// The forwarder of a run. Fails if this kind does not forward by `forwarding`, or if the
+    /// fabric lacks what the rule needs.
     fn build(
         fabric: &Fabric,
         forwarding: Forwarding<'_>,
         hosts: &Hosts,
     ) -> Result<Self, SetupError>;
 
-    /// Whether forwarders of this kind forward so.
+    /// Whether this kind forwards by `forwarding`.
     fn suits(forwarding: &Forwarding<'_>) -> bool;
 
     /// Whether a switch may choose among several outputs in this run.

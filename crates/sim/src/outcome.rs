@@ -445,7 +445,7 @@ impl Tapped {
     }
 }
 
-/// What an observer of a partition hands out at the end.
+/// Records of one partition.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     pub(crate) groups: Vec<Vec<GroupSlice>>,

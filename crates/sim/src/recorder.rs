@@ -1,4 +1,4 @@
-//! The recorder: what is noted down about grants, deliveries and waiting.
+//! The recorder, which notes grants, deliveries and waiting.
 
 mod saved;
 
@@ -14,7 +14,7 @@ use clearlane_workload::Rank;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// What to record.
+/// Settings of the recorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recording {
     /// Length of a slice of time; channels and groups are recorded per slice.
@@ -345,7 +345,7 @@ impl Recorder {
         self.has_taps && self.counters[port].is_tapped
     }
 
-    /// Notes one of them.
+    /// Notes a packet at a tapped port.
     pub(crate) fn on_tapped(&mut self, port: PortIndex, tapped: Tapped) {
         self.tapped.push((port, tapped));
     }
@@ -361,20 +361,20 @@ impl Recorder {
         *since = (*since).min(now);
     }
 
-    /// Fetches what is noted of `port`, at which something is about to happen.
+    /// Prefetches the counters of `port`, at which something is about to happen.
     #[inline(always)]
     pub(crate) fn prefetch(&self, port: PortIndex) {
         self.counters.prefetch::<1>(port);
     }
 
-    /// Fetches the slice of `port`, which is about to send and has been asked for before.
+    /// Prefetches the slice of `port`, which is about to send. Its counters have been prefetched.
     #[inline(always)]
     pub(crate) fn prefetch_slice(&self, port: PortIndex) {
         let slice = self.counters[port].slice as usize;
         prefetch_place(&self.busy_ps, port.0 as usize * self.slices.count + slice);
     }
 
-    /// What was seen at the ports that are tapped since the last call.
+    /// Packets that taps have seen since the last call.
     pub(crate) fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)> {
         std::mem::take(&mut self.tapped)
     }
@@ -398,17 +398,17 @@ impl Recorder {
         }
     }
 
-    /// How far slices reach that grow with the run; 0 without.
+    /// Time that growing slices reach; 0 if slices do not grow.
     pub(crate) fn grown_to(&self) -> u64 {
         self.slices.grown_to()
     }
 
-    /// Has slices that grow reach `reach`.
+    /// Has growing slices reach `reach`.
     pub(crate) fn grow(&mut self, reach: u64) {
         self.reach(reach);
     }
 
-    /// What was recorded by the end of the run, in slices that reach `reach` if they grow.
+    /// The records at the end of the run. Growing slices reach `reach`.
     pub(crate) fn finish(mut self, end: u64, reach: u64) -> Recorded {
         self.reach(reach);
         for port in (0..self.counters.len() as u32).map(PortIndex) {

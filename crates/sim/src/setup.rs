@@ -69,7 +69,7 @@ pub struct Setup<'a> {
     pub ends_with_jobs: bool,
     /// Congestion mechanisms; none costs nothing.
     pub control: Option<Mechanisms>,
-    /// What to record.
+    /// Settings of the recorder.
     pub recording: Recording,
     /// In how many parts and on how many threads; without influence on any result. Of several
     /// processes, the parts are those of all, and the threads those of each.
@@ -245,7 +245,7 @@ fn check_threads(threads: usize) -> Result<(), SetupError> {
     }
 }
 
-/// Fails if a tap is at a port of no cable.
+/// Fails if a tap is at a port without a cable.
 fn check_taps(setup: &Setup<'_>) -> Result<(), SetupError> {
     match setup.taps.iter().find(|tap| setup.fabric.peer(**tap).is_none()) {
         None => Ok(()),

@@ -117,9 +117,9 @@ impl Simulation {
         self.run.threads()
     }
 
-    /// Tries out from now on, by a clock of nanoseconds, whether all threads are faster than one
-    /// alone, again and again, and goes on with what is faster. Without it all threads serve
-    /// always. No result depends on it. Several processes do without.
+    /// Tries out again and again, by a clock of nanoseconds, whether all threads are faster than
+    /// one, and goes on with the faster. Without this call all threads serve throughout. No result
+    /// depends on it. A run on several processes makes no trials.
     pub fn try_threads(&mut self, clock: fn() -> u64) {
         self.run.try_threads(clock);
     }

@@ -79,7 +79,7 @@ struct Notices {
     turn: AtomicBool,
 }
 
-/// The same of a process, and its mail by (from, to).
+/// The notices of a process, and its mail by (from, to).
 #[derive(Default, Serialize, Deserialize)]
 struct Parcel {
     time: u64,
@@ -165,7 +165,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) cores: usize,
     pub(crate) pause: &'a AtomicBool,
     pub(crate) clock: Option<fn() -> u64>,
-    /// A clock and the time by it at which the stretch is over that these threads serve.
+    /// A clock, and the time on it at which the stretch of these threads is over.
     pub(crate) turn: Option<(fn() -> u64, u64)>,
     pub(crate) crew: &'a Crew,
 }

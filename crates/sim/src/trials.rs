@@ -1,19 +1,19 @@
-//! Whether several threads serve or one: tried out, because several may take longer than one.
+//! Trials of several threads and of one: several may take longer than one.
 //!
-//! Threads wait for each other after every window. Where windows are short, or where other
-//! programs take the cores, they wait longer than they serve. So stretches of a run are served by
-//! all threads and by one in turn, and the faster of both serves the longer stretches. No result
-//! depends on it.
+//! Threads wait for each other after every window. If windows are short, or other programs take the
+//! cores, they wait longer than they serve. So stretches of a run are served by all threads and by
+//! one in turn, and the faster of both serves the longer stretches. No result depends on it.
 
-/// How long each of both is tried, in nanoseconds.
+/// Length of a trial, in nanoseconds.
 const TRIAL: u64 = 4_000_000;
 
-/// How long the faster one serves before both are tried again: so long after the first trial, twice
-/// as long after each further one with the same result, up to a limit.
+/// Time that the faster one serves before both are tried again, in nanoseconds. It is `FIRST_STAY`
+/// after trials with a new result, and doubles after trials with the same one, up to
+/// `LONGEST_STAY`.
 const FIRST_STAY: u64 = 16 * TRIAL;
 const LONGEST_STAY: u64 = 256 * TRIAL;
 
-/// Who serves a stretch.
+/// The threads that serve a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Servers {
     /// All threads.
@@ -22,12 +22,12 @@ pub(crate) enum Servers {
     One,
 }
 
-/// What a stretch is for.
+/// The purpose of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
-    /// To see how fast these servers are.
+    /// To measure how fast these servers are.
     Trial,
-    /// To get on.
+    /// To serve by the faster ones.
     Stay,
 }
 
@@ -36,11 +36,11 @@ enum Purpose {
 pub(crate) struct Trials {
     servers: Servers,
     purpose: Purpose,
-    /// Time that the stretch has taken so far, and events served in it.
+    /// Nanoseconds that the stretch has taken so far, and events served in it.
     taken: (u64, u64),
     /// Events per nanosecond in the last trial of all threads, and of one.
     rates: [f64; 2],
-    /// The result of the last two trials.
+    /// The faster ones in the last two trials.
     faster: Servers,
     stay: u64,
 }
@@ -59,12 +59,12 @@ impl Default for Trials {
 }
 
 impl Trials {
-    /// Who serves now.
+    /// The threads that serve now.
     pub(crate) fn servers(&self) -> Servers {
         self.servers
     }
 
-    /// How long they serve from now on, in nanoseconds.
+    /// Nanoseconds that they go on serving.
     pub(crate) fn left(&self) -> u64 {
         let length = match self.purpose {
             Purpose::Trial => TRIAL,
@@ -93,7 +93,7 @@ impl Trials {
         }
     }
 
-    /// Both have been tried: the faster one serves.
+    /// Chooses the faster ones after both have been tried.
     fn decide(&mut self) {
         let [all, one] = self.rates;
         let faster = if all > one { Servers::All } else { Servers::One };

@@ -1,5 +1,4 @@
-//! Partitions as code sees them that is not hot, whatever their types: what is behind these traits
-//! is compiled once and not once an instance.
+//! Views of partitions for code outside the hot loop. It is compiled once, not once an instance.
 
 use crate::cabling::Places;
 use crate::mail::FarEnd;
@@ -40,17 +39,17 @@ pub(crate) trait NetworkView {
     fn homes(&self) -> &Records<HomeIndex, Home>;
     /// All its packets.
     fn packets(&self) -> &Slab<PacketIndex, Packet>;
-    /// What is still to happen.
+    /// Events that are still to happen.
     fn queue(&self) -> &Queue;
     /// Parameters of links and buffers.
     fn links(&self) -> &Links;
     /// The other end of a cable that leads to another partition.
     fn far_end(&self, address: Address) -> Option<FarEnd>;
-    /// What has been noted.
+    /// Its recorder.
     fn recorder(&self) -> &Recorder;
-    /// The last time anything was done that a result shows.
+    /// Time of the last effect that a result shows.
     fn last_effect(&self) -> u64;
-    /// The time every home has reached.
+    /// Time that every home has reached.
     fn floor(&self) -> u64;
     /// Bytes of the shortest packet so far.
     fn shortest(&self) -> u32;
@@ -143,41 +142,41 @@ impl<B: PortSet, const V: usize> NetworkView for Network<B, V> {
 pub(crate) trait PartitionView: Send {
     /// Its network.
     fn net(&self) -> &dyn NetworkView;
-    /// What its ports are called.
+    /// Names of its ports.
     fn places(&self) -> &Places;
     /// Its ranks.
     fn ranks(&self) -> &Ranks;
     /// Whether its switches have virtual output queues.
     fn has_voqs(&self) -> bool;
-    /// Those queues by (port, lane, output), and how many outputs each lane has queues for.
+    /// The virtual output queues by (port, lane, output), and the number of outputs of each lane.
     fn voqs(&self) -> (&Records<VoqIndex, Voq>, u32);
     /// The queue of (port, lane) for an output.
     fn voq(&self, port: PortIndex, lane: u8, output: u8) -> Voq;
     /// The packets behind the crossbars of its switches.
     fn behind(&self) -> Buffered;
-    /// Packets that have come to adapters and wait to be stored, and where.
+    /// Packets at adapters that wait to be stored, each with its port.
     fn unstored(&self) -> Vec<(PortIndex, PacketIndex)>;
-    /// How many ACKs wait for their adapter, and the data packets that wait for those they
-    /// overtook.
+    /// Number of ACKs that wait for their adapter, and the data packets that wait for packets which
+    /// they overtook.
     fn beside_the_network(&self) -> (u64, Vec<PacketIndex>);
-    /// Where a port is.
+    /// Address of a port.
     fn address(&self, port: PortIndex) -> Address;
     /// Events served so far.
     fn events(&self) -> u64;
     /// Messages that take memory.
     fn messages_kept(&self) -> u64;
-    /// Has everything before `now` have happened.
+    /// Sets the time to `now`, before which everything has happened.
     fn come_to(&mut self, now: u64);
-    /// The far buffer of (output, lane) of a home, if the packet whose turn it is lacks credits and
-    /// none that would do are under way; else `NIL`.
+    /// The buffer at the far end of (output, lane) of a home, if the packet whose turn it is lacks
+    /// credits and not enough are under way; else `NIL`.
     fn waits_for(&mut self, home: u32, output: u8, lane: u8) -> Address;
-    /// Makes slots of the event queue so wide.
+    /// Sets the width of slots of the event queue.
     fn reshape(&mut self, width_log2: u32, lookahead: u64);
-    /// What taps have seen since the last call.
+    /// Packets that taps have seen since the last call.
     fn take_tapped(&mut self) -> Vec<(PortIndex, Tapped)>;
-    /// How far slices reach that grow with the run; 0 without.
+    /// Time that growing slices reach; 0 if slices do not grow.
     fn grown_to(&self) -> u64;
-    /// Has slices that grow reach `reach`.
+    /// Has growing slices reach `reach`.
     fn grow(&mut self, reach: u64);
 }
 
@@ -239,7 +238,7 @@ impl<M: Model, const V: usize> PartitionView for Partition<M, V> {
         net.enter(home, net.now);
         let output = net.port(output.into());
         if net.class(output).kind == LinkKind::Exit {
-            // A host drains whatever happens.
+            // A host always drains.
             return Address::NIL;
         }
         let Candidate::Ready { credits, .. } = switches.candidate(net, output, lane) else {

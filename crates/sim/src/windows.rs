@@ -35,18 +35,18 @@ const NARROWEST_LOG2: u32 = 10;
 
 /// The partitions of a process, whatever their types.
 pub(crate) trait Partitions: Send {
-    /// How many there are, at least one.
+    /// Number of partitions, at least one.
     fn count(&self) -> usize;
-    /// One of them.
+    /// The partition of this number.
     fn one(&self, number: usize) -> &dyn PartitionState;
-    /// All of them, to be changed.
+    /// All partitions, for changes.
     fn all_mut(&mut self) -> Vec<&mut dyn PartitionState>;
-    /// Windows of the only one up to `limit`, or until something else is to be done than serving.
+    /// Serves windows of the only partition until something else is to be done.
     fn serve_alone(&mut self, orders: &Alone<'_>) -> Next;
-    /// Windows of all on so many threads, with what they took: see [`team`](crate::team::serve).
+    /// Serves windows of all partitions on so many threads: see [`team`](crate::team::serve).
     fn serve(&mut self, threads: usize, orders: Orders<'_>) -> (Next, (u64, u64));
-    /// Hands out what each has recorded by `end`, in slices that reach `reach` if they grow. Its
-    /// memory is free before the next is asked.
+    /// Hands out the records of each partition. `times` are the end of the run, and the time that
+    /// growing slices reach. The memory of a partition is free before the next is asked.
     fn finish(
         self: Box<Self>,
         times: (u64, u64),
@@ -54,7 +54,7 @@ pub(crate) trait Partitions: Send {
     );
 }
 
-/// What a partition without others is to do.
+/// Orders for a partition without others.
 pub(crate) struct Alone<'a> {
     shortest: u32,
     limit: u64,
@@ -109,7 +109,7 @@ impl<M: Model, const V: usize> Partitions for Vec<Partition<M, V>> {
     }
 }
 
-/// What recorders were told to keep, as far as it holds for all partitions together.
+/// Limits of recorders that hold for all partitions together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) slices: Slices,
@@ -118,13 +118,13 @@ pub(crate) struct Limits {
 
 /// See the module.
 pub(crate) struct Windows {
-    /// Those of this process.
+    /// The partitions of this process.
     partitions: Box<dyn Partitions>,
     crew: Crew,
     /// Where the partitions of all processes begin.
     numbering: Numbering,
     threads: usize,
-    /// Cores that they may use.
+    /// Cores that the threads may use.
     cores: usize,
     /// Of all processes, where there are several: as of the last stop.
     totals: Totals,
@@ -149,7 +149,7 @@ pub(crate) struct Windows {
     /// took on the thread it took longest on.
     clock: Option<fn() -> u64>,
     spent: (u64, u64),
-    /// A clock of nanoseconds, where it is tried out whether several threads are faster than one.
+    /// A clock of nanoseconds and the trials of threads; `None` without trials.
     trials: Option<(fn() -> u64, Trials)>,
 }
 
@@ -209,12 +209,12 @@ impl Windows {
         (0..self.partitions.count()).map(|number| self.partitions.one(number))
     }
 
-    /// The same, to be looked at.
+    /// Views of the partitions of this process.
     fn views(&self) -> Vec<&dyn PartitionView> {
         self.each().map(|one| one as &dyn PartitionView).collect()
     }
 
-    /// Windows up to `until` or until something else is to be done than serving.
+    /// Serves windows up to `until` or until something else is to be done.
     fn serve(&mut self, until: u64, pause: &AtomicBool) -> Next {
         if self.numbering.partitions() == 1 {
             return self.partitions.serve_alone(&Alone {
@@ -227,7 +227,7 @@ impl Windows {
         self.serve_together(until, pause)
     }
 
-    /// Several partitions, a run of them on each thread, for a stretch if trials are made.
+    /// Serves several partitions. If trials are made, it returns when a stretch is over.
     fn serve_together(&mut self, until: u64, pause: &AtomicBool) -> Next {
         let Some((clock, trials)) = self.trials.take() else {
             return self.serve_on(self.threads, until, pause, None);
@@ -244,7 +244,8 @@ impl Windows {
         next
     }
 
-    /// The same on so many threads, up to a time by a clock if there is one.
+    /// Serves several partitions on so many threads, a run of partitions on each. `turn` is a clock
+    /// and the time on it at which this returns.
     fn serve_on(
         &mut self,
         threads: usize,
@@ -491,7 +492,7 @@ impl Windows {
         }
     }
 
-    /// What windows took on all threads, and on the one each took longest on.
+    /// Time that windows took on all threads, and on the slowest thread of each window.
     pub(crate) fn balance(&self) -> (u64, u64) {
         self.spent
     }
@@ -506,7 +507,7 @@ impl Windows {
         checkpoint::save(&partitions, self.share(), times, self.tapped_ahead.clone())
     }
 
-    /// Goes on from that, if it can be of this run; else it is not to be used.
+    /// Goes on from a state. `None` if it cannot be of this run; then this is not to be used.
     pub(crate) fn load(&mut self, mut state: RunState, groups: u16) -> Option<()> {
         let first = self.own().start;
         let share = Share { first, count: self.numbering.partitions(), crew: &self.crew };
@@ -522,7 +523,7 @@ impl Windows {
         self.numbering.homes()
     }
 
-    /// What taps have seen up to now since the last call.
+    /// Packets that taps have seen up to now since the last call.
     pub(crate) fn take_tapped(&mut self) -> Vec<Tapped> {
         let mut all = self.gather_tapped();
         let now = Picoseconds(self.now);
@@ -530,7 +531,7 @@ impl Windows {
         all
     }
 
-    /// Checks every invariant and hands out what was found.
+    /// Checks every invariant and hands out the results.
     pub(crate) fn finish(mut self) -> Outcome {
         let (totals, own) = (self.sum(), self.own());
         let all = (&self.crew, self.numbering.partitions());

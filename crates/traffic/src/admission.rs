@@ -1,23 +1,23 @@
-//! The choice of connections that may wait before they have shown a certificate or a token. It has
-//! neither I/O nor a clock. Few of them wait at a time. When one more comes, the oldest goes of the
-//! address from which most have come lately, in the network that has most places. So a host with
-//! many addresses in a network has no more places than a host with one, and an address from which
-//! few come keeps its place beside any number of others of its network.
+//! Chooses which connections may wait before they have shown a certificate or a token. It has
+//! neither I/O nor a clock. The number of waiting connections is limited. A connection over the
+//! limit closes one: the oldest of the address with the most recent arrivals, in the network with
+//! the most waiting connections. So a host with many addresses in a network has no more places than
+//! a host with one. Within a network, addresses with many arrivals lose their places first.
 
 use ipnet::IpNet;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Bits of the networks that are compared, the wider first: what a provider gives to a site, and
-/// what a host may have all of (RFC 6177 for IPv6).
+/// Prefix lengths of the networks that are compared, the wider network first. A provider gives the
+/// wider one to a site. A host may have all addresses of the narrower one (RFC 6177 for IPv6).
 const V4_BITS: [u8; 2] = [16, 24];
 const V6_BITS: [u8; 2] = [48, 64];
-/// So many connections from an address weigh no more than one: who is turned away and comes again
-/// a few times is not told from who comes once.
+/// Addresses with fewer than this many recent connections weigh the same. So a client that is
+/// turned away may come again a few times.
 const FREE: u32 = 8;
 
-/// Connections that wait.
+/// The connections that wait.
 #[derive(Debug)]
 pub struct Admission<T> {
     most: usize,
@@ -25,7 +25,7 @@ pub struct Admission<T> {
     /// The oldest first.
     waiting: Vec<Waiting<T>>,
     came: BTreeMap<IpAddr, Came>,
-    /// When what is forgotten was last looked for, s.
+    /// Second in which addresses without recent arrivals were last removed.
     tidied_s: u64,
 }
 
@@ -37,11 +37,11 @@ struct Waiting<T> {
     what: T,
 }
 
-/// Number of connections from an address that have not shown anything. A second forgets half of it.
+/// Recent arrivals from an address that have not shown anything. Their number halves each second.
 #[derive(Debug)]
 struct Came {
     count: u32,
-    /// When that was counted, s.
+    /// Second of that count.
     at_s: u64,
 }
 
@@ -53,16 +53,16 @@ impl Came {
 }
 
 impl<T> Admission<T> {
-    /// At most so many wait.
+    /// Begins without connections. At most `most` of them may wait.
     pub fn new(most: usize) -> Self {
         let (waiting, came) = (Vec::new(), BTreeMap::new());
         Admission { most, next: 0, waiting, came, tidied_s: 0 }
     }
 
-    /// Takes in what came from an address, `now_s` seconds after a beginning. Its number, and what
-    /// has to go for it, if anything: it may be itself.
+    /// Takes in a connection from an address, `now_s` seconds after a beginning. Returns its number
+    /// and, over the limit, the connection that has to go, which may be itself.
     pub fn enter(&mut self, now_s: u64, from: IpAddr, what: T) -> (u64, Option<(u64, T)>) {
-        // An IPv4 address within IPv6 is what it is.
+        // An IPv4 address that is mapped into IPv6 counts as IPv4.
         let (number, from) = (self.next, from.to_canonical());
         self.next += 1;
         let came = self.came.entry(from).or_insert(Came { count: 0, at_s: now_s });
@@ -77,7 +77,8 @@ impl<T> Admission<T> {
         (number, gone.map(|gone| (gone.number, gone.what)))
     }
 
-    /// One waits no longer. If it has shown what it should, it is as if it had not come.
+    /// Ends the wait of a connection. One that has shown a certificate or a token is no longer
+    /// counted as an arrival.
     pub fn leave(&mut self, number: u64, has_shown: bool) {
         let Ok(place) = self.waiting.binary_search_by_key(&number, |waiting| waiting.number) else {
             return;
@@ -88,12 +89,12 @@ impl<T> Admission<T> {
         }
     }
 
-    /// Takes out all of them.
+    /// Takes out all connections.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.waiting.drain(..).map(|waiting| waiting.what)
     }
 
-    /// The place of what goes first.
+    /// The place of the connection that goes first.
     fn first_to_go(&self, now_s: u64) -> Option<usize> {
         let mut among: Vec<usize> = (0..self.waiting.len()).collect();
         for level in 0..V4_BITS.len() {
@@ -109,8 +110,9 @@ impl<T> Admission<T> {
     }
 }
 
-/// Narrows places, the oldest first, to those whose key weighs most by how many have it. Among keys
-/// of one weight it is the key of the oldest.
+/// The places of `among`, the oldest first, that have the key with the largest weight. `weight`
+/// takes a key and the number of places that have it. Among keys of one weight, that of the oldest
+/// place counts.
 fn most<K: Ord>(
     among: &[usize],
     of: impl Fn(usize) -> K,
@@ -138,7 +140,7 @@ mod tests {
 
     const MOST: usize = 256;
 
-    /// Addresses of two networks of each kind, in turns.
+    /// An address of the flood: two networks of each kind take turns.
     fn flooding(number: u32) -> IpAddr {
         let (network, host) = (number % 4, number / 4 + 10);
         match network {
@@ -147,8 +149,8 @@ mod tests {
         }
     }
 
-    /// Comes among the flood after `after` of its connections, which come `rate` a second. How many
-    /// come then until it goes; nothing if it still waits when `most` have come.
+    /// Connects from `from` after `after` connections of a flood, of which `rate` come a second.
+    /// Returns how many more come until it has to go; `None` if it still waits after `most`.
     fn lasts(
         admission: &mut Admission<u32>,
         from: IpAddr,
@@ -174,13 +176,13 @@ mod tests {
     }
 
     proptest! {
-        // A case is thousands of connections.
+        // Each case has thousands of connections.
         #![proptest_config(ProptestConfig::with_cases(8))]
 
         /// A flood from two hundred addresses of four networks leaves an address of one of these
-        /// networks its place for a quarter of a second, whatever its speed and order. From 2,000
-        /// connections a second on each address comes often, and the place is kept for a second:
-        /// long for a handshake.
+        /// networks its place for a quarter of a second, whatever its speed and order. At 2,000
+        /// connections a second and more, each address comes often, and the place is kept for a
+        /// second. That is long for a handshake.
         #[test]
         fn a_flood_of_many_addresses_keeps_nobody_out(
             rate in 100u32..6000,
@@ -197,7 +199,7 @@ mod tests {
                 })
                 .collect();
             let mut admission = Admission::new(MOST);
-            // None of the flood has this address.
+            // The flood does not have this address.
             let own = flooding(network + 4 * 60);
             let address = |come: u32| flooding(order[come as usize]);
             let most = if rate < 2000 { rate / 4 } else { rate };
@@ -205,7 +207,7 @@ mod tests {
             prop_assert_eq!(gone, None);
         }
 
-        /// Slow floods make no address heavy: then the oldest goes, and places last.
+        /// A slow flood makes no address heavy. Then the oldest connection goes, and places last.
         #[test]
         fn in_a_slow_flood_the_oldest_goes(rate in 1u32..1000, network in 0u32..4) {
             let mut admission = Admission::new(MOST);
@@ -213,7 +215,7 @@ mod tests {
             let gone = lasts(&mut admission, own, (5 * rate + 300, rate, rate), |come| {
                 flooding(come % 200)
             });
-            // A quarter of the places is its network's.
+            // Its network has a quarter of the places.
             prop_assert!(gone.is_none_or(|gone| gone >= MOST as u32 * 3 / 4), "{gone:?}");
         }
 
@@ -240,7 +242,7 @@ mod tests {
         }
     }
 
-    /// A host has all addresses of its network: together they have the places of one.
+    /// A host may have all addresses of its network. Together they have the places of one.
     #[test]
     fn many_networks_are_not_kept_out_by_all_addresses_of_one() {
         let mut admission = Admission::new(MOST);
@@ -267,7 +269,7 @@ mod tests {
         admission.enter(0, seldom, 1);
         // Neither weighs more than the other, so the oldest goes.
         assert_eq!(admission.enter(0, seldom, 2).1, Some((first, 0)));
-        // One that shows nothing is counted, and forgotten after some time.
+        // An arrival that shows nothing is counted, and forgotten after some time.
         for now_s in [0, 60] {
             let mut admission = Admission::new(2);
             for round in 0..100 {

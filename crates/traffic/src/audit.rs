@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -16,14 +17,14 @@ use time::format_description::well_known::Rfc3339;
 
 /// What the log is called.
 pub const AUDIT_FILE: &str = "audit.jsonl";
-/// From here on a new log is begun; the one before is kept.
+/// Size from which on a new log is begun. The one before is kept.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// Refusals of one certificate, and of all who show none, are noted one by one up to here in a
 /// minute; more of them are counted, so that nobody fills the log with them.
 const REFUSED_MAX: u32 = 20;
 const REFUSED_EVERY: Duration = Duration::from_secs(60);
-/// An audit log that goes waits for its disk for so long.
+/// Longest wait for the disk when the log is finished.
 const LEAVING_MAX: Duration = Duration::from_secs(1);
 /// Who has shown neither certificate nor token.
 const STRANGERS: &str = "strangers";
@@ -54,11 +55,12 @@ struct Entry<'a> {
     why: &'a str,
 }
 
-/// The log. A disk that hangs holds up nobody but who waits for its answer: see [`Disk`].
+/// The log. A disk that hangs holds up only callers that wait for its answer: see [`Disk`].
 #[derive(Debug)]
 pub struct Audit {
     disk: Disk<Open>,
     refused: Mutex<BTreeMap<String, Refused>>,
+    has_finished: AtomicBool,
 }
 
 /// The log's file.
@@ -80,7 +82,8 @@ impl Refused {
         Refused { since: Instant::now(), count: 0 }
     }
 
-    /// Number of refusals that are not noted one by one, in words; `None` if there are none.
+    /// The number of refusals that were not noted one by one, in words; `None` if all
+    /// were noted.
     fn in_words(&self) -> Option<String> {
         let more = self.count.checked_sub(REFUSED_MAX).filter(|more| *more > 0)?;
         Some(format!("{more} more in {} s", self.since.elapsed().as_secs()))
@@ -92,7 +95,8 @@ impl Audit {
     pub fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(AUDIT_FILE);
         let file = begun(&path)?;
-        Ok(Audit { disk: Disk::new("audit", Open { path, file })?, refused: Mutex::default() })
+        let disk = Disk::new("audit", Open { path, file })?;
+        Ok(Audit { disk, refused: Mutex::default(), has_finished: AtomicBool::new(false) })
     }
 
     /// Notes that somebody was refused who has shown neither certificate nor token.
@@ -100,8 +104,8 @@ impl Audit {
         self.refuse(STRANGERS, from, what, why);
     }
 
-    /// Notes that somebody was refused, `who` by its certificate, `said` with its address. Waits
-    /// for nothing: what is refused is refused whether or not that can be noted.
+    /// Notes a refusal. Refusals are counted by `who`: a certificate, or all strangers. The line
+    /// names `said`. Waits for nothing, because a refusal holds whether or not it can be noted.
     pub fn refuse(&self, who: &str, said: &str, what: &str, why: &str) {
         let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = all.entry(who.to_owned()).or_insert_with(Refused::begin);
@@ -118,16 +122,15 @@ impl Audit {
         }
     }
 
-    /// Adds a line. Fails if it cannot be kept, or is not within [`ANSWER_MAX`]: then what it is
-    /// about is not to be done.
+    /// Adds a line. Fails if it is not kept within [`ANSWER_MAX`]. The caller must then not do what
+    /// the line is about.
     pub fn note(&self, outcome: Outcome, who: &str, what: &str, why: &str) -> io::Result<()> {
         let line = line(outcome, who, what, why)?;
         self.disk.ask(ANSWER_MAX, move |open| open.add(&line))
     }
 
-    /// Adds a line if it can be kept, and does not wait until it is: it is about what has been
-    /// done, or is refused. Of a disk that hangs, and has more lines to keep than it takes, it is
-    /// lost.
+    /// Adds a line and does not wait until it is kept. For things that have been done or refused.
+    /// The line is lost if the disk hangs and too many lines wait for it already.
     pub fn tell(&self, outcome: Outcome, who: &str, what: &str, why: &str) {
         let Ok(line) = line(outcome, who, what, why) else { return };
         let add = move |open: &mut Open| {
@@ -136,9 +139,12 @@ impl Audit {
         let _ = self.disk.tell(|| false, add);
     }
 
-    /// Notes how many refusals were not noted, and waits until all that was told is kept: of a disk
-    /// that hangs, not for long.
+    /// Notes how many refusals were not noted. Waits once, and a limited time, until all that was
+    /// told is kept.
     pub fn finish(&self) {
+        if self.has_finished.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let all = std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner));
         for (who, refused) in all {
             if let Some(more) = refused.in_words() {
@@ -156,21 +162,22 @@ impl Drop for Audit {
 }
 
 impl Open {
-    /// Adds a line to the file that has the log's name: another one if this was taken away.
+    /// Adds a line to the file that has the log's name. If that is not the open file any more, the
+    /// file is opened or begun anew.
     fn add(&mut self, line: &str) -> io::Result<()> {
         let own = self.file.metadata()?;
         let there = fs::metadata(&self.path);
         let is_there = |there: &fs::Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
         if !there.is_ok_and(|there| is_there(&there)) {
             self.file = begun(&self.path).inspect_err(|_| {
-                // Something else stands there: the log that was put away is where it is looked for.
+                // Something else has that name. The line goes into the log that was put away.
                 let _ = self.file.write_all(line.as_bytes());
             })?;
         } else if own.len() > BYTES_MAX {
             fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
             self.file = begun(&self.path)?;
         }
-        // In one write, so that no line is half there beside another.
+        // A line is one write, so that no other line comes into it.
         self.file.write_all(line.as_bytes())
     }
 }
@@ -181,8 +188,8 @@ fn line(outcome: Outcome, who: &str, what: &str, why: &str) -> io::Result<String
     Ok(serde_json::to_string(&entry)? + "\n")
 }
 
-/// The file, open at its end. A pipe or a device is refused and not waited for; open for reading
-/// too, because a pipe that nobody reads refuses writers in words of its own.
+/// Opens the file at its end. Refuses a pipe or a device, and does not wait for it. It opens for
+/// reading too: a pipe that nobody reads would refuse a mere writer in words of the system.
 fn begun(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.create(true).read(true).append(true).mode(0o600);
@@ -220,7 +227,7 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A log that was taken away, as by who rotates logs, is begun anew; a pipe is none.
+    /// A log that was taken away, as when logs are rotated, is begun anew. A pipe is refused.
     #[test]
     fn the_log_is_the_file_of_its_name() {
         let folder = std::env::temp_dir().join(format!("clearlane-rotated-{}", std::process::id()));

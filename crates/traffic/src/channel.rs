@@ -20,8 +20,8 @@ pub const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 /// How long the other side may not read.
 const WRITE_MAX: Duration = Duration::from_secs(5);
 
-/// A connection that is turned away, because many come at a time, is tried again for so long. The
-/// tries are rare enough that its address weighs no more than one that comes once.
+/// Time for which a connection that is turned away is tried again. The tries are rare enough that
+/// its address weighs no more than one that comes once.
 const AGAIN_FOR: Duration = Duration::from_secs(5);
 const AGAIN_EVERY: Duration = Duration::from_millis(300);
 
@@ -59,7 +59,7 @@ pub struct Channel {
 }
 
 impl ChannelError {
-    /// Whether the other side has closed the connection without a word: as one does at which too
+    /// Whether the other side has closed the connection without a word, as an agent does when too
     /// many come at a time.
     pub fn is_turned_away(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
@@ -107,7 +107,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// Who the other side is, by its certificate, which was verified; nothing without one of ours.
+    /// The other side, by its verified certificate; `None` without a certificate of ours.
     pub fn peer(&self) -> Option<Identity> {
         self.tls.peer_certificates()?.first().and_then(keys::whose)
     }
@@ -117,8 +117,8 @@ impl Channel {
         self.tcp.local_addr()
     }
 
-    /// Sends what is to be sent. One that reads a little now and then is waited for no longer than
-    /// one that reads nothing.
+    /// Sends what is to be sent. A peer that reads a little now and then gets no more time than a
+    /// peer that reads nothing.
     fn flush(&mut self) -> Result<(), ChannelError> {
         let until = Instant::now() + WRITE_MAX;
         while self.tls.wants_write() {
@@ -180,7 +180,7 @@ impl Channel {
         self.flush()
     }
 
-    /// The next frame; nothing if none is whole within `wait`.
+    /// The next frame; `None` if none is whole within `wait`.
     pub fn frame(&mut self, wait: Duration) -> Result<Option<Frame>, ChannelError> {
         let until = Instant::now() + wait;
         loop {
@@ -193,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// The next message; nothing if none is whole within `wait`.
+    /// The next message; `None` if none is whole within `wait`.
     pub fn receive<T: DeserializeOwned>(
         &mut self,
         wait: Duration,
@@ -230,7 +230,7 @@ impl Drop for Channel {
     }
 }
 
-/// Connects again and again while it is turned away, for some seconds.
+/// Connects. Tries again for some seconds while it is turned away.
 pub fn again<T, E>(
     mut connect: impl FnMut() -> Result<T, E>,
     is_turned_away: impl Fn(&E) -> bool,
@@ -253,7 +253,7 @@ pub fn read<T: DeserializeOwned>(content: &[u8]) -> Result<T, ChannelError> {
     serde_json::from_slice(content).map_err(wrong)
 }
 
-/// The time until then. A timeout of 0 would be none.
+/// The time left until then, 1 ms at least: a socket takes no timeout of 0.
 fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }

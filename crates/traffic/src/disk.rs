@@ -1,6 +1,6 @@
 //! Work on files, done by a thread of its own in the order in which it comes. A disk may hang: the
-//! server of a mount has gone, or a pipe stands where a file should be. Then that thread hangs and
-//! nobody else: who asks holds no lock, waits for so long, and is told that there is no answer.
+//! server of a mount has gone, or a pipe stands where a file should be. Only this thread then
+//! hangs. Callers hold no lock, wait a limited time, and get a time-out.
 
 use std::io;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 /// Time that a request waits for a disk which must answer before something is done.
 pub const ANSWER_MAX: Duration = Duration::from_secs(3);
-/// Pieces of work that wait for the disk.
+/// Most pieces of work that wait for the disk.
 const JOBS_MAX: usize = 512;
-/// Time between two looks whether to wait on.
+/// Time between two checks whether to wait on.
 const LOOK: Duration = Duration::from_millis(5);
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// A thread that works on files, and what it needs for that. It ends when this has gone and all
+/// A thread that works on files, with the state that it needs. It ends when this is dropped and all
 /// work is done.
 #[derive(Debug)]
 pub struct Disk<S> {
@@ -24,7 +24,7 @@ pub struct Disk<S> {
 }
 
 impl<S: Send + 'static> Disk<S> {
-    /// Begins the thread; `name` is its name. Fails if the machine has no thread to give.
+    /// Starts the thread under a name. Fails if the machine has no thread to give.
     pub fn new(name: &str, mut state: S) -> io::Result<Self> {
         let (jobs, waiting) = sync_channel::<Job<S>>(JOBS_MAX);
         let work = move || waiting.into_iter().for_each(|job| job(&mut state));
@@ -32,8 +32,8 @@ impl<S: Send + 'static> Disk<S> {
         Ok(Disk { jobs })
     }
 
-    /// Result of a piece of work. Fails if the work fails or is not done `within` that time. Work
-    /// that had not begun by then is not begun any more.
+    /// Has a piece of work done and returns its result. Fails if the work fails or is not done
+    /// `within` that time. Work that has not begun by then is dropped.
     pub fn ask<T: Send + 'static>(
         &self,
         within: Duration,
@@ -43,7 +43,7 @@ impl<S: Send + 'static> Disk<S> {
         self.ask_while(|| Instant::now() < until, work)
     }
 
-    /// Result of a piece of work, waited for as long as `waits` says so.
+    /// Has a piece of work done and returns its result. Waits as long as `waits` says so.
     pub fn ask_while<T: Send + 'static>(
         &self,
         waits: impl Fn() -> bool,
@@ -70,8 +70,8 @@ impl<S: Send + 'static> Disk<S> {
         }
     }
 
-    /// Hands work over and does not wait for it. Where too much waits already, tries again for as
-    /// long as `waits` says so, and fails then.
+    /// Hands work over and does not wait for it. While too much waits already, it tries again for
+    /// as long as `waits` says so, and fails then.
     pub fn tell(
         &self,
         waits: impl Fn() -> bool,
@@ -100,7 +100,7 @@ fn silent(since: Instant) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, words)
 }
 
-/// The thread has panicked.
+/// The error of a caller whose thread has panicked.
 fn ended() -> io::Error {
     io::Error::other("nobody works on the disk any more")
 }
@@ -127,7 +127,7 @@ mod tests {
         let error = asked(1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().starts_with("the disk has not answered for 0."), "{error}");
-        // As much as it takes waits, and no more.
+        // A limited amount of work waits.
         let told = |number| disk.tell(never, move |done| done.push(number));
         let taken = (2..).take_while(|number| told(*number).is_ok()).count();
         assert!((JOBS_MAX - 2..=JOBS_MAX).contains(&taken), "{taken}");

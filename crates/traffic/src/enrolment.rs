@@ -24,7 +24,7 @@ use std::time::Duration;
 
 const SECRET_BYTES: usize = 16;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Time between two looks whether to wait on.
+/// Time between two checks whether to wait on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a host is enrolled with: `NAME.ROLE.SECRET.FINGERPRINT@ADDRESS`.
@@ -231,7 +231,7 @@ impl Enrolment {
                         *failure() = Some(error);
                     }
                 };
-                // Without a thread to give, the connection is closed, and nothing else is.
+                // If there is no thread for the connection, it is closed, and enrolment goes on.
                 let thread = std::thread::Builder::new().name("join".into());
                 let _ = thread.spawn_scoped(scope, serve);
             }

@@ -25,7 +25,7 @@ const CA_FILE: &str = "ca.pem";
 const CA_KEY_FILE: &str = "ca-key.pem";
 const CERT_FILE: &str = "cert.pem";
 const KEY_FILE: &str = "key.pem";
-/// A file of them that is read.
+/// Most bytes of a file of keys.
 const BYTES_MAX: u64 = 64 << 10;
 
 /// Why keys cannot be made or read.
@@ -76,7 +76,7 @@ pub struct Keys {
 pub struct PublicKey(Vec<u8>);
 
 impl PublicKey {
-    /// Nothing if these bytes are no such point's length and form.
+    /// `None` if these bytes have not the length and form of such a point.
     pub fn of_bytes(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() == 65 && bytes[0] == 4).then_some(PublicKey(bytes))
     }
@@ -270,10 +270,10 @@ pub fn must_be_free(folder: &Path, replace: Replace) -> Result<(), KeysError> {
     }
 }
 
-/// Fails if others may replace the keys in a folder.
+/// Fails if anybody but root and the current user may replace the keys in a folder.
 fn must_be_trusted(folder: &Path) -> Result<(), KeysError> {
     match must_be_trusted_folder(folder) {
-        // Missing files are told one by one.
+        // A missing folder is no fault here: missing files are told one by one.
         Err(error) if error.is_not_there() => Ok(()),
         trusted => trusted.map_err(|error| KeysError::File {
             path: folder.to_owned(),
@@ -282,13 +282,13 @@ fn must_be_trusted(folder: &Path) -> Result<(), KeysError> {
     }
 }
 
-/// The text of a key, which nobody but its owner may read.
+/// The text of a key. Fails if anybody but its owner may read it.
 fn key_text(path: &Path) -> Result<String, SmallFileError> {
     SmallFile::open(path, BYTES_MAX)?.trusted()?.private()?.text()
 }
 
-/// Who a certificate says its holder is; nothing if it is none of ours. Its signature is another's
-/// business.
+/// The holder of a certificate, as it says; `None` if the certificate is none of ours. Its
+/// signature is checked elsewhere.
 pub fn whose(certificate: &CertificateDer<'_>) -> Option<Identity> {
     let entity = webpki::EndEntityCert::try_from(certificate).ok()?;
     entity.valid_dns_names().find_map(Identity::of_dns)
@@ -350,9 +350,9 @@ fn make_folder(folder: &Path) -> Result<(), KeysError> {
 /// A file of keys: its name, text and mode.
 type KeyFile = (&'static str, String, u32);
 
-/// Puts files into a folder, which is made if it is not there, and refused if others may write it.
-/// All are written before the first gets its name. [`KeysError::Unlike`] tells of a machine that
-/// stopped in between.
+/// Puts files into a folder. Makes the folder if it is not there, and refuses it if others may
+/// write it. All files are written before the first gets its name. [`KeysError::Unlike`] tells of a
+/// machine that stopped in between.
 fn put(
     folder: &Path,
     files: impl IntoIterator<Item = KeyFile>,

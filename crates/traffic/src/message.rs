@@ -93,7 +93,7 @@ pub enum Answer {
     },
     /// Done; to `Begin`, `Start` and `End`.
     Done {},
-    /// To `Stop`: nothing more is sent.
+    /// To `Stop`. Nothing more is sent.
     Stopped {
         /// Name of the plan of the run that was under way, if one was.
         plan: Option<String>,

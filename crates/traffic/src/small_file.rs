@@ -1,5 +1,5 @@
-//! Small files that are read whole. What decides whom a host trusts and what it does counts only if
-//! nobody but root and who runs this may write it, as `StrictModes` of sshd has it.
+//! Reads small files. A file that decides whom a host trusts is refused if anybody but root and the
+//! current user may write it (as sshd's `StrictModes`).
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File, Metadata};
@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Bit of a folder's mode: only their owners can remove or rename files in it.
+/// Mode bit of a folder in which only the owner of a file may remove or rename it.
 const STICKY: u32 = 0o1000;
 
 /// Why a file is not read.
@@ -16,19 +16,19 @@ pub enum SmallFileError {
     /// The system refuses.
     #[error("{}", clearlane_lab::plain(.0))]
     Io(#[from] io::Error),
-    /// It is not what it should be; with the remedy.
+    /// The file is refused for this reason.
     #[error("{0}")]
     Refused(String),
 }
 
 impl SmallFileError {
-    /// Whether there is none.
+    /// Whether there is no such file.
     pub fn is_not_there(&self) -> bool {
         matches!(self, SmallFileError::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// A file that is open.
+/// An open file.
 #[derive(Debug)]
 pub struct SmallFile {
     path: PathBuf,
@@ -37,8 +37,8 @@ pub struct SmallFile {
 }
 
 impl SmallFile {
-    /// Opens a regular file of at most so many bytes. A pipe or a device is refused and not waited
-    /// for.
+    /// Opens a regular file of at most `bytes_max`. Refuses a pipe or a device, and does not wait
+    /// for it.
     pub fn open(path: &Path, bytes_max: u64) -> Result<Self, SmallFileError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file =
@@ -53,7 +53,7 @@ impl SmallFile {
         Ok(SmallFile { path: path.to_owned(), file, known })
     }
 
-    /// Fails if others than root and who runs this may write it.
+    /// Fails if anybody but root and the current user may write it.
     pub fn trusted(self) -> Result<Self, SmallFileError> {
         must_be_own(&self.path, &self.known)?;
         match self.known.mode() & 0o022 {
@@ -65,7 +65,7 @@ impl SmallFile {
         }
     }
 
-    /// Fails if others than its owner may read it, which is a key.
+    /// Fails if anybody but its owner may read it. For keys.
     pub fn private(self) -> Result<Self, SmallFileError> {
         match self.known.mode() & 0o077 {
             0 => Ok(self),
@@ -102,7 +102,7 @@ pub fn must_be_regular(known: &Metadata) -> Result<(), SmallFileError> {
     }
 }
 
-/// Fails if it belongs to somebody else than root and who runs this.
+/// Fails if a file belongs to anybody but root and the current user.
 pub fn must_be_own(path: &Path, known: &Metadata) -> Result<(), SmallFileError> {
     let (owner, own) = (known.uid(), rustix::process::geteuid().as_raw());
     match owner == own || owner == 0 {
@@ -114,7 +114,7 @@ pub fn must_be_own(path: &Path, known: &Metadata) -> Result<(), SmallFileError> 
     }
 }
 
-/// Fails if others than root and who runs this may replace what is in a folder.
+/// Fails if anybody but root and the current user may replace files in a folder.
 pub fn must_be_trusted_folder(folder: &Path) -> Result<(), SmallFileError> {
     let known = fs::metadata(folder)?;
     if !known.is_dir() {
@@ -173,7 +173,7 @@ mod tests {
         allow(&folder, 0o777);
         let error = must_be_trusted_folder(&folder).unwrap_err().to_string();
         assert!(error.starts_with("others than its owner may write into this folder"), "{error}");
-        // As /tmp: nobody replaces there what is another's.
+        // As in /tmp, nobody may replace files of others there.
         for mode in [0o1777, 0o755] {
             allow(&folder, mode);
             must_be_trusted_folder(&folder).unwrap();

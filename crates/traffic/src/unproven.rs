@@ -1,5 +1,5 @@
-//! Connections that come in and have shown neither certificate nor token. [`Admission`] says which
-//! of them may wait. The others are closed.
+//! Incoming connections that have proven nothing: they have shown neither certificate nor token.
+//! [`Admission`] says which of them may wait. The others are closed.
 
 use crate::admission::Admission;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,14 +9,14 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many at a time.
+/// Most connections that wait at a time.
 const UNPROVEN_MAX: usize = 256;
-/// Connections that the system holds until they are taken: those of a moment of a flood.
+/// Connections that the system holds until they are accepted: those of a moment of a flood.
 const BACKLOG: i32 = 4096;
-/// Pause when the machine has nothing left for a connection.
+/// Pause after a connection could not be accepted.
 const REFUSED_WAIT: Duration = Duration::from_millis(10);
 
-/// The connections.
+/// All connections that have proven nothing.
 #[derive(Clone, Debug)]
 pub struct Unproven(Arc<State>);
 
@@ -26,10 +26,10 @@ struct State {
     waiting: Mutex<Admission<Arc<TcpStream>>>,
 }
 
-/// One that came; it waits until this goes.
+/// A connection that has proven nothing. Its place is free when this is dropped.
 #[derive(Debug)]
 pub struct Newcomer {
-    /// It.
+    /// The connection.
     pub stream: Arc<TcpStream>,
     /// Address that it comes from.
     pub from: SocketAddr,
@@ -37,7 +37,7 @@ pub struct Newcomer {
     pub entered: Entered,
 }
 
-/// The place of one of them, which is free when this goes.
+/// The place of a connection. It is free when this is dropped.
 #[derive(Debug)]
 pub struct Entered {
     all: Unproven,
@@ -46,7 +46,7 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// It has shown what it should, and waits no longer.
+    /// Frees the place of a connection that has shown a certificate or a token.
     pub fn proven(mut self) {
         self.has_shown = true;
     }
@@ -58,10 +58,10 @@ impl Drop for Entered {
     }
 }
 
-/// Listens at an address; nobody who comes is waited for.
+/// Listens at an address. To accept a connection then does not wait for one.
 pub fn listener(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
-    // Remains of connections that have ended keep nobody from listening.
+    // Remains of ended connections must not keep it from listening.
     socket.set_reuse_address(true)?;
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;
@@ -81,17 +81,17 @@ impl Unproven {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next that comes within a time, and may wait; nothing if there is none.
+    /// The next connection that comes within a time and may wait; `None` if there is none.
     pub fn next(&self, listener: &TcpListener, within: Duration) -> Option<Newcomer> {
         let (tv_sec, tv_nsec) = (within.as_secs() as i64, i64::from(within.subsec_nanos()));
         let mut watched = [PollFd::new(listener, PollFlags::IN)];
-        // Interrupted or not: it is looked whether one is there.
+        // An interrupted wait does no harm: `accept` says whether a connection is there.
         let _ = poll(&mut watched, Some(&Timespec { tv_sec, tv_nsec }));
         match listener.accept() {
             Ok((stream, from)) => self.enter(stream, from),
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
-                    // Reset before it was taken, or no descriptor is left: it is not asked in vain.
+                    // A reset, or no descriptor is left. Another try at once would fail.
                     std::thread::sleep(REFUSED_WAIT);
                 }
                 None
@@ -99,14 +99,14 @@ impl Unproven {
         }
     }
 
-    /// Takes one in, unless it is the one that has to go.
+    /// Takes a connection in, unless it is the one that has to go.
     fn enter(&self, stream: TcpStream, from: SocketAddr) -> Option<Newcomer> {
         stream.set_nonblocking(false).ok()?;
         let stream = Arc::new(stream);
         let now_s = self.0.since.elapsed().as_secs();
         let (number, gone) = self.waiting().enter(now_s, from.ip(), Arc::clone(&stream));
         if let Some((_, gone)) = &gone {
-            // Its thread reads the end, and notes that.
+            // The thread of that connection reads the end and notes it.
             let _ = gone.shutdown(Shutdown::Both);
         }
         if gone.is_some_and(|(gone, _)| gone == number) {
@@ -116,7 +116,7 @@ impl Unproven {
         Some(Newcomer { stream, from, entered })
     }
 
-    /// Closes all of them.
+    /// Closes all connections that wait.
     pub fn close(&self) {
         for stream in self.waiting().drain() {
             let _ = stream.shutdown(Shutdown::Both);

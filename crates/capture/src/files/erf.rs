@@ -111,7 +111,7 @@ impl Header {
 
 /// The first of January 1990, before any card, in seconds since 1970.
 const FIRST_SECONDS: u32 = 631_152_000;
-/// Less than this is behind a packet: what lies before a frame, its alignment to 8 bytes.
+/// Padding behind a packet is shorter than this: bytes before a frame, and alignment to 8 bytes.
 const PADDING_END: usize = 16;
 /// A record may be a second earlier than the one before, and a year later: in 2^-32 s.
 const LATE: u64 = 1 << 32;

@@ -267,7 +267,7 @@ pub fn answer(
     let names = count(experiment.variants.len(), "variant", "variants");
     let progress = Progress::of_runs(&format!("running {names}"), shared.asked());
     let result = run_watched(options, &experiment, &progress, &halt)
-        .inspect_err(|_| resume::given_up(&checkpoints))?;
+        .inspect_err(|failure| resume::given_up(&checkpoints, &out, failure))?;
     // Freeing its many pieces takes a second in a large run, and the process is about to end.
     let result = ManuallyDrop::new(result);
     progress.on_results();

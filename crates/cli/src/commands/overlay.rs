@@ -126,7 +126,7 @@ fn read(path: &Path, all: &[&Path], wanted: &[String]) -> Result<Vec<Record>, Fa
             return Err(Failure::Input(format!(
                 "{} has no variant {}; it has {}",
                 named(&file),
-                quoted(missing),
+                clearlane_ib::quoted(missing),
                 there.join(", ")
             )));
         }

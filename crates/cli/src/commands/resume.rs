@@ -122,10 +122,21 @@ fn tell_of_unsaved(kept: &Checkpoints) {
     }
 }
 
-/// Ends a command that has no results.
-pub fn given_up(kept: &Checkpoints) {
+/// Ends a command that has no results because of a failure.
+pub fn given_up(kept: &Checkpoints, out: &Path, failure: &Failure) {
     tell_of_unsaved(kept);
     kept.give_up();
+    if matches!(failure, Failure::Interrupted(_)) {
+        tell_how_to_go_on(kept, out);
+    }
+}
+
+/// Tells how to go on with what was saved, if anything was.
+fn tell_how_to_go_on(kept: &Checkpoints, out: &Path) {
+    if kept.is_there() {
+        let out = super::experiment::quoted(&out.to_string_lossy());
+        terminal::remark(&format!("clearlane: to continue: clearlane resume {out}"));
+    }
 }
 
 /// The runs have ended. What was kept is let go of, or it is said how to go on.
@@ -134,10 +145,7 @@ pub fn end(kept: &Checkpoints, out: &Path, is_partial: bool) -> Result<(), Failu
     if !is_partial {
         return kept.clear().map_err(Failure::lab);
     }
-    if kept.is_there() {
-        let out = super::experiment::quoted(&out.to_string_lossy());
-        terminal::remark(&format!("clearlane: to continue: clearlane resume {out}"));
-    }
+    tell_how_to_go_on(kept, out);
     Ok(())
 }
 

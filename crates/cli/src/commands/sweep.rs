@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     let names = count(sweep.points.len(), "point", "points");
     let progress = Progress::of_runs(&format!("sweeping {names}"), shared.asked());
     let result = run_watched(arguments, &sweep, &folder, stops, &checkpoints, &progress)
-        .inspect_err(|_| resume::given_up(&checkpoints))?;
+        .inspect_err(|failure| resume::given_up(&checkpoints, &out, failure))?;
     progress.on_results();
     let report = format!("report: {}", folder.fill(&result).map_err(Failure::lab)?.display());
     resume::end(&checkpoints, &out, result.status() == Status::Partial)?;

@@ -10,8 +10,10 @@ use std::cell::Cell;
 
 /// Bytes that a thread takes before it says so.
 const TOLD: usize = 1 << 20;
-/// A block that grows from this size on is moved by the system without a second one beside it.
-const MOVED: usize = 64 << 20;
+/// The system maps blocks of this size by themselves. Such a block grows without a copy.
+const MAPPED: usize = 64 << 20;
+/// Alignment of all that the system hands out. A block with a wider one is copied as it grows.
+const ALIGNED: usize = 16;
 
 thread_local! {
     /// Bytes that this thread has taken since it last told the keeper.
@@ -60,14 +62,17 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         match bytes.checked_sub(layout.size()) {
             None => {}
-            Some(_) if bytes < MOVED => take(bytes, bytes),
-            Some(more) => take(more, bytes),
+            Some(more) if layout.size() >= MAPPED && layout.align() <= ALIGNED => take(more, bytes),
+            Some(_) => take(bytes, bytes),
         }
         // SAFETY: as above.
         given(unsafe { System.realloc(block, layout, bytes) }, bytes)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if layout.size() >= TOLD {
+            keeper::freed(layout.size());
+        }
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
     }

@@ -1,10 +1,10 @@
-//! Keeps the process from being killed for its memory: whoever would take the last of it, in
-//! whatever command and phase, ends the process in one line, and nothing half-written stays.
+//! Ends the process in one line before the kernel kills it for its memory, in whatever command and
+//! phase. Nothing half-written stays.
 //!
-//! It is looked at what is left as often as half of it may have been taken meanwhile, and now and
-//! then besides, because what was taken is filled later.
+//! Limits are read again whenever half of what was left may have been allocated, and every 50 ms at
+//! the latest, because pages are filled after they are allocated.
 
-use super::limits::Limits;
+use super::limits::{Limits, own_bytes};
 use super::{Room, system};
 use crate::failure::Failure;
 use crate::terminal;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// The keeper of the process. It is a global, because an allocator is handed nothing.
 static KEEPER: OnceLock<Keeper> = OnceLock::new();
-/// The largest block that was asked for, in bytes.
+/// The largest block that was asked for since the largest one was freed, in bytes.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -40,21 +40,26 @@ const REFUSED: i32 = 5;
 /// Reserve of each limit: this part of what it left at first, and at most `KEPT_MAX` bytes.
 const KEPT_PART: u64 = 12;
 const KEPT_MAX: u64 = 512 << 20;
+/// A process that has less than this part of what a limit left at first, and less than `OWN_MAX`
+/// bytes, is not what has filled it: its end would help nobody.
+const OWN_PART: u64 = 4;
+const OWN_MAX: u64 = 256 << 20;
 /// The least that may be taken between two looks.
 const BUDGET_MIN: u64 = 1 << 20;
 /// Longest pause between two looks, and bytes that no machine fills in a millisecond.
 const LOOKED_AT_MS: u64 = 50;
 const FILLED_A_MS: u64 = 8 << 20;
-/// Time that a thread waits for another to end the process.
-const WAITED: Duration = Duration::from_secs(5);
+/// A thread waits so often, and each time so long, for another to end the process.
+const WAITS: usize = 50;
+const WAITED: Duration = Duration::from_millis(100);
 /// Given back before the end is told, which takes some.
 const SPARE_BYTES: usize = 1 << 20;
 
 struct Keeper {
     limits: Limits,
     unfinished: Unfinished,
-    /// Bytes that are kept of each limit, by its name.
-    kept: Mutex<BTreeMap<String, u64>>,
+    /// Bytes that each limit left at first, by its name.
+    first: Mutex<BTreeMap<String, u64>>,
     /// Bytes taken since the last look, and those after which comes the next.
     taken: AtomicU64,
     budget: AtomicU64,
@@ -67,7 +72,7 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     let keeper = Keeper {
         limits: Limits::found(&system),
         unfinished: unfinished.clone(),
-        kept: Mutex::default(),
+        first: Mutex::default(),
         taken: AtomicU64::new(0),
         budget: AtomicU64::new(0),
         // Filled, so that it is there.
@@ -85,9 +90,16 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The largest block so far: a list that is full and doubled takes as much at once as it has.
+/// The largest block: a list that is full and doubled takes as much at once as it has.
 pub fn largest() -> u64 {
     LARGEST.load(Ordering::Relaxed) as u64
+}
+
+/// Notes, for the allocator, that a block of so many bytes is freed.
+pub fn freed(block: usize) {
+    if LARGEST.load(Ordering::Relaxed) == block {
+        LARGEST.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Notes, for the allocator, that a thread takes so many bytes, the last of them for a block.
@@ -127,8 +139,11 @@ impl Keeper {
         let rooms = self.limits.filled(&system);
         let mut least = u64::MAX;
         for room in rooms {
-            match room.left.checked_sub(bytes + self.kept_of(&room)) {
+            let first = self.first_of(&room);
+            let kept = (first / KEPT_PART).min(KEPT_MAX);
+            match room.left.checked_sub(bytes + kept) {
                 Some(left) => least = least.min(left),
+                None if own_bytes(&system) + bytes < (first / OWN_PART).min(OWN_MAX) => {}
                 None => self.end(|| format!("{} is nearly full", room.of)),
             }
         }
@@ -138,14 +153,13 @@ impl Keeper {
         least
     }
 
-    fn kept_of(&self, room: &Room) -> u64 {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.get(&room.of) {
+    fn first_of(&self, room: &Room) -> u64 {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        match first.get(&room.of) {
             Some(bytes) => *bytes,
             None => {
-                let bytes = (room.left / KEPT_PART).min(KEPT_MAX);
-                kept.insert(room.of.clone(), bytes);
-                bytes
+                first.insert(room.of.clone(), room.left);
+                room.left
             }
         }
     }
@@ -155,14 +169,14 @@ impl Keeper {
         DOES.set(Does::Ends);
         if self.is_ending.swap(true, Ordering::SeqCst) {
             // Another thread does, unless it waits for what this one has.
-            thread::park_timeout(WAITED);
+            (0..WAITS).for_each(|_| thread::park_timeout(WAITED));
             low_level::exit(REFUSED);
         }
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         let lead = if terminal::is_watched() { "\n" } else { "" };
         let remedy = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
         terminal::remark(&format!("{lead}clearlane: {}; {remedy}", why()));
-        self.unfinished.try_take_away();
+        self.unfinished.take_away();
         low_level::exit(REFUSED);
     }
 }

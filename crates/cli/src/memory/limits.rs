@@ -49,13 +49,19 @@ impl Limits {
     }
 }
 
+/// Bytes that this process has filled, without pages of files.
+pub fn own_bytes(read: Read<'_>) -> u64 {
+    let status = read("/proc/self/status").unwrap_or_default();
+    kilobytes(&status, "RssAnon:").unwrap_or(0)
+}
+
 /// `MemAvailable:  1234 kB`, in bytes.
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The soft limit in `Max address space  1000000  unlimited  bytes`; nothing if there is none.
+/// The soft limit in `Max address space  1000000  unlimited  bytes`; `None` if there is none.
 fn soft(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

@@ -5,8 +5,7 @@ use super::ibnetdiscover::netlist_id;
 use super::oddities::Oddities;
 use super::{FormatError, Oddity, OddityKind, PORTS_MAX, Problem, Reading, file_name};
 use crate::{Endpoint, Fabric, Link, Node, NodeId, NodeKind};
-use clearlane_ib::quoted;
-use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber};
+use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber, quoted};
 use std::collections::BTreeMap;
 
 /// The longest name that is kept: a NodeDescription has 64 bytes (IBA vol. 1, 14.2.5.2), a name map

@@ -8,8 +8,7 @@ use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Problem, Reader, Reading};
 use crate::wording::clean;
 use crate::{Endpoint, Fabric, LinkId, Node, NodeId, NodeKind};
-use clearlane_ib::quoted;
-use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, Lmc, PortNumber};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, Lmc, PortNumber, quoted};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

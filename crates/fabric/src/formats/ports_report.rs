@@ -14,8 +14,7 @@ use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, OddityKind, Reader, Reading};
 use crate::wording::clean;
 use crate::{Endpoint, Node, NodeId, NodeKind};
-use clearlane_ib::quoted;
-use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber, quoted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The format's entry.

@@ -10,8 +10,7 @@ use super::assembly::{Assembly, Listing};
 use super::{Entry, FormatError, Problem, Reader, Reading};
 use crate::wording::clean;
 use crate::{Endpoint, Node, NodeId, NodeKind};
-use clearlane_ib::quoted;
-use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber};
+use clearlane_ib::{Guid, Lid, LinkSpeed, LinkWidth, PortNumber, quoted};
 use std::collections::BTreeMap;
 
 /// The format's entry.

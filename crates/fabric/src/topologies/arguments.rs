@@ -2,8 +2,7 @@
 
 use super::TopologyError;
 use crate::wording::nearest;
-use clearlane_ib::quoted;
-use clearlane_ib::{LinkSpeed, LinkWidth};
+use clearlane_ib::{LinkSpeed, LinkWidth, quoted};
 use std::ops::RangeInclusive;
 
 /// Width and speed of every cable of a built fabric.

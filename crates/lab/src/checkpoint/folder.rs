@@ -116,6 +116,11 @@ impl Checkpoints {
         self.command_file().exists()
     }
 
+    /// Whether the state of a run is there.
+    pub(super) fn is_kept(&self, job: &str) -> bool {
+        self.folder.join(file_name(job)).exists()
+    }
+
     /// How often runs under way are kept, if not only when they are interrupted.
     pub(crate) fn every(&self) -> Option<Duration> {
         self.every
@@ -146,12 +151,14 @@ impl Checkpoints {
         }
     }
 
-    /// The folder of the results is claimed, and the runs begin. What was kept of others is let go;
-    /// where runs are kept now and then, so is what was asked, from the beginning.
+    /// The folder of the results is claimed, and the runs are set up. Saved runs of others are let
+    /// go.
     pub fn begin(&self) -> Result<(), LabError> {
-        if self.takes_up == TakesUp::Nothing {
-            self.clear()?;
-        }
+        if self.takes_up == TakesUp::Nothing { self.clear() } else { Ok(()) }
+    }
+
+    /// A run begins. Where runs are kept now and then, so is what was asked, from here on.
+    pub(crate) fn begin_run(&self) -> Result<(), LabError> {
         self.every.map_or(Ok(()), |_| self.keep_command())
     }
 

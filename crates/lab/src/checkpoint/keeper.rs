@@ -14,14 +14,22 @@ use std::time::Duration;
 
 /// How often it is looked whether runs are to be kept or are interrupted: ticks are the clock here.
 const TICK: Duration = Duration::from_millis(25);
-/// A finished run that took less is rather run again.
+/// A finished run that took less is not kept. To run it again is cheaper.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
-/// Time that saving takes for each end of a cable, as measured on a torus of 131,072 hosts.
+/// Time that saving takes for each end of a cable, as measured on a torus of 131,072 hosts. Results
+/// take about as long.
 const SAVING_PER_END: Duration = Duration::from_micros(8);
-/// Whoever interrupts a command waits so long for the state of a run.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A run that took less than so many times what saving it takes is rather run again.
+/// Longest time for saving a run that is interrupted, unless it has taken `WORTH_WAITING` times as
+/// long. With the time for results, `PATIENCE` of the program's interrupt.rs, a signal is answered
+/// within 2 s.
+const SAVED_WITHIN: Duration = Duration::from_secs(1);
+/// A run that took less than so many times what saving it takes is not worth it.
 const WORTH_WAITING: u64 = 30;
+
+/// Time that saving a run takes, about, in a fabric with so many ends of cables.
+fn saving(cable_ends: usize) -> Duration {
+    SAVING_PER_END * u32::try_from(cable_ends).unwrap_or(u32::MAX)
+}
 
 /// So many ticks are at least so long.
 fn ticks(span: Duration) -> u64 {
@@ -72,6 +80,12 @@ impl Ticker {
         }
     }
 
+    /// Whether all has taken so long that results, of runs with so many ends of cables together,
+    /// are worth waiting for.
+    pub(crate) fn is_worth_results(&self, cable_ends: usize) -> bool {
+        self.ticks.load(Ordering::SeqCst) >= ticks(saving(cable_ends)) * WORTH_WAITING
+    }
+
     /// No more ticks.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
@@ -106,7 +120,7 @@ impl<'a> Keeper<'a> {
         memory_short: &'a OnceLock<String>,
     ) -> Self {
         let since = Cell::new(ticker.ticks.load(Ordering::SeqCst));
-        let saving = SAVING_PER_END * u32::try_from(cable_ends).unwrap_or(u32::MAX);
+        let saving = saving(cable_ends);
         let generation = Cell::new(0);
         Keeper {
             checkpoints,
@@ -154,14 +168,18 @@ impl<'a> Keeper<'a> {
     /// Keeps a run that is interrupted, unless that would take too long for what it saves. Returns
     /// whether it was worth it.
     pub(crate) fn keep_interrupted(&self, simulation: &mut Simulator) -> bool {
-        let is_worth = self.saving <= PATIENCE || self.took(self.saving, WORTH_WAITING);
-        match is_worth {
-            true => self.keep(simulation),
-            false => self.checkpoints.note_failure(format!(
-                "it would have taken about {} s, and little is lost; --checkpoint-every 5m saves \
-                 them on the way",
-                self.saving.as_secs().max(1)
-            )),
+        let is_worth = self.saving <= SAVED_WITHIN || self.took(self.saving, WORTH_WAITING);
+        if is_worth {
+            self.keep(simulation);
+        } else if self.memory_short.get().is_none() {
+            let seconds = self.saving.as_secs();
+            self.checkpoints.note_failure(match self.checkpoints.is_kept(&self.job) {
+                true => format!("it takes about {seconds} s, and they were saved not long ago"),
+                false => format!(
+                    "it takes about {seconds} s, and they had just begun; --checkpoint-every 5m \
+                     saves them on the way"
+                ),
+            });
         }
         is_worth
     }

@@ -4,8 +4,7 @@ use super::document::{Node, Value};
 use super::keys::Field;
 use super::overlay::{self, Overlay, dotted};
 use crate::LabError;
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds};
-use clearlane_ib::{short, ticked};
+use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, short, ticked};
 
 /// A key and its values.
 #[derive(Clone, Debug)]

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 /// Ending of a temporary name.
 const ENDING: &str = ".unfinished";
-/// Number of tries to have the list where a thread may never give it back.
-const TRIES: usize = 20;
+/// Number of tries to have the list where a thread may never give it back: it ends with the process,
+/// or waits for a disk that hangs. All of them take a second.
+const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The list of a process. Each step that makes or renames something of it is taken under a lock, so
@@ -41,19 +42,19 @@ impl Unfinished {
         let path = beside(place, what);
         let mut held = self.held();
         fs::create_dir(&path)?;
+        let lock = File::open(&path).inspect_err(|_| drop(fs::remove_dir(&path)))?;
         held.asides.push(path.clone());
         drop(held);
-        let lock = File::open(&path)?;
         Ok(Aside::of(self, path, lock))
     }
 
-    /// Makes a file beside `place`, which is handed out too.
+    /// Makes the file `path`. Returns it with its handle.
     pub(crate) fn file_at(&self, path: PathBuf) -> io::Result<(Aside, File)> {
         let mut held = self.held();
         let file = File::create(&path)?;
+        let lock = file.try_clone().inspect_err(|_| drop(fs::remove_file(&path)))?;
         held.asides.push(path.clone());
         drop(held);
-        let lock = file.try_clone()?;
         Ok((Aside::of(self, path, lock), file))
     }
 
@@ -95,15 +96,9 @@ impl Unfinished {
         held.made.retain(|made| !missing.contains(made));
     }
 
-    /// Takes all of it away. Whoever would make more waits for the end of the process.
+    /// Takes all of it away. A thread that would make more then waits for the end of the process. All
+    /// of it stays if a thread has the list for a second: it cannot go on.
     pub fn take_away(&self) {
-        let mut held = self.held();
-        held.clear();
-        std::mem::forget(held);
-    }
-
-    /// Takes all of it away, unless a thread has the list and cannot go on: then all of it stays.
-    pub fn try_take_away(&self) {
         for _ in 0..TRIES {
             match self.0.try_lock() {
                 Ok(mut held) => {
@@ -220,8 +215,10 @@ fn clear(place: &Path, what: &str) {
     let is_dead =
         |id: u32| id == std::process::id() || !Path::new("/proc").join(id.to_string()).exists();
     for (path, id) in left(place, what) {
-        let is_locked = File::open(&path).is_ok_and(|file| file.try_lock().is_err());
-        if is_dead(id) && !is_locked {
+        // Opening anything else, such as a pipe, may wait for ever; none of ours is.
+        let is_ours = fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir() || of.is_file());
+        let is_free = || !File::open(&path).is_ok_and(|file| file.try_lock().is_err());
+        if is_ours && is_dead(id) && is_free() {
             // Tidiness, no more: what cannot be removed does no harm.
             let _ = remove(&path);
         }
@@ -320,8 +317,8 @@ mod tests {
         list.take_away();
         assert_eq!(scratch.names(), ["full"]);
         assert!(matches!(list.0.try_lock(), Err(TryLockError::WouldBlock)));
-        // As a thread that cannot go on: it does not wait for itself.
-        list.try_take_away();
+        // As a thread that cannot go on: it does not wait for itself for ever.
+        list.take_away();
         std::mem::forget((folder, file));
     }
 

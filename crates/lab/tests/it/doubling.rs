@@ -19,8 +19,9 @@ const MOST: f64 = 2.4;
 fn costs(name: &str, torus: &str) -> [AllocationInfo; 2] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/doubling");
     let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
-    let text = text.replace("\"torus:4x4x4\"", &format!("\"torus:{torus}\""));
-    let experiment = Experiment::parse(&text, Path::new("doubling.toml")).unwrap();
+    let grown = text.replace("\"torus:4x4x4\"", &format!("\"torus:{torus}\""));
+    assert_ne!(grown, text, "{name}.toml has no \"torus:4x4x4\"");
+    let experiment = Experiment::parse(&grown, Path::new("doubling.toml")).unwrap();
     let mut result = None;
     let running = measure(|| {
         let options = RunOptions::new(1, "");

@@ -7,7 +7,7 @@ use crate::saved::{SavedCounters, SavedFlowRecord, SavedRecorder, SavedSlice, ho
 use clearlane_workload::Rank;
 
 impl Recorder {
-    /// All of it, as it is kept.
+    /// All records, as a checkpoint has them.
     pub(crate) fn save(&self) -> SavedRecorder {
         let flow = |flow: &FlowRecord| SavedFlowRecord {
             source: flow.source.0,

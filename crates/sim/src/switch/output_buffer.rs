@@ -26,18 +26,18 @@ pub(crate) struct OutputBuffers {
     lanes: Records<OutputLane, Buffer>,
 }
 
-/// What the buffers of outputs hold.
+/// The contents of all output buffers.
 pub(crate) struct Buffered {
-    /// Credits of the buffer of a lane.
+    /// Size of the buffer of a lane, in credits.
     pub(crate) size: u32,
     pub(crate) lanes: Vec<BufferedLane>,
 }
 
-/// What the buffer of (port, lane) holds.
+/// The contents of the buffer of (port, lane).
 pub(crate) struct BufferedLane {
     pub(crate) port: PortIndex,
     pub(crate) lane: u8,
-    /// Credits there is room for, those of the packet that is being sent included.
+    /// Free room in credits, with that of the packet that is being sent.
     pub(crate) room: u32,
     /// The packet at the head, `NIL` if it is empty.
     pub(crate) head: PacketIndex,
@@ -98,7 +98,7 @@ impl OutputBuffers {
         of.trailing_zeros() as u8
     }
 
-    /// What they hold, if each has room for `size` credits.
+    /// The contents of all buffers, each of which has room for `size` credits.
     pub(crate) fn buffered<const V: usize>(&self, size: u32) -> Buffered {
         let outputs = self.outputs.iter().zip(0..);
         let lanes = outputs.flat_map(move |(output, port)| {

@@ -31,7 +31,7 @@ const NAME_MAX: usize = 256;
 const POLICY_LINES_MAX: usize = 64;
 /// Control connections at a time of one certificate.
 const CALLS_MAX: usize = 8;
-/// `status` waits for the policy's file for so long, and is answered without it then.
+/// Longest wait of `status` for the policy's file. It is then answered without the policy.
 const STATUS_MAX: Duration = Duration::from_millis(500);
 
 /// A control connection whose other side has a certificate.
@@ -77,14 +77,14 @@ pub fn serve(agent: &Agent, newcomer: Newcomer) {
     caller.leave("its controller has gone");
 }
 
-/// One of the connections of a certificate; it counts until this goes.
+/// One of the connections of a certificate. It counts until this is dropped.
 struct Call<'a> {
     agent: &'a Agent,
     who: String,
 }
 
 impl<'a> Call<'a> {
-    /// Nothing if there are too many already.
+    /// Counts a connection of a certificate; `None` if there are too many already.
     fn begin(agent: &'a Agent, who: &Identity) -> Option<Self> {
         let who = who.to_string();
         let mut callers = agent.callers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,7 +276,7 @@ impl Caller<'_> {
         self.agent.take_part(&session)?;
         let Agent { folder, spool, audit, expected_connections, .. } = self.agent;
         let from = self.agent.data.local_addr().map_or(IpAddr::from([0, 0, 0, 0]), |own| own.ip());
-        // It may be stopped from here on, while the disk is waited for.
+        // The run may be stopped from here on, also while it waits for the disk.
         let policy = self.agent.policy(ANSWER_MAX);
         let run = policy.and_then(|policy| {
             Run::begin(&session, policy, (spool, folder, from), audit, expected_connections)
@@ -297,13 +297,13 @@ impl Caller<'_> {
 }
 
 impl Agent {
-    /// The run that is under way. The lock is not held over a file or the network.
+    /// The run that is under way. Callers do not hold the lock over a file or the network.
     fn running(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes part in a run, if it takes part in no other. A run that has ended has some time to
-    /// leave.
+    /// Takes part in a run. Fails if it takes part in another, unless that has ended and leaves
+    /// within [`LEAVING_MAX`].
     fn take_part(&self, session: &Arc<Session>) -> Result<(), String> {
         let until = Instant::now() + LEAVING_MAX;
         loop {
@@ -323,7 +323,7 @@ impl Agent {
         }
     }
 
-    /// Takes part in no run any more.
+    /// Ends its part in a run.
     fn leave(&self) {
         *self.running() = None;
     }
@@ -346,7 +346,7 @@ impl Agent {
     /// Stops the run that is under way, if one is. Returns its plan.
     fn stop(&self, who: &str) -> Option<String> {
         let session = self.running().clone()?;
-        // One that waits for its controller in vain is given up.
+        // A run that waits for its controller in vain is given up.
         if session.is_halted() && session.is_abandoned(now_ns()) {
             session.discard();
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How long a connection may take to show its token.
 const SHOWING_MAX: Duration = Duration::from_secs(5);
-/// Time between two looks whether to wait on.
+/// Time between two checks whether to wait on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A connection that is expected.
@@ -72,7 +72,7 @@ pub fn listen(
         let serve = move || match show(&stream, from, &awaited) {
             Ok(expected) => {
                 entered.proven();
-                // It is another's too while that closes it.
+                // A thread that closes the stream shares it meanwhile.
                 let own = Arc::try_unwrap(stream).or_else(|shared| shared.try_clone());
                 if let Ok(stream) = own {
                     (expected.serve)(stream);
@@ -80,7 +80,7 @@ pub fn listen(
             }
             Err(why) => audit.refuse_stranger(&from.to_string(), "data connection", &why),
         };
-        // Without a thread to give, the connection is refused, and not the run.
+        // If there is no thread for the connection, it is refused, and the run goes on.
         let _ = std::thread::Builder::new().name("data connection".into()).spawn(serve);
     }
 }

@@ -39,9 +39,9 @@ pub const STOPPED_BY: &str = "stopped by ";
 const POLICY_BYTES_MAX: u64 = 1 << 20;
 /// File descriptors that are none of a run's connections.
 const DESCRIPTORS_BESIDE: u64 = 640;
-/// An agent that starts waits for its disk for so long.
+/// Longest wait of a starting agent for its disk.
 const STARTING_MAX: Duration = Duration::from_secs(30);
-/// Time between two looks whether to go on.
+/// Time between two checks whether to go on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Why an agent cannot work.
@@ -97,7 +97,7 @@ pub enum AgentError {
 pub struct Agent {
     folder: PathBuf,
     keys: Keys,
-    /// Disk from which files of the folder are read.
+    /// The thread that reads files of the folder.
     files: Disk<PathBuf>,
     spool: Arc<Disk<spool::Files>>,
     audit: Arc<Audit>,
@@ -112,7 +112,7 @@ pub struct Agent {
     _lock: File,
 }
 
-/// Contents of its folder that an agent needs.
+/// The contents of its folder that an agent needs.
 struct Opened {
     keys: Keys,
     lock: File,
@@ -147,7 +147,7 @@ fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The policy in a folder, which nobody but its owner may write.
+/// The policy in a folder. Fails if anybody but root and the current user may write it.
 fn policy_in(folder: &Path) -> Result<Policy, String> {
     let path = folder.join(POLICY_FILE);
     let read = |path| SmallFile::open(path, POLICY_BYTES_MAX)?.trusted()?.text();
@@ -163,7 +163,7 @@ fn policy_in(folder: &Path) -> Result<Policy, String> {
 }
 
 impl Opened {
-    /// Opens what is in a folder. Fails if an agent could not work with it.
+    /// Opens the folder of an agent. Fails if an agent could not work with it.
     fn of(folder: &Path) -> Result<Self, AgentError> {
         let machine = |what: PathBuf| {
             move |error| AgentError::Machine { what: what.display().to_string(), error }
@@ -183,8 +183,8 @@ impl Opened {
 }
 
 impl Agent {
-    /// Listens at `control` for controllers, and at `data` for senders. A disk that hangs is waited
-    /// for until `halt` is raised, and for half a minute.
+    /// Listens at `control` for controllers, and at `data` for senders. Waits for a disk that hangs
+    /// until `halt` is raised, and half a minute at most.
     pub fn new(
         folder: &Path,
         control: SocketAddr,
@@ -235,7 +235,7 @@ impl Agent {
         })
     }
 
-    /// The policy as it is now. Fails if the disk does not answer within a time.
+    /// The policy as it is now. Fails if the disk does not answer `within` this time.
     fn policy(&self, within: Duration) -> Result<Policy, String> {
         let read = self.files.ask(within, |folder| Ok(policy_in(folder)));
         read.unwrap_or_else(|error| {
@@ -295,13 +295,13 @@ impl Agent {
             });
             while !agent.halt.load(SeqCst) {
                 let Some(newcomer) = unproven.next(&agent.control, LOOK) else { continue };
-                // Without threads to give, the caller is refused, and not the run.
+                // If there is no thread for the caller, it is refused, and the run goes on.
                 let thread = std::thread::Builder::new().name("control".into());
                 let _ = thread.spawn_scoped(scope, || control::serve(agent, newcomer));
             }
             unproven.close();
         });
-        // Threads of connections may have the log for longer than the process lasts.
+        // Threads of connections may hold the log until the process ends, so none drops it.
         self.audit.finish();
     }
 

@@ -60,8 +60,8 @@ fn plain(error: &io::Error) -> String {
 }
 
 impl Run {
-    /// Takes part in a run, with an agent's folder and its disk for logs, and the address that it
-    /// sends from. Fails if the policy does not allow so long a run, or the disk refuses.
+    /// Takes part in a run. `disk` keeps logs in an agent's `folder`, and flows are sent `from` an
+    /// address. Fails if the policy does not allow so long a run, or the logs cannot be begun.
     pub fn begin(
         session: &Arc<Session>,
         policy: Policy,

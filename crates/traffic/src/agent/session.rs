@@ -138,7 +138,7 @@ impl Session {
             *stopped = why.to_owned();
         }
         drop(stopped);
-        // It ends whether or not that can be noted, and before.
+        // The run ends before this is noted, and also if it cannot be noted.
         self.halt();
         if is_first {
             audit.tell(Outcome::Stopped, who, &format!("run {}", self.plan), why);

@@ -1,6 +1,6 @@
 //! The logs of a run on the agent's disk, within a quota. Threads that send and receive hand over
-//! blocks; the thread of a [`Disk`] writes them, so that no packet waits for the disk, and a disk
-//! that hangs holds up nobody.
+//! blocks. The thread of a [`Disk`] writes them. So no packet waits for the disk, and a disk that
+//! hangs holds up nobody.
 
 use super::session::Session;
 use crate::audit::Audit;
@@ -23,11 +23,11 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Kept free on the disk until it is full, so that the audit log has room to say so.
 const RESERVE_FILE: &str = "reserve";
 const RESERVE_BYTES: usize = 64 << 10;
-/// A disk that takes no block for so long ends the run.
+/// The run ends when its disk has taken no block for this time.
 const BLOCK_MAX: Duration = Duration::from_secs(5);
-/// When a run has been stopped, its disk is waited for no longer than this.
+/// Longest wait for the disk of a run that has been stopped.
 const LEAVING_MAX: Duration = Duration::from_millis(500);
-/// Time that the controller waits until everything is on disk.
+/// Longest wait of the controller until everything is on disk.
 const FINISH_MAX: Duration = Duration::from_secs(10);
 
 /// A log: connection and end.
@@ -37,10 +37,11 @@ type Which = (u32, End);
 #[derive(Debug)]
 pub struct Files {
     folder: PathBuf,
-    /// Number of the run; what comes late of another is nothing.
+    /// Number of the run; blocks of an earlier run are dropped.
     run: u64,
-    /// Bytes of logs so far, of how many.
+    /// Bytes of logs so far.
     kept: u64,
+    /// Most bytes of logs.
     quota: u64,
     logs: BTreeMap<Which, File>,
 }
@@ -58,7 +59,7 @@ struct Kept {
     folder: PathBuf,
     session: Arc<Session>,
     audit: Arc<Audit>,
-    /// They are not any more, and it has been said why.
+    /// Set once logs are no longer kept.
     has_failed: AtomicBool,
 }
 
@@ -79,7 +80,7 @@ pub struct Log {
 pub struct NotKept;
 
 impl Kept {
-    /// They are kept no longer; says why, and ends the run.
+    /// Ends the run, says why, and keeps its logs no longer.
     fn fail(&self, why: &str) {
         if !self.has_failed.swap(true, SeqCst) {
             self.session.stop(&self.audit, "spool", why);
@@ -88,18 +89,18 @@ impl Kept {
 }
 
 impl Files {
-    /// Logs of an agent's folder, of no run.
+    /// The log folder of an agent, before its first run.
     pub fn of(folder: &Path) -> Self {
         let folder = folder.join(FOLDER);
         Files { folder, run: 0, kept: 0, quota: 0, logs: BTreeMap::new() }
     }
 
-    /// Their folder.
+    /// The folder of the logs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Takes away what a killed agent left.
+    /// Removes all logs, also those that a killed agent left.
     pub fn clear(&self) -> io::Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -107,7 +108,7 @@ impl Files {
         }
     }
 
-    /// Begins a run of another number.
+    /// Begins another run in an empty folder.
     fn begin(&mut self, run: u64, quota: u64) -> io::Result<()> {
         self.logs.clear();
         self.clear()?;
@@ -137,7 +138,7 @@ impl Files {
 
     /// Adds a block to a log.
     fn add(&mut self, run: u64, which: Which, bytes: &[u8], kept: &Kept) {
-        // A run that has failed or ended keeps nothing more.
+        // A run that has failed or ended keeps no more blocks.
         if kept.has_failed.load(SeqCst) || self.run != run {
             return;
         }
@@ -151,13 +152,13 @@ impl Files {
             false => append(file, bytes).map_err(|error| in_words(&self.folder, &error)),
         };
         if let Err(why) = written {
-            // If it cannot be removed, there is nothing more to give.
+            // If the reserve cannot be removed, there is nothing more to free.
             let _ = fs::remove_file(self.folder.join(RESERVE_FILE));
             kept.fail(&why);
         }
     }
 
-    /// Bytes of a log, and a part of it; nothing if there is no such log.
+    /// Bytes of a log, and a part of it; `None` if there is no such log.
     fn read(
         &mut self,
         run: u64,
@@ -173,7 +174,7 @@ impl Files {
         Ok(Some((length, part)))
     }
 
-    /// Ends a run: its files go.
+    /// Ends a run and removes its files.
     fn end(&mut self, run: u64) {
         if self.run == run {
             self.logs.clear();
@@ -183,11 +184,11 @@ impl Files {
     }
 }
 
-/// Adds a block to a log, or none of it: a log ends with a whole record.
+/// Adds a whole block to a log or none of it, so that the log ends with a whole record.
 fn append(file: &mut File, block: &[u8]) -> io::Result<()> {
     let length = file.metadata()?.len();
     file.write_all(block).inspect_err(|_| {
-        // A file that cannot be cut either is told of by its reader.
+        // If the file cannot be cut either, its reader says so.
         let _ = file.set_len(length);
     })
 }
@@ -197,8 +198,8 @@ fn in_words(folder: &Path, error: &io::Error) -> String {
 }
 
 impl Spool {
-    /// Begins the logs of a run on the disk of an agent. Why they cannot be kept is told once, and
-    /// ends the run.
+    /// Begins the logs of a run on the disk of an agent. If they cannot be kept later, the reason
+    /// is told once and the run ends.
     pub fn begin(
         disk: &Arc<Disk<Files>>,
         folder: &Path,
@@ -220,7 +221,7 @@ impl Spool {
         Ok(Spool { disk, run, kept, records: BTreeMap::new() })
     }
 
-    /// The log of a connection's end; its file is made here. Fails if there is one already.
+    /// Begins the log of a connection's end and its file. Fails if there is one already.
     pub fn log(&mut self, connection: u32, end: End) -> io::Result<Log> {
         let (which, run) = ((connection, end), self.run);
         self.disk.ask(ANSWER_MAX, move |files| files.make(run, which))?;
@@ -248,7 +249,7 @@ impl Spool {
         self.disk.ask(FINISH_MAX, |_| Ok(()))
     }
 
-    /// Bytes and records of a log, and a part of it; nothing if there is no such log.
+    /// Bytes and records of a log, and a part of it; `None` if there is no such log.
     pub fn read(
         &self,
         connection: u32,
@@ -267,10 +268,10 @@ impl Spool {
 impl Drop for Spool {
     fn drop(&mut self) {
         let run = self.run;
-        // Lines that are still to be written are no longer wanted.
+        // Blocks that are still to be written are no longer wanted.
         self.kept.has_failed.store(true, SeqCst);
         let (ends, begun) = (move |files: &mut Files| files.end(run), Instant::now());
-        // A disk that hangs is cleared by the next run or the next agent.
+        // If the disk hangs, the next run or the next agent clears the folder.
         if self.disk.tell(|| begun.elapsed() < LEAVING_MAX, ends).is_ok() {
             let _ = self.disk.ask(LEAVING_MAX, |_| Ok(()));
         }
@@ -325,7 +326,7 @@ mod tests {
         path
     }
 
-    /// The disk of a folder, and a run that is logged there.
+    /// Begins the logs of a run in a folder.
     fn begun(folder: &Path, quota: u64) -> (Spool, Arc<Session>) {
         let disk = Arc::new(Disk::new("spool", Files::of(folder)).unwrap());
         let audit = Arc::new(Audit::open(folder).unwrap());
@@ -387,7 +388,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The disk hangs: blocks wait for some time, the run ends, and who writes goes on.
+    /// While the disk hangs, blocks wait for some time. Then the run ends, and its writer goes on.
     #[test]
     fn a_disk_that_hangs_ends_the_run_and_holds_nobody() {
         let folder = folder("hung");
@@ -396,7 +397,7 @@ mod tests {
         let (free, held) = std::sync::mpsc::channel::<()>();
         let hang = move |_: &mut Files| held.recv().unwrap();
         spool.disk.tell(|| false, hang).unwrap();
-        // Stopped by somebody, it waits for less.
+        // A run that has been stopped waits less long.
         session.halt();
         let kept = (0..).map(|at| log.push(Logged { sequence: at, ns: at * 777, bytes: 2048 }));
         // At most 32 MiB wait for the disk, at two or three bytes a packet.

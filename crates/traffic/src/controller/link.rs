@@ -58,17 +58,17 @@ pub enum LinkError {
     Keys(#[from] crate::keys::KeysError),
 }
 
-/// Remedy for a connection that is not there.
+/// The remedy for a connection that failed.
 fn remedy(error: &ChannelError) -> &'static str {
     match error {
-        // Something answers there; what it said has its remedy with it.
+        // Something answers there, and the error has its own remedy.
         ChannelError::Tls(_) => "",
         _ => "; is `clearlane traffic agent` running there?",
     }
 }
 
 impl LinkError {
-    /// Whether its connection was closed without a word.
+    /// Whether the agent closed the connection without a word.
     fn is_turned_away(&self) -> bool {
         match self {
             LinkError::Channel { error, .. } => error.is_turned_away(),
@@ -182,7 +182,7 @@ impl Link {
         self.tell(&Request::Stop {})
     }
 
-    /// Has it stop. Returns the plan of the run that was under way, if one was.
+    /// Stops the agent. Returns the plan of the run that was under way, if one was.
     pub fn stop(&mut self) -> Result<Option<String>, LinkError> {
         match self.ask(&Request::Stop {})? {
             Answer::Stopped { plan } => Ok(plan),

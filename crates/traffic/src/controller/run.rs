@@ -463,7 +463,7 @@ fn listen(
             renewed = Instant::now();
             member.link.tell(&Request::Lease {})?;
         }
-        // Here too: who shows how the run goes on may hang, as a terminal does.
+        // This thread looks too, because the one that shows progress may hang with its terminal.
         if watch.is_stopped() {
             stop.raise(now_ns());
         }

@@ -185,7 +185,9 @@ enum Outlook {
 /// What a simulation has added.
 struct Simulated {
     result: RunResult,
-    report: PathBuf,
+    filled: Filled,
+    /// Line that names the report, or the files that were left out.
+    told: String,
     /// Of the runs with congestion control, if there were any.
     control_report: Option<PathBuf>,
     verdict: Verdict,
@@ -358,9 +360,9 @@ fn ran(
             .into_iter()
             .flatten()
             .any(|filled| !filled.left_out.is_empty());
-    let report = filled.report.unwrap_or_else(|| arguments.output.clone());
+    let told = experiment::told(&filled, &arguments.output);
     let control_report = control.and_then(|filled| filled.report);
-    let simulated = Simulated { result, report, control_report, verdict, is_partial };
+    let simulated = Simulated { result, filled, told, control_report, verdict, is_partial };
     Ok(Outlook::Simulated(Box::new(simulated)))
 }
 
@@ -541,14 +543,14 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
         }
     }
     let mut text = table.to_string();
-    if let Some(Simulated { result, report, control_report, .. }) = simulated {
+    if let Some(Simulated { result, told, control_report, .. }) = simulated {
         let table = narrow::headline(&result.headline_table(), 1);
         let marks = experiment::marks(&table, &experiment::ended(result));
         text.push_str(&format!("\n{table}{}{marks}", experiment::worst_links(result)));
         if simulated.is_some_and(|simulated| simulated.is_partial) {
             text.push_str("interrupted: what was not simulated is left out; run it again\n");
         }
-        text.push_str(&format!("\nreport: {}\n", report.display()));
+        text.push_str(&format!("\n{told}\n"));
         if let Some(report) = control_report {
             text.push_str(&format!("with congestion control: {}\n", report.display()));
         }
@@ -591,7 +593,7 @@ fn as_json(
     simulated: Option<&Simulated>,
 ) -> Result<Answer, Failure> {
     let summary = |simulated: &Simulated| -> Result<Value, Failure> {
-        serde_json::from_str(&simulated.result.to_json())
+        serde_json::from_str(&simulated.filled.summary)
             .map_err(|error| Failure::Internal(error.to_string()))
     };
     let fields = json!({
@@ -601,7 +603,9 @@ fn as_json(
         "facts": answer::value(&findings)?,
         "what_if": simulated.map(summary).transpose()?,
         "partial": simulated.is_some_and(|simulated| simulated.is_partial),
-        "report": simulated.map(|simulated| simulated.report.display().to_string()),
+        "report": simulated
+            .and_then(|simulated| simulated.filled.report.as_ref())
+            .map(|report| report.display().to_string()),
         "control_report": simulated
             .and_then(|simulated| simulated.control_report.as_ref())
             .map(|report| report.display().to_string()),

@@ -218,15 +218,19 @@ fn a_word_without_an_end_in_a_file_is_told_shortly() {
     }
 }
 
-/// Calls with a long word.
+/// Calls with a long word where a command or a flag stands.
+const UNREAD: &[&str] = &["LONG", "fabric LONG", "traffic LONG", "--LONG", "run --LONG"];
+
+/// What is said of a command line with an unknown word, or without a word that it needs. None of
+/// its words is read then.
+const SAID_OF_UNREAD: &[&str] =
+    &["unrecognized subcommand", "unexpected argument", "arguments were not provided"];
+
+/// Calls with a long word that is read: a name, a number, a path or a key.
 const CALLS: &[&str] = &[
-    "LONG",
-    "fabric LONG",
     "explain LONG",
     "list LONG",
     "completions LONG",
-    "--LONG",
-    "run --LONG",
     "fabric show LONG",
     "fabric show star:LONG",
     "fabric show star:hosts=LONG",
@@ -252,41 +256,40 @@ const CALLS: &[&str] = &[
     "route t.topo --engine min-hop -o LONG",
     "run LONG",
     "run plain.toml --out LONG",
-    "run plain.toml --variants LONG --dry-run",
-    "run plain.toml --set LONG --dry-run",
-    "run plain.toml --set LONG=1 --dry-run",
-    "run plain.toml --set traffic.load=LONG --dry-run",
-    "run plain.toml --set name=LONG --dry-run",
     "run plain.toml --fabric LONG --out x",
     "run plain.toml --seed LONG",
     "run plain.toml --capture LONG --out x",
     "run plain.toml --capture host0000:LONG --out x",
     "run plain.toml --checkpoint-every LONG",
+    "compare plain.toml --variants LONG --dry-run",
+    "sweep plain.toml --variants LONG --over traffic.load=0.1,0.2 --dry-run",
     "sweep plain.toml --over LONG --dry-run",
     "sweep plain.toml --over LONG=1,2 --dry-run",
     "sweep plain.toml --over traffic.load=LONG --dry-run",
     "sweep plain.toml --over traffic.load=0.1..LONG:3 --dry-run",
+    "sweep plain.toml --over traffic.LONG.load=0.1,0.2 --dry-run",
+    "sweep plain.toml --over subnet.engine=LONG --dry-run",
     "resume LONG",
     "control plain.toml --variant LONG -o x",
     "control --policy LONG",
     "capture LONG",
     "capture c.pcapng --names LONG",
     "capture c.pcapng --from LONG",
-    "overlay LONG",
     "compare LONG",
     "compare LONG LONG",
-    "tune pacing plain.toml --group LONG",
-    "calibrate LONG",
+    "compare run --variants LONG",
+    "tune pacing trace.toml --group LONG",
+    "calibrate LONG --over traffic.load=0.1,0.2 --unseen traffic.load=0.3",
+    "calibrate trace.toml --over LONG --unseen traffic.load=0.3",
     "deploy t.topo --engine up-down --clients LONG -o x",
     "deploy t.topo --engine up-down --opensm-folder LONG -o x",
-    "diagnose t.topo --engine min-hop --hot LONG",
+    "diagnose t.topo --lft out/lfts.txt --hot LONG",
     "diagnose LONG",
-    "traffic LONG",
     "traffic init --dir LONG",
     "traffic init --name LONG",
     "traffic run LONG",
     "traffic status --dir LONG",
-    "traffic agent LONG",
+    "traffic agent --dir LONG",
 ];
 
 #[test]
@@ -295,7 +298,7 @@ fn a_word_without_an_end_on_the_command_line_is_told_shortly() {
     site(&scratch);
     let long = "w".repeat(ARGUMENT);
     let mut fewest = usize::MAX;
-    for line in CALLS {
+    for line in UNREAD.iter().chain(CALLS) {
         let words: Vec<String> =
             line.split_whitespace().map(|word| word.replace("LONG", &long)).collect();
         let called = scratch.call_words(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -307,6 +310,9 @@ fn a_word_without_an_end_on_the_command_line_is_told_shortly() {
         );
         let said = called.stderr.lines().count();
         assert_eq!(said, 1, "{line}: {}", short(&called.stderr));
+        // A call whose command or flag is gone ends before its word is read.
+        let is_unread = SAID_OF_UNREAD.iter().any(|text| called.stderr.contains(text));
+        assert_eq!(is_unread, UNREAD.contains(line), "{line}: {}", short(&called.stderr));
     }
     assert!(fewest >= 2, "all are refused");
 }

@@ -15,7 +15,7 @@ pub struct TableEntry {
     pub summary: &'static str,
     /// Its columns, in their order.
     pub columns: &'static [Described],
-    /// The columns of one run; nothing where the table has no rows of it.
+    /// The columns of one run; `None` where the table has no rows of it.
     of: fn(&VariantResult, &SeedResult) -> Option<Vec<Column>>,
 }
 
@@ -40,7 +40,7 @@ tables! {
 const SCHEMA: &str = "clearlane-tables/2";
 
 impl TableEntry {
-    /// The table of a result, a row group a run; nothing if no finished run has rows for it.
+    /// The table of a result, a row group a run; `None` if no finished run has rows for it.
     pub(crate) fn parquet(
         &self,
         result: &RunResult,
