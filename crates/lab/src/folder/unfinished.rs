@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Ending of a temporary name.
 const ENDING: &str = ".unfinished";
-/// Number of tries to have the list where a thread may never give it back: it ends with the process,
-/// or waits for a disk that hangs. All of them take a second.
+/// Number of tries to have the list. They take a second. A thread that waits for a disk that hangs,
+/// or that is being ended, never gives it back.
 const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -96,8 +96,8 @@ impl Unfinished {
         held.made.retain(|made| !missing.contains(made));
     }
 
-    /// Takes all of it away. A thread that would make more then waits for the end of the process. All
-    /// of it stays if a thread has the list for a second: it cannot go on.
+    /// Takes all of it away. A thread that would make more then waits for the end of the process.
+    /// All of it stays if a thread has the list for a second: it cannot go on.
     pub fn take_away(&self) {
         for _ in 0..TRIES {
             match self.0.try_lock() {
