@@ -111,7 +111,7 @@ pub(crate) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Of a job that begins, in a fabric with so many ends of cables.
+    /// Keeper of a job that begins. The fabric has `cable_ends` ends of cables.
     pub(crate) fn of(
         (checkpoints, question): (&'a Checkpoints, &'a str),
         (job, cable_ends): (String, usize),

@@ -221,8 +221,8 @@ fn a_word_without_an_end_in_a_file_is_told_shortly() {
 /// Calls with a long word where a command or a flag stands.
 const UNREAD: &[&str] = &["LONG", "fabric LONG", "traffic LONG", "--LONG", "run --LONG"];
 
-/// What is said of a command line with an unknown word, or without a word that it needs. None of
-/// its words is read then.
+/// Words of the message for a command line with an unknown word, or without a word that it needs.
+/// No word of the line is read then.
 const SAID_OF_UNREAD: &[&str] =
     &["unrecognized subcommand", "unexpected argument", "arguments were not provided"];
 
