@@ -519,8 +519,8 @@ fn capturing(
     request.map(|request| Capturing::begin(request, prepared, (name, job.seed))).transpose()
 }
 
-/// Makes the result of a job whose simulation has ended or was stopped. `None` if it comes too late,
-/// or is of no use.
+/// Makes the result of a job whose simulation has ended or was stopped. `None` if it comes too
+/// late, or is of no use.
 fn finished(
     prepared: &Prepared,
     job: Job,
