@@ -39,13 +39,7 @@ def lids(running: RunningOpenSm) -> dict[int, int]:
 def answered(subnet: Ibsim, running: RunningOpenSm, pairs: list[tuple[int, int]]) -> list[int]:
     """The service level that OpenSM answers for each pair of port GUIDs."""
     lid = lids(running)
-    levels = []
-    for source, to in pairs:
-        said = subnet.client(["saquery", "PR", "--src-to-dst", f"{lid[source]}:{lid[to]}"]).stdout
-        found = re.search(r"\bsl\.+0x([0-9a-fA-F]+)", said)
-        assert found, said
-        levels.append(int(found.group(1), 16))
-    return levels
+    return subnet.service_levels([(lid[source], lid[to]) for source, to in pairs])
 
 
 class Levels:

@@ -37,6 +37,18 @@ def demo(binary: Path, **variables: object) -> str:
     return done.stdout
 
 
+def test_the_demo_asks_for_what_make_was_told(site: Path) -> None:
+    """By the words alone; `make test-long` runs it."""
+    fabric, lft = site / "site.ibnetdiscover-p", site / "opensm-lfts.dump"
+    whole = commands("demo", FABRIC=fabric, LFT=lft, HOT="storage01 storage02", OUT="out")
+    words = next(line for line in whole if " diagnose " in line)
+    asked = f"diagnose '{fabric}' --lft '{lft}' --hot 'storage01' --hot 'storage02' --output out"
+    assert asked in words, words
+    bare = next(line for line in commands("demo", FABRIC=fabric) if " diagnose " in line)
+    assert f"diagnose '{fabric}' --output" in bare, bare
+
+
+@pytest.mark.long
 def test_the_demo_on_own_files(binary: Path, site: Path, tmp_path: Path) -> None:
     out, fabric, lft = tmp_path / "demo", site / "site.ibnetdiscover-p", site / "opensm-lfts.dump"
     said = demo(binary, FABRIC=fabric, LFT=lft, HOT="storage01", OUT=out)

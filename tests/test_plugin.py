@@ -67,14 +67,6 @@ def routed(clearlane: Clearlane, spec: str, *arguments: object) -> tuple[Path, P
     return netlist, clearlane.folder / "out"
 
 
-def asked_sl(simulated: Ibsim, slid: int, dlid: int) -> int:
-    """The SL OpenSM answers with in a PathRecord."""
-    done = simulated.client(["saquery", "PR", "--src-to-dst", f"{slid}:{dlid}"])
-    found = re.search(r"\bsl\.+0x([0-9A-Fa-f]+)", done.stdout)
-    assert found, f"no PathRecord for {slid} to {dlid}: {done.stdout}{done.stderr}"
-    return int(found.group(1), 16)
-
-
 def psl(text: str) -> dict[tuple[int, int], int]:
     """psl.txt: {(node GUID of the source, DLID): SL}."""
     lines = (line.split() for line in text.splitlines())
@@ -108,6 +100,17 @@ def sampled(hosts: list[int]) -> list[tuple[int, int]]:
     drawn = random.Random(1)
     pairs = [drawn.sample(hosts, 2) for _ in range(PAIRS)]
     return [pair for a, b in pairs for pair in ((a, b), (b, a))]
+
+
+def check_levels(
+    simulated: Ibsim, cabling: Cabling, ours: dict[tuple[int, int], int], pairs: int
+) -> set[int]:
+    """Compares what OpenSM answers with psl.txt for some pairs of hosts. Returns the SLs seen."""
+    lids = cabling.lids
+    drawn = sampled(cabling.hosts)[:pairs]
+    asked = simulated.service_levels([(lids[source], lids[target]) for source, target in drawn])
+    assert asked == [ours[source, lids[target]] for source, target in drawn]
+    return set(asked)
 
 
 def judge(folder: Path, scratch: Path, levels: str) -> tuple[int, bool]:
@@ -146,12 +149,7 @@ def test_a_torus_gets_our_tables_levels_and_lanes(
         assert re.match(r"tables of the files taken: .* all 2256 paths arrive, 2 lanes", first)
         assert tables_of(opensm.folder) == readers.lfts((out / "lfts.txt").read_text())
         cabling = cabling_of(opensm.folder)
-        seen = set()
-        for source, target in sampled(cabling.hosts):
-            slid, dlid = cabling.lids[source], cabling.lids[target]
-            seen.add(asked := asked_sl(simulated, slid, dlid))
-            assert asked == ours[source, dlid]
-        assert len(seen) > 2
+        assert len(check_levels(simulated, cabling, ours, 2 * PAIRS)) > 2
         rows = sl2vl((out / "sl2vl.dump").read_text())
         assert sl2vl((opensm.folder / "opensm-sl2vl.dump").read_text()) == rows
         for switch in sorted(cabling.switches)[::8]:
@@ -208,14 +206,13 @@ def test_every_offset_of_a_port_has_its_paths_and_levels(
         assert said(opensm.log)[0].startswith("tables of the files taken: ")
         assert tables_of(opensm.folder) == readers.lfts((out / "lfts.txt").read_text())
         cabling = cabling_of(opensm.folder)
-        differ = 0
+        paths, levels = [], []
         for source, target in sampled(cabling.hosts)[: PAIRS // 2]:
-            levels = [ours[source, cabling.lids[target] + offset] for offset in range(4)]
-            for offset, level in enumerate(levels):
-                slid, dlid = cabling.lids[source] + offset, cabling.lids[target] + offset
-                assert asked_sl(simulated, slid, dlid) == level
-            differ += len(set(levels)) > 1
-        assert differ > 0
+            slid, dlid = cabling.lids[source], cabling.lids[target]
+            paths += [(slid + offset, dlid + offset) for offset in range(4)]
+            levels += [ours[source, dlid + offset] for offset in range(4)]
+        assert simulated.service_levels(paths) == levels
+        assert any(len(set(levels[at : at + 4])) > 1 for at in range(0, len(levels), 4))
 
 
 def vftree(cabling: Cabling, lanes: int) -> dict[tuple[int, int], int]:
@@ -304,9 +301,9 @@ def check_vftree(
     levels: dict[tuple[int, int], int],
     pairs: int = 2 * PAIRS,
 ) -> None:
-    for source, target in sampled(cabling.hosts)[:pairs]:
-        asked = asked_sl(simulated, cabling.lids[source], cabling.lids[target])
-        assert asked == levels[source, target] == levels[target, source]
+    drawn = sampled(cabling.hosts)[:pairs]
+    asked = simulated.service_levels([(cabling.lids[a], cabling.lids[b]) for a, b in drawn])
+    assert asked == [levels[a, b] for a, b in drawn] == [levels[b, a] for a, b in drawn]
 
 
 def test_a_cut_cable_means_a_safe_engine_until_the_files_are_good_again(
@@ -333,9 +330,7 @@ def test_a_cut_cable_means_a_safe_engine_until_the_files_are_good_again(
         assert walk_all(opensm.folder) == 48 * 47
         assert judge(opensm.folder, tmp_path / "cut", levels) == (48 * 47, True)
         # Connections that are there have these SLs already, and they stay good.
-        for source, target in sampled(cabling.hosts)[:100]:
-            asked = asked_sl(simulated, cabling.lids[source], cabling.lids[target])
-            assert asked == ours[source, cabling.lids[target]]
+        check_levels(simulated, cabling, ours, 100)
         # New files for what is left.
         left = opensm.folder / "opensm-subnet.lst"
         clearlane("route", left, "--engine", "layered", "--lanes", 8, "-o", "new")
@@ -458,7 +453,7 @@ def test_no_byte_out_of_place_in_opensm(
             simulated.unlink("S-" + re.findall(r'"S-([0-9a-f]+)"', netlist.read_text())[0], 1)
             opensm.sweep()
             opensm.settled()
-            assert asked_sl(simulated, 1, 2) < 16
+            assert simulated.service_levels([(1, 2)])[0] < 16
             assert any("safe engine" in line for line in said(opensm.log))
 
 

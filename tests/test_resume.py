@@ -87,12 +87,12 @@ CONTROL = (
 EXPERIMENTS = {
     "iba-cc": text(TREE, HOT, "300 ms", 'engine = "fat-tree"', more=CONTROL),
     "dcqcn and drb": text(
-        "torus:6x6", HOT, "80 ms", 'engine = "multipath"\nlanes = 8\nlmc = 2',
+        "torus:6x6", HOT, "48 ms", 'engine = "multipath"\nlanes = 8\nlmc = 2',
         more='[control]\nwhen = "dcqcn"\nwhich = "drb"\n',
     ),
-    "adaptive": text(TREE, HOT, "120 ms", 'engine = "fat-tree"\nadaptive = "yes"'),
+    "adaptive": text(TREE, HOT, "70 ms", 'engine = "fat-tree"\nadaptive = "yes"'),
     "crossbars": text(
-        TREE, HOT, "50 ms", 'engine = "fat-tree"',
+        TREE, HOT, "30 ms", 'engine = "fat-tree"',
         'crossbar_speedup = 2.0\noutput_buffer = "16 KiB"\ncrossbar_reads = "port"\n'
         'memory_rate = "8 GB/s"',
     ),
@@ -102,9 +102,9 @@ EXPERIMENTS = {
         more='[control]\nwhen = "iba-cc"\n\n[control.iba-cc]\npreset = "gran-2010"\n',
     ),
 }
-INTERRUPTED = text(TREE, HOT, "100 ms", 'engine = "fat-tree"', more=CONTROL)
+INTERRUPTED = text(TREE, HOT, "60 ms", 'engine = "fat-tree"', more=CONTROL)
 SWEEP = text(
-    TREE, HOT, "30 ms", 'engine = "fat-tree"',
+    TREE, HOT, "24 ms", 'engine = "fat-tree"',
     more="[sweep]\ntraffic.load = [0.3, 0.6, 1.0]\n\n",
 )
 
@@ -148,13 +148,15 @@ def digests(folder: Path) -> dict[str, str]:
 
 # Seven cases of so many are more than forty.
 KILLS_LEAST = 6
+SHORT_S = 2.0
+"""A call is killed within so many seconds, until it has been killed often."""
 DIVISIONS = [["--threads", "2"], ["--threads", "1", "--partitions", "3"], ["--threads", "1"]]
 
 
 def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str]) -> None:
     """A command is begun, killed and resumed until it has ended."""
     kept = folder / "killed.checkpoint"
-    ended = kills.call(binary, folder, [*begun, "--force"], 2.0)
+    ended = kills.call(binary, folder, [*begun, "--force"], SHORT_S)
     for turn in range(60):
         if ended:
             break
@@ -162,7 +164,7 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
         named = ("killed", "killed.checkpoint")[turn % 2]
         resume = ["resume", named, *DIVISIONS[turn % len(DIVISIONS)]]
         # Killed less and less often: it must end.
-        longest = 2.0 if turn < 9 else 120.0
+        longest = SHORT_S if turn < 9 else 120.0
         # What was asked is kept first, and let go of last.
         words = resume if (kept / "command.json").exists() else [*begun, "--force"]
         ended = kills.call(binary, folder, words, longest)
@@ -217,7 +219,7 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
         [clearlane.binary, "run", "killed.toml", "--out", "killed"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:
-        has_worked(process, 1.5)
+        has_worked(process, 1.0)
         process.send_signal(number)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 4, said

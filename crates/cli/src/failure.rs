@@ -95,7 +95,7 @@ pub fn told_in_one_line(unfinished: &Unfinished) {
             true => Failure::no_thread(),
             false => Failure::Internal(what + &place.unwrap_or_default()),
         };
-        terminal::remark(&format!("clearlane: {}", fault.line()));
+        terminal::last_remark(&format!("clearlane: {}", fault.line()));
         unfinished.take_away();
         low_level::exit(fault.code().into());
     }));

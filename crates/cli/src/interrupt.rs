@@ -115,7 +115,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
     // A bar, or what the terminal echoes of ^C, stands in the line.
     let lead = if terminal::is_watched() { "\n" } else { "" };
     let Some(order) = order else {
-        terminal::remark(&format!("{lead}clearlane: interrupted"));
+        terminal::last_remark(&format!("{lead}clearlane: interrupted"));
         return end(unfinished);
     };
     match order.kind {
@@ -136,7 +136,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
     // Before anything has begun there is nothing to wait for.
     if !order.deadline.has_begun() {
         let what = "interrupted before anything was run; nothing is written";
-        terminal::remark(&format!("{lead}clearlane: {what}"));
+        terminal::last_remark(&format!("{lead}clearlane: {what}"));
         return end(unfinished);
     }
     let out = order.out.display();
@@ -156,7 +156,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
         ));
         return;
     }
-    terminal::remark(&format!("{lead}clearlane: interrupted again; {out} is left as it is"));
+    terminal::last_remark(&format!("{lead}clearlane: interrupted again; {out} is left as it is"));
     end(unfinished);
 }
 

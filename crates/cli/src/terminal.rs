@@ -33,6 +33,14 @@ pub fn remark(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", visible_lines(line));
 }
 
+/// Writes the last line of the process to stderr. Other threads that have something to say from
+/// here on wait for the end.
+pub fn last_remark(line: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "{}", visible_lines(line));
+    std::mem::forget(stderr);
+}
+
 /// Whether a person watches stderr.
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()

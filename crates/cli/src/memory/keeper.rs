@@ -175,7 +175,7 @@ impl Keeper {
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         let lead = if terminal::is_watched() { "\n" } else { "" };
         let remedy = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
-        terminal::remark(&format!("{lead}clearlane: {}; {remedy}", why()));
+        terminal::last_remark(&format!("{lead}clearlane: {}; {remedy}", why()));
         self.unfinished.take_away();
         low_level::exit(REFUSED);
     }

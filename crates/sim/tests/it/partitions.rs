@@ -541,15 +541,15 @@ fn told(ran: Ran) -> String {
 }
 
 /// One case in so many of the 256 that proptest draws. A case here is several runs, and these four
-/// are the longest tests of this crate: `make test` draws 22 cases of two of them and 4 of the
-/// others. `make test-long` draws 107 and 20: it sets PROPTEST_CASES to 1280 (scripts/test-stages).
+/// are the longest tests of this crate: `make test` draws 11 cases of two of them and 4 of the
+/// others. `make test-long` draws 107 and 40: it sets PROPTEST_CASES to 2560 (scripts/test-stages).
 fn one_in(share: u32) -> ProptestConfig {
     let all = ProptestConfig::default();
     ProptestConfig { cases: all.cases.div_ceil(share), ..all }
 }
 
 proptest! {
-    #![proptest_config(one_in(12))]
+    #![proptest_config(one_in(24))]
 
     #[test]
     fn an_outcome_does_not_tell_how_its_run_was_divided(seed in 0u64..1_000_000_000) {
@@ -562,7 +562,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(one_in(12))]
+    #![proptest_config(one_in(24))]
 
     /// Saved and taken up again in other divisions, at times that depend on nothing.
     #[test]
