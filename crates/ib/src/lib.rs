@@ -38,4 +38,6 @@ pub use nearest::nearest;
 pub use opcode::{Extended, Opcode, Service};
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
 pub use state::{Saved, StateError};
-pub use visible::{SHOWN_CHARS_MAX, quoted, short, ticked, visible, visible_lines, within, wrap};
+pub use visible::{
+    KEPT_CHARS_MAX, SHOWN_CHARS_MAX, quoted, short, ticked, visible, visible_lines, within, wrap,
+};

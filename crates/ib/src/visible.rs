@@ -37,6 +37,10 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// whole (IBA vol. 1, 14.2.5.2).
 pub const SHOWN_CHARS_MAX: usize = 64;
 
+/// The most characters of a name or a value from a file that are kept for tables and reports. A
+/// NodeDescription has 64 bytes (IBA vol. 1, 14.2.5.2); name maps and captures may say more.
+pub const KEPT_CHARS_MAX: usize = 255;
+
 /// Text from outside as a message repeats it: its first 64 characters on one line, `…` for the
 /// rest. A name, a key or a path without blanks stands like this in a sentence.
 pub fn short(text: &str) -> String {

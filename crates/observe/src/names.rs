@@ -1,12 +1,9 @@
 //! Names of addresses, as `/etc/hosts` has them, with LIDs besides.
 
 use clearlane_capture::Endpoint;
-use clearlane_ib::quoted;
+use clearlane_ib::{KEPT_CHARS_MAX, quoted};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-
-/// The longest name, as of a node of a fabric.
-const NAME_CHARS_MAX: usize = 255;
 
 /// What addresses are called.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -37,10 +34,10 @@ impl Names {
                 let address = quoted(address);
                 return wrong(format!("{address} has no name; write an address, then a name"));
             };
-            if name.chars().count() > NAME_CHARS_MAX {
+            if name.chars().count() > KEPT_CHARS_MAX {
                 let (address, letters) = (quoted(address), name.chars().count());
                 return wrong(format!(
-                    "the name of {address} has {letters} characters; write {NAME_CHARS_MAX} at most"
+                    "the name of {address} has {letters} characters; write {KEPT_CHARS_MAX} at most"
                 ));
             }
             let address = address.split('%').next().unwrap_or_default();

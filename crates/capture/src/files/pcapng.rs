@@ -4,7 +4,7 @@ use super::erf;
 use super::{
     Entry, Fault, Format, Input, Interface, LinkType, RECORD_BYTES_MAX, Record, TIME_NS_MAX,
 };
-use clearlane_ib::within;
+use clearlane_ib::{KEPT_CHARS_MAX, within};
 
 /// Its entry.
 pub(super) const ENTRY: Entry = Entry {
@@ -26,8 +26,6 @@ pub(crate) const IF_NAME: u16 = 2;
 pub(crate) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 
-/// Characters of the name of an interface that are shown.
-const NAME_CHARS_MAX: usize = 255;
 /// Type and length before a block, its length again behind it.
 const FRAME: usize = 12;
 /// Interfaces that are believed, of all sections.
@@ -139,7 +137,7 @@ impl Pcapng {
                 (0, _) => break,
                 (IF_NAME, name) => {
                     let name = String::from_utf8_lossy(name);
-                    interface.name = Some(within(&name, NAME_CHARS_MAX).into_owned());
+                    interface.name = Some(within(&name, KEPT_CHARS_MAX).into_owned());
                 }
                 (IF_TSRESOL, [resolution]) => {
                     let units = Units::of(*resolution).ok_or_else(|| {

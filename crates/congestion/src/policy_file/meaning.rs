@@ -4,7 +4,7 @@ use super::keys::{self, Kind, Role};
 use super::{Block, CongestionControlPolicy, Item, PolicyError, Setting, Written};
 use crate::mechanisms::dcqcn;
 use crate::parameter::{Parameter, Value, Values};
-use clearlane_ib::{BitsPerSecond, Bytes, Picoseconds, short, ticked, within};
+use clearlane_ib::{BitsPerSecond, Bytes, KEPT_CHARS_MAX, Picoseconds, short, ticked, within};
 
 /// Picoseconds in a microsecond.
 pub(super) const US: u64 = 1_000_000;
@@ -22,9 +22,6 @@ pub(super) const GD_MOST: u64 = 15;
 pub(super) const NO_BYTE_COUNTER: Bytes = Bytes(1 << 40);
 /// A queue that no output has: nothing is marked.
 const NO_QUEUE: Bytes = Bytes(1 << 30);
-
-/// The most characters of a value that are shown.
-const WRITTEN_CHARS_MAX: usize = 255;
 
 /// What a policy means.
 #[derive(Clone, Debug)]
@@ -447,7 +444,7 @@ fn row(setting: &Setting, block: &str, is_used: bool, values: &Values) -> Row {
         line: setting.place.0,
         block: short(block),
         key: short(&setting.key),
-        written: within(&setting.written.to_string(), WRITTEN_CHARS_MAX).into_owned(),
+        written: within(&setting.written.to_string(), KEPT_CHARS_MAX).into_owned(),
         unit,
         parameter,
         note,

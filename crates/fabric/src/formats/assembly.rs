@@ -5,12 +5,8 @@ use super::ibnetdiscover::netlist_id;
 use super::oddities::Oddities;
 use super::{FormatError, Oddity, OddityKind, PORTS_MAX, Problem, Reading, file_name};
 use crate::{Endpoint, Fabric, Link, Node, NodeId, NodeKind};
-use clearlane_ib::{Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber, quoted};
+use clearlane_ib::{KEPT_CHARS_MAX, Lid, LinkRate, LinkSpeed, LinkWidth, PortNumber, quoted};
 use std::collections::BTreeMap;
-
-/// The longest name that is kept: a NodeDescription has 64 bytes (IBA vol. 1, 14.2.5.2), a name map
-/// may say more.
-const NAME_CHARS_MAX: usize = 255;
 
 /// GUIDs made up for nodes without one; locally administered, as in `topologies`.
 const MADE_UP_GUID: u64 = 0x0ac1_eaff_0000_0000;
@@ -98,7 +94,7 @@ impl<'a> Assembly<'a> {
         if node.name.is_empty() {
             node.name = netlist_id(&node);
         }
-        if let Some((cut, _)) = node.name.char_indices().nth(NAME_CHARS_MAX) {
+        if let Some((cut, _)) = node.name.char_indices().nth(KEPT_CHARS_MAX) {
             let count = node.name.chars().count();
             let text = format!("{} has {count} characters; cut", quoted(&node.name));
             self.odd(line, OddityKind::LongName, text);
