@@ -172,8 +172,8 @@ def killed_and_resumed(kills: Kills, binary: Path, folder: Path, begun: list[str
     assert not kept.exists(), "what was kept is let go of"
 
 
-LONG = ["program", "program under control", "iba-cc"]
-"""Experiments that take a minute. Others have all that is in them."""
+LONG = ["program", "program under control", "iba-cc", "adaptive", "crossbars"]
+"""Experiments that `make test-long` kills. What is left has mechanisms that watch and choose."""
 
 
 def as_if_never_killed(clearlane: Clearlane, folder: Path, words: list[str], name: str) -> None:

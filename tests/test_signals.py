@@ -291,7 +291,7 @@ def is_kept(running: Running, ended: Ended) -> bool:
     return (running.folder / "out.checkpoint").exists()
 
 
-@pytest.mark.parametrize("moments", [8, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [6, pytest.param(60, marks=pytest.mark.long)])
 def test_a_run_stops_soon_at_any_moment_and_keeps_what_is_finished(
     moments: int, clearlane: Clearlane
 ) -> None:
@@ -313,7 +313,7 @@ def test_a_run_stops_soon_at_any_moment_and_keeps_what_is_finished(
         assert ended.code in (0, INTERRUPTED), ended
         assert ended.cpu_s <= SOON_CPU_S, (share, ended)
         met += ended.code == INTERRUPTED
-        if is_kept(running, ended) and resumed < moments // 8:
+        if is_kept(running, ended) and resumed < moments // 6:
             resumed += 1
             clearlane("resume", "out", limit_s=900)
             assert contents(clearlane.folder / "out") == whole
