@@ -10,8 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Each has twice the hosts of the one before: 8K, 16K and 32K.
-const TORI: [&str; 3] = ["32x16x16", "32x32x16", "32x32x32"];
+/// Each has twice the hosts of the one before: 4K, 8K and 16K.
+const TORI: [&str; 3] = ["16x16x16", "32x16x16", "32x32x16"];
+/// The same: 8K, 16K and 32K.
+const LARGE: [&str; 3] = ["32x16x16", "32x32x16", "32x32x32"];
 /// Twice, and something for lists that are doubled when they are full.
 const MOST: f64 = 2.4;
 
@@ -40,8 +42,8 @@ fn costs(name: &str, torus: &str) -> [AllocationInfo; 2] {
     [running, filling]
 }
 
-fn grows_as_hosts_do(name: &str) {
-    let all = TORI.map(|torus| costs(name, torus));
+fn grows_as_hosts_do(name: &str, tori: [&str; 3]) {
+    let all = tori.map(|torus| costs(name, torus));
     for pair in all.windows(2) {
         for (what, (less, more)) in ["run", "results"].iter().zip(pair[0].iter().zip(&pair[1])) {
             let times = |less: u64, more: u64| more as f64 / less as f64;
@@ -55,10 +57,22 @@ fn grows_as_hosts_do(name: &str) {
 
 #[test]
 fn programs_cost_what_hosts_and_flows_do() {
-    grows_as_hosts_do("programs");
+    grows_as_hosts_do("programs", TORI);
 }
 
 #[test]
 fn mechanisms_and_victims_cost_what_hosts_and_flows_do() {
-    grows_as_hosts_do("controlled");
+    grows_as_hosts_do("controlled", TORI);
+}
+
+#[test]
+#[ignore = "make test-long: 20 s"]
+fn large_programs_cost_what_hosts_and_flows_do() {
+    grows_as_hosts_do("programs", LARGE);
+}
+
+#[test]
+#[ignore = "make test-long: 40 s"]
+fn mechanisms_and_victims_of_large_fabrics_cost_what_hosts_and_flows_do() {
+    grows_as_hosts_do("controlled", LARGE);
 }
