@@ -59,6 +59,16 @@ def clearlane(binary: Path, tmp_path: Path) -> Clearlane:
     return Clearlane(binary, tmp_path)
 
 
+# Files that take longest. They begin first, so that the workers end at about the same time.
+LONGEST = ["test_tutorial.py", "test_traffic.py", "test_signals.py", "test_resume.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first."""
+    order = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONGEST)))
+
+
 @pytest.fixture
 def ibsim(tmp_path: Path) -> Callable[[Path], AbstractContextManager[Ibsim]]:
     """`with ibsim(netlist) as subnet:` a simulated subnet in a folder of its own."""

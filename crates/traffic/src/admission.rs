@@ -252,7 +252,7 @@ mod tests {
         };
         for own in ["fd00:0:0:2::1", "10.0.0.1"] {
             let own = own.parse().unwrap();
-            assert_eq!(lasts(&mut admission, own, (20_000, 20_000, 5000), any), None);
+            assert_eq!(lasts(&mut admission, own, (10_000, 10_000, 5000), any), None);
         }
     }
 

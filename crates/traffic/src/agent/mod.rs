@@ -12,7 +12,7 @@ mod spool;
 
 use crate::audit::{AUDIT_FILE, Audit};
 use crate::channel::Channel;
-use crate::disk::{ANSWER_MAX, Disk};
+use crate::disk::Disk;
 use crate::keys::{self, Keys, KeysError};
 use crate::name::Role;
 use crate::policy::{self, Policy};
@@ -97,6 +97,8 @@ pub enum AgentError {
 pub struct Agent {
     folder: PathBuf,
     keys: Keys,
+    /// Its policy when it began. What is asked later is judged by the policy as it is then.
+    began_with: Policy,
     /// The thread that reads files of the folder.
     files: Disk<PathBuf>,
     spool: Arc<Disk<spool::Files>>,
@@ -117,6 +119,7 @@ struct Opened {
     keys: Keys,
     lock: File,
     audit: Audit,
+    policy: Policy,
     spool: spool::Files,
 }
 
@@ -175,10 +178,10 @@ impl Opened {
         }
         let lock = locked(folder)?;
         let audit = Audit::open(folder).map_err(machine(folder.join(AUDIT_FILE)))?;
-        policy_in(folder).map_err(AgentError::Policy)?;
+        let policy = policy_in(folder).map_err(AgentError::Policy)?;
         let spool = spool::Files::of(folder);
         spool.clear().map_err(machine(spool.folder().to_owned()))?;
-        Ok(Opened { keys, lock, audit, spool })
+        Ok(Opened { keys, lock, audit, policy, spool })
     }
 }
 
@@ -199,7 +202,7 @@ impl Agent {
         let until = Instant::now() + STARTING_MAX;
         let waits = || !halt.load(SeqCst) && Instant::now() < until;
         let opened = files.ask_while(waits, |folder| Ok(Opened::of(folder)));
-        let Opened { keys, lock, audit, spool } =
+        let Opened { keys, lock, audit, policy, spool } =
             opened.map_err(|error| match halt.load(SeqCst) {
                 true => AgentError::Interrupted(folder.to_owned()),
                 false => machine(&folder.display().to_string())(error),
@@ -222,6 +225,7 @@ impl Agent {
             folder: folder.to_owned(),
             tls: tls::server(&keys)?,
             keys,
+            began_with: policy,
             files,
             spool: Arc::new(Disk::new("spool", spool).map_err(machine("a thread"))?),
             audit: Arc::new(audit),
@@ -264,25 +268,24 @@ impl Agent {
         self.control.local_addr()
     }
 
-    /// What its policy allows, a line each.
-    pub fn policy_in_words(&self) -> Result<Vec<String>, AgentError> {
-        self.policy(ANSWER_MAX).map(|policy| policy.in_words()).map_err(AgentError::Policy)
+    /// What the policy that it began with allows, a line each.
+    pub fn policy_in_words(&self) -> Vec<String> {
+        self.began_with.in_words()
     }
 
     /// Lets the process have the files and connections that it may have. Returns what is to be
-    /// said if the policy's connections need more.
-    pub fn raise_descriptors(&self) -> Result<Option<String>, AgentError> {
-        let policy = self.policy(ANSWER_MAX).map_err(AgentError::Policy)?;
-        let connections = policy.limits.connections;
+    /// said if the connections of the policy that it began with need more.
+    pub fn raise_descriptors(&self) -> Option<String> {
+        let connections = self.began_with.limits.connections;
         // Each has a socket or two, and a log.
         let needed = 3 * u64::from(connections) + DESCRIPTORS_BESIDE;
         let may = descriptors();
-        Ok((may < needed).then(|| {
+        (may < needed).then(|| {
             format!(
                 "this process may have {may} open files, {connections} connections may need \
                  {needed}; allow more (ulimit -Hn, or LimitNOFILE= of its unit)"
             )
-        }))
+        })
     }
 
     /// Works until the flag it was made with is raised.

@@ -36,14 +36,12 @@ pub fn run(arguments: &Arguments, interrupts: &Interrupts) -> Result<Answer, Fai
     let at = agent.control_address().map_err(|e| Failure::Machine(e.to_string()))?;
     let data = agent.listening_for_data().map_err(|e| Failure::Machine(e.to_string()))?;
     let name = agent.name();
-    // Read first: whoever is told that it listens finds an agent that waits for no file.
-    let policy = agent.policy_in_words().map_err(of_agent)?;
     terminal::remark(&format!("agent {name} listens at {at}, for data at {data}; it may"));
-    for line in policy {
+    for line in agent.policy_in_words() {
         terminal::remark(&format!("  {line}"));
     }
     remind(agent.keys());
-    if let Some(more) = agent.raise_descriptors().map_err(of_agent)? {
+    if let Some(more) = agent.raise_descriptors() {
         terminal::remark(&format!("note  {more}"));
     }
     agent.serve();
