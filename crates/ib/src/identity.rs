@@ -1,6 +1,7 @@
 //! Which host a person means who writes a name, a GUID or a LID.
 
 use crate::{Guid, Lid, nearest, ticked, visible};
+use std::collections::BTreeMap;
 
 /// What a host is known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,37 +37,93 @@ pub enum IdentityError {
     },
 }
 
-/// Which of the hosts a text means, by its place: a whole name first, then a GUID (`0x…`, or 16
-/// digits), a LID (`21` or `0x15`), and the first word of a name, since ibnetdiscover appends the
-/// adapter (`node019 HCA-1`). Fails if there is none, or several.
+/// Hosts that a text means in one way.
+#[derive(Clone, Copy, Debug)]
+struct Meant {
+    /// Place and node GUID of the first.
+    first: (usize, Guid),
+    count: usize,
+}
+
+/// Index of hosts by everything that a text may mean.
+#[derive(Clone, Debug, Default)]
+pub struct Identities {
+    /// Whole names, and names without the GUID that tells hosts apart.
+    names: BTreeMap<Box<str>, Meant>,
+    guids: BTreeMap<Guid, Meant>,
+    lids: BTreeMap<Lid, Meant>,
+    /// First words of names.
+    words: BTreeMap<Box<str>, Meant>,
+}
+
+impl Identities {
+    /// Index of these hosts.
+    pub fn of<'a>(hosts: impl Iterator<Item = Identity<'a>>) -> Self {
+        let mut all = Identities::default();
+        for (place, host) in hosts.enumerate() {
+            let first = (place, host.guids[0]);
+            let without = Some(plain(&host)).filter(|name| *name != host.name);
+            for name in [Some(host.name), without].into_iter().flatten() {
+                note(&mut all.names, name.into(), first);
+            }
+            let [node, port] = host.guids;
+            for guid in [Some(node), Some(port).filter(|port| *port != node)].into_iter().flatten()
+            {
+                note(&mut all.guids, guid, first);
+            }
+            host.lid.into_iter().for_each(|lid| note(&mut all.lids, lid, first));
+            let word = host.name.split_whitespace().next();
+            word.into_iter().for_each(|word| note(&mut all.words, word.into(), first));
+        }
+        all
+    }
+
+    /// Which host a text means, by its place: a whole name first, then a GUID (`0x…`, or 16
+    /// digits), a LID (`21` or `0x15`), and the first word of a name, since ibnetdiscover appends
+    /// the adapter (`node019 HCA-1`). Fails if there is none, or several. `hosts` are those of the
+    /// index; an error looks there for the nearest name.
+    pub fn find<'a>(
+        &self,
+        text: &str,
+        hosts: impl Iterator<Item = Identity<'a>>,
+    ) -> Result<usize, IdentityError> {
+        match self.meant(text) {
+            Some(Meant { first: (place, _), count: 1 }) => Ok(place),
+            Some(Meant { first: (_, example), count }) => {
+                Err(IdentityError::Ambiguous { text: ticked(text), count, example })
+            }
+            None => {
+                let first_word = |name: &'a str| name.split_whitespace().next().unwrap_or(name);
+                let near = nearest(text, hosts.flat_map(|host| [host.name, first_word(host.name)]));
+                let near = near.map(|near| format!(", the nearest name is `{}`", visible(near)));
+                Err(IdentityError::Unknown { text: ticked(text), near: near.unwrap_or_default() })
+            }
+        }
+    }
+
+    /// Whether a text means no host, rather than one or several.
+    pub fn lacks(&self, text: &str) -> bool {
+        self.meant(text).is_none()
+    }
+
+    fn meant(&self, text: &str) -> Option<Meant> {
+        let by_guid = || self.guids.get(&as_guid(text)?);
+        let by_lid = || self.lids.get(&as_lid(text)?);
+        let named = self.names.get(text).or_else(by_guid).or_else(by_lid);
+        named.or_else(|| self.words.get(text)).copied()
+    }
+}
+
+fn note<K: Ord>(all: &mut BTreeMap<K, Meant>, key: K, first: (usize, Guid)) {
+    all.entry(key).or_insert(Meant { first, count: 0 }).count += 1;
+}
+
+/// Finds one of the hosts as [`Identities::find`] does. For several texts, make the index once.
 pub fn identify<'a>(
     text: &str,
     hosts: impl Iterator<Item = Identity<'a>> + Clone,
 ) -> Result<usize, IdentityError> {
-    let (guid, lid) = (as_guid(text), as_lid(text));
-    let is_named = |host: &Identity<'_>| host.name == text || plain(host) == text;
-    let by_guid = |host: &Identity<'_>| guid.is_some_and(|guid| host.guids.contains(&guid));
-    let by_lid = |host: &Identity<'_>| lid.is_some() && host.lid == lid;
-    let by_word = |host: &Identity<'_>| host.name.split_whitespace().next() == Some(text);
-    let ways: [&dyn Fn(&Identity<'_>) -> bool; 4] = [&is_named, &by_guid, &by_lid, &by_word];
-    for is_meant in ways {
-        let mut meant = hosts.clone().enumerate().filter(|(_, host)| is_meant(host));
-        if let Some((place, host)) = meant.next() {
-            return match meant.count() {
-                0 => Ok(place),
-                others => Err(IdentityError::Ambiguous {
-                    text: ticked(text),
-                    count: others + 1,
-                    example: host.guids[0],
-                }),
-            };
-        }
-    }
-    let first_word = |name: &'a str| name.split_whitespace().next().unwrap_or(name);
-    let near = nearest(text, hosts.flat_map(|host| [host.name, first_word(host.name)]));
-    let near =
-        near.map_or(String::new(), |near| format!(", the nearest name is `{}`", visible(near)));
-    Err(IdentityError::Unknown { text: ticked(text), near })
+    Identities::of(hosts.clone()).find(text, hosts)
 }
 
 /// A name without the GUID that tells it from others.

@@ -30,7 +30,7 @@ pub use cnp::{Cnp, CnpRoute};
 pub use extended::{Acknowledged, Aeth, Deth, Reth};
 pub use grh::Grh;
 pub use header::HeaderError;
-pub use identity::{Identity, IdentityError, identify};
+pub use identity::{Identities, Identity, IdentityError, identify};
 pub use lane::{ServiceLevel, VirtualLane};
 pub use link::{LinkRate, LinkSpeed, LinkWidth};
 pub use lrh::Lrh;

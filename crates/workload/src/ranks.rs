@@ -1,8 +1,9 @@
 //! Hosts by number, name, GUID or LID, as experiment files refer to them.
 
 use crate::Rank;
-use clearlane_ib::{Guid, Identity, IdentityError, Lid, identify};
+use clearlane_ib::{Guid, Identities, Identity, Lid};
 use serde::Deserialize;
+use std::sync::OnceLock;
 
 /// A host as a file names it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -37,20 +38,31 @@ impl Host {
 }
 
 /// The hosts of a run in rank order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ranks {
     hosts: Vec<Host>,
+    /// Made when a host is first named.
+    identities: OnceLock<Identities>,
 }
+
+/// Whether they are the same hosts; the index follows from them.
+impl PartialEq for Ranks {
+    fn eq(&self, other: &Self) -> bool {
+        self.hosts == other.hosts
+    }
+}
+
+impl Eq for Ranks {}
 
 impl Ranks {
     /// These hosts, in order.
     pub fn new(hosts: Vec<Host>) -> Self {
-        Ranks { hosts }
+        Ranks { hosts, identities: OnceLock::new() }
     }
 
     /// Hosts of these names, in order.
     pub fn named(names: impl IntoIterator<Item = String>) -> Self {
-        Ranks { hosts: names.into_iter().map(Host::named).collect() }
+        Ranks::new(names.into_iter().map(Host::named).collect())
     }
 
     /// How many there are.
@@ -66,8 +78,7 @@ impl Ranks {
     /// Whether no host is meant, rather than one or several.
     pub fn lacks(&self, host: &HostRef) -> bool {
         let HostRef::Name(text) = host else { return false };
-        let found = identify(text, self.hosts.iter().map(Host::identity));
-        matches!(found, Err(IdentityError::Unknown { .. }))
+        self.identities().lacks(text)
     }
 
     /// The rank a file means. The error names the nearest host.
@@ -78,9 +89,14 @@ impl Ranks {
                 "there is no rank {number}; ranks are 0 to {}",
                 self.count().max(1) - 1
             )),
-            HostRef::Name(text) => identify(text, self.hosts.iter().map(Host::identity))
-                .map(|rank| Rank(rank as u32))
-                .map_err(|error| error.to_string()),
+            HostRef::Name(text) => {
+                let found = self.identities().find(text, self.hosts.iter().map(Host::identity));
+                found.map(|rank| Rank(rank as u32)).map_err(|error| error.to_string())
+            }
         }
+    }
+
+    fn identities(&self) -> &Identities {
+        self.identities.get_or_init(|| Identities::of(self.hosts.iter().map(Host::identity)))
     }
 }
