@@ -14,7 +14,6 @@ use clearlane_ib::{Bytes, Lid, Picoseconds, PortNumber, wire};
 use clearlane_subnet::{AdaptiveGroups, Subnet};
 use clearlane_workload::{Rank, RankProgram};
 use std::collections::BTreeSet;
-use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -214,8 +213,9 @@ fn check_jobs(setup: &Setup<'_>, hosts: usize) -> Result<(), SetupError> {
 
 /// Fails if the system does not start so many threads: better before a run than within.
 fn check_threads(threads: usize) -> Result<(), SetupError> {
-    // A thread that is there takes more than its stack: what it lacks then ends the process.
-    const ROOM: usize = 4 << 20;
+    // A thread takes 4 MiB and more beside its stack of 2 MiB. Both are asked of the system here,
+    // which may refuse them: what the thread itself lacks ends the process.
+    const STACK: usize = (2 + 4) << 20;
     const PATIENCE: Duration = Duration::from_secs(60);
     let gate = Mutex::new(());
     let closed = gate.lock();
@@ -229,12 +229,9 @@ fn check_threads(threads: usize) -> Result<(), SetupError> {
                 _ = tells.send(());
                 drop(gate.lock());
             };
-            thread::Builder::new().spawn_scoped(scope, waits)
+            thread::Builder::new().stack_size(STACK).spawn_scoped(scope, waits)
         };
-        let started = |_| {
-            let has_room = black_box(Vec::<u8>::new()).try_reserve_exact(ROOM).is_ok();
-            has_room && start().is_ok() && begun.recv_timeout(PATIENCE).is_ok()
-        };
+        let started = |_| start().is_ok() && begun.recv_timeout(PATIENCE).is_ok();
         let all_started = (1..threads).all(started);
         drop(closed);
         all_started
