@@ -177,8 +177,12 @@ impl Open {
             fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
             self.file = begun(&self.path)?;
         }
+        let length = self.file.metadata()?.len();
         // A line is one write, so that no other line comes into it.
-        self.file.write_all(line.as_bytes())
+        self.file.write_all(line.as_bytes()).inspect_err(|_| {
+            // On a full disk the beginning of a line may be there. The next one begins its own.
+            let _ = self.file.set_len(length);
+        })
     }
 }
 

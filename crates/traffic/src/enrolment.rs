@@ -9,6 +9,7 @@ use crate::name::{Identity, Name, Role};
 use crate::text::{of_text, to_text};
 use crate::tls::{self, Fingerprint};
 use crate::unproven::{Newcomer, Unproven, listener};
+use clearlane_lab::Unfinished;
 use ring::rand::SecureRandom;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
@@ -133,6 +134,7 @@ pub fn join(
     token: &EnrolmentToken,
     folder: &Path,
     replace: Replace,
+    unfinished: &Unfinished,
 ) -> Result<Keys, EnrolmentError> {
     must_be_free(folder, replace)?;
     let candidate = Candidate::new()?;
@@ -155,7 +157,7 @@ pub fn join(
     if tls::fingerprint(&authority) != token.authority {
         return Err(EnrolmentError::Refused("it sent another authority than the token's".into()));
     }
-    candidate.store(folder, &certificate, &authority, replace)?;
+    candidate.store(folder, &certificate, &authority, replace, unfinished)?;
     let keys = Keys::read(folder)?;
     // The controller says if it does not hear it; the keys are good all the same.
     let _ = channel.send(&Stored {});

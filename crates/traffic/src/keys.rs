@@ -3,6 +3,7 @@
 
 use crate::name::{Identity, Name, Role};
 use crate::small_file::{SmallFile, SmallFileError, must_be_trusted_folder};
+use clearlane_lab::{Aside, Unfinished};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -100,7 +101,7 @@ pub struct Authority {
 
 impl Authority {
     /// Makes an authority and a controller's keys in a folder, which must hold none.
-    pub fn init(folder: &Path, name: Name) -> Result<Self, KeysError> {
+    pub fn init(folder: &Path, name: Name, unfinished: &Unfinished) -> Result<Self, KeysError> {
         if folder.join(CA_FILE).exists() || folder.join(CERT_FILE).exists() {
             return Err(KeysError::Taken(folder.to_owned()));
         }
@@ -111,15 +112,15 @@ impl Authority {
         let der = certificate.der().clone();
         let authority = Authority { issuer: Issuer::new(params, key), certificate: der };
         let controllers = authority.of_controller(name)?;
-        put(folder, own.into_iter().chain(controllers), Replace::Nothing)?;
+        put(folder, own.into_iter().chain(controllers), Replace::Nothing, unfinished)?;
         Ok(authority)
     }
 
     /// Makes a new key and certificate for the controller whose folder this is.
-    pub fn renew(folder: &Path) -> Result<Name, KeysError> {
+    pub fn renew(folder: &Path, unfinished: &Unfinished) -> Result<Name, KeysError> {
         let authority = Authority::read(folder)?;
         let name = Keys::read(folder)?.identity.name;
-        put(folder, authority.of_controller(name.clone())?, Replace::Keys)?;
+        put(folder, authority.of_controller(name.clone())?, Replace::Keys, unfinished)?;
         Ok(name)
     }
 
@@ -202,6 +203,7 @@ impl Candidate {
         certificate: &CertificateDer<'_>,
         authority: &CertificateDer<'_>,
         replace: Replace,
+        unfinished: &Unfinished,
     ) -> Result<(), KeysError> {
         must_be_free(folder, replace)?;
         let files = [
@@ -209,7 +211,7 @@ impl Candidate {
             (KEY_FILE, self.key.serialize_pem(), 0o600),
             (CERT_FILE, pem(certificate), 0o644),
         ];
-        put(folder, files, replace)
+        put(folder, files, replace, unfinished)
     }
 }
 
@@ -357,34 +359,28 @@ fn put(
     folder: &Path,
     files: impl IntoIterator<Item = KeyFile>,
     replace: Replace,
+    unfinished: &Unfinished,
 ) -> Result<(), KeysError> {
     make_folder(folder)?;
-    let aside = |name: &str| format!(".{name}.{}", std::process::id());
-    let mut written: Vec<(String, &str)> = Vec::new();
-    let put = files.into_iter().try_for_each(|(name, text, mode)| {
+    let refused = |path: PathBuf, error: io::Error| KeysError::File {
+        path,
+        problem: clearlane_lab::plain(&error).to_string(),
+    };
+    let mut written = Vec::new();
+    for (name, text, mode) in files {
         let path = folder.join(name);
         if replace == Replace::Nothing && path.exists() {
             return Err(KeysError::Taken(folder.to_owned()));
         }
-        write(folder, &aside(name), text.as_bytes(), mode)?;
-        written.push((aside(name), name));
-        Ok(())
-    });
-    let put = put.and_then(|()| {
-        written.iter().try_for_each(|(from, to)| {
-            let to = folder.join(to);
-            fs::rename(folder.join(from), &to).map_err(|error| KeysError::File {
-                path: to,
-                problem: clearlane_lab::plain(&error).to_string(),
-            })
-        })
-    });
-    put.inspect_err(|_| {
-        // Those that have their names already are not there under these.
-        for (from, _) in &written {
-            let _ = fs::remove_file(folder.join(from));
-        }
-    })
+        let aside = || -> io::Result<Aside> {
+            let (aside, mut file) = unfinished.file_of_mode(&path, mode)?;
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+            Ok(aside)
+        };
+        let aside = aside().map_err(|error| refused(path.clone(), error))?;
+        written.push((aside, path));
+    }
+    unfinished.publish(written).map_err(|(path, error)| refused(path, error))
 }
 
 /// Writes a file that is not there yet; what is half written is taken away.

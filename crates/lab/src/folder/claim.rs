@@ -35,9 +35,13 @@ impl Claim {
         }
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let made: Vec<PathBuf> = out.ancestors().take_while(missing).map(Path::to_owned).collect();
-        unfinished.make(out, &made).map_err(|source| refused(out, source))?;
+        let opened = unfinished.make(out, &made).and_then(|()| File::open(out));
+        let lock = opened.map_err(|source| {
+            // Some of them may be there.
+            unfinished.unmake(&made);
+            refused(out, source)
+        })?;
         // Where folders cannot be locked (some network disks), nothing is lost but the warning.
-        let lock = File::open(out).map_err(|source| refused(out, source))?;
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return taken(WRITTEN_TO);
         }

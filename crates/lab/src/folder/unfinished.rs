@@ -5,8 +5,9 @@
 
 use super::exchange_folders;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -50,8 +51,12 @@ impl Unfinished {
 
     /// Makes the file `path`. Returns it with its handle.
     pub(crate) fn file_at(&self, path: PathBuf) -> io::Result<(Aside, File)> {
+        self.file_by(path, File::options().write(true).create(true).truncate(true))
+    }
+
+    fn file_by(&self, path: PathBuf, options: &OpenOptions) -> io::Result<(Aside, File)> {
         let mut held = self.held();
-        let file = File::create(&path)?;
+        let file = options.open(&path)?;
         let lock = file.try_clone().inspect_err(|_| drop(fs::remove_file(&path)))?;
         held.asides.push(path.clone());
         drop(held);
@@ -62,6 +67,12 @@ impl Unfinished {
     pub fn file(&self, place: &Path) -> io::Result<(Aside, File)> {
         clear(place, "");
         self.file_at(beside(place, ""))
+    }
+
+    /// As [`Unfinished::file`], with the permissions `mode`.
+    pub fn file_of_mode(&self, place: &Path, mode: u32) -> io::Result<(Aside, File)> {
+        clear(place, "");
+        self.file_by(beside(place, ""), File::options().write(true).create_new(true).mode(mode))
     }
 
     /// Renames files to their places; all of them or, where one cannot be, those before it.
@@ -79,19 +90,23 @@ impl Unfinished {
         published
     }
 
-    /// Makes a folder, and notes those of it that were not there, the deepest first: they go if
-    /// they are empty.
+    /// Makes a folder. Puts `missing`, its parts that were not there, the deepest first, on the
+    /// list of folders that go if they are empty.
     pub(super) fn make(&self, folder: &Path, missing: &[PathBuf]) -> io::Result<()> {
         let mut held = self.held();
         held.made.extend_from_slice(missing);
         fs::create_dir_all(folder)
     }
 
-    /// Takes such folders away as far as they are empty.
+    /// Removes these folders, the deepest first, as far as they are empty, and takes them off the
+    /// list.
     pub(super) fn unmake(&self, missing: &[PathBuf]) {
         let mut held = self.held();
         // Fails, as it should, once results are in one.
-        let is_gone = |folder: &PathBuf| fs::remove_dir(folder).is_ok();
+        let is_gone = |folder: &PathBuf| match fs::remove_dir(folder) {
+            Ok(()) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
         let _ = missing.iter().all(is_gone);
         held.made.retain(|made| !missing.contains(made));
     }
@@ -151,7 +166,7 @@ impl Aside {
         &self.path
     }
 
-    /// Makes a file of a folder.
+    /// Makes a file in this folder.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let _held = self.list.held();
         File::create(self.path.join(name))
@@ -165,11 +180,29 @@ impl Aside {
 
     /// Puts a folder in its place. What was there is aside then, and goes with it.
     pub fn exchange(&self, place: &Path) -> io::Result<()> {
+        self.exchange_if(place, |_| Ok(()), |source| source)
+    }
+
+    /// Puts a folder in its place if `check` passes what was there, which is aside then. Otherwise
+    /// that is back in its place. Nobody takes it away meanwhile.
+    pub(crate) fn exchange_if<E>(
+        &self,
+        place: &Path,
+        check: impl FnOnce(&Path) -> Result<(), E>,
+        failed: impl Fn(io::Error) -> E,
+    ) -> Result<(), E> {
         let mut held = self.list.held();
         if place.is_dir() {
-            return exchange_folders(&self.path, place);
+            exchange_folders(&self.path, place).map_err(&failed)?;
+            return match check(&self.path) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    exchange_folders(&self.path, place).map_err(&failed)?;
+                    Err(error)
+                }
+            };
         }
-        fs::rename(&self.path, place)?;
+        fs::rename(&self.path, place).map_err(&failed)?;
         held.forget(&self.path);
         self.is_published.set(true);
         Ok(())
@@ -209,8 +242,8 @@ fn begin(place: &Path, what: &str) -> OsString {
     name
 }
 
-/// Takes away what killed processes left beside a place: what no process has locked, and whose
-/// number no process has here, but this one, which has only begun.
+/// Removes what killed processes left beside a place. A piece is left alone if a process has locked
+/// it, or if its number is that of another living process.
 fn clear(place: &Path, what: &str) {
     let is_dead =
         |id: u32| id == std::process::id() || !Path::new("/proc").join(id.to_string()).exists();

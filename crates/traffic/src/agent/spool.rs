@@ -1,6 +1,6 @@
 //! The logs of a run on the agent's disk, within a quota. Threads that send and receive hand over
-//! blocks. The thread of a [`Disk`] writes them. So no packet waits for the disk, and a disk that
-//! hangs holds up nobody.
+//! blocks. The thread of a [`Disk`] writes them. A packet waits for the disk only while 512 blocks
+//! wait. If the disk hangs then, the run ends.
 
 use super::session::Session;
 use crate::audit::Audit;
@@ -61,6 +61,9 @@ struct Kept {
     audit: Arc<Audit>,
     /// Set once logs are no longer kept.
     has_failed: AtomicBool,
+    /// When the run began, and for how many nanoseconds it had run when a block was last written.
+    begun: Instant,
+    written_ns: AtomicU64,
 }
 
 /// Where one connection's packets are noted.
@@ -85,6 +88,16 @@ impl Kept {
         if !self.has_failed.swap(true, SeqCst) {
             self.session.stop(&self.audit, "spool", why);
         }
+    }
+
+    /// Notes that a block has been written.
+    fn note_written(&self) {
+        self.written_ns.store(self.begun.elapsed().as_nanos() as u64, SeqCst);
+    }
+
+    /// Time since a block was last written, or since the run began.
+    fn since_written(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(Duration::from_nanos(self.written_ns.load(SeqCst)))
     }
 }
 
@@ -151,6 +164,7 @@ impl Files {
             )),
             false => append(file, bytes).map_err(|error| in_words(&self.folder, &error)),
         };
+        kept.note_written();
         if let Err(why) = written {
             // If the reserve cannot be removed, there is nothing more to free.
             let _ = fs::remove_file(self.folder.join(RESERVE_FILE));
@@ -211,6 +225,8 @@ impl Spool {
             session: Arc::clone(session),
             audit: Arc::clone(audit),
             has_failed: AtomicBool::new(false),
+            begun: Instant::now(),
+            written_ns: AtomicU64::new(0),
         };
         let begun = disk.ask(ANSWER_MAX, move |files| {
             let run = files.run + 1;
@@ -300,8 +316,13 @@ impl Log {
         let (which, run, kept) = (self.which, self.run, Arc::clone(&self.kept));
         let begun = Instant::now();
         let waits = || {
-            let most = if self.kept.session.is_halted() { LEAVING_MAX } else { BLOCK_MAX };
-            begun.elapsed() < most && !self.kept.has_failed.load(SeqCst)
+            let waited = begun.elapsed();
+            // Others' blocks may be written meanwhile: then the disk does not hang.
+            let goes_on = match self.kept.session.is_halted() {
+                true => waited < LEAVING_MAX,
+                false => waited.min(self.kept.since_written()) < BLOCK_MAX,
+            };
+            goes_on && !self.kept.has_failed.load(SeqCst)
         };
         if self.kept.has_failed.load(SeqCst) {
             return Err(NotKept);

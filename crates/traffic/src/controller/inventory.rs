@@ -3,9 +3,9 @@
 use crate::name::Name;
 use crate::small_file::SmallFile;
 use crate::text::of_toml;
+use clearlane_lab::Unfinished;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -70,14 +70,12 @@ impl Inventory {
     }
 
     /// Puts it into a controller's folder, in place of what is there.
-    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub fn write(&self, folder: &Path, unfinished: &Unfinished) -> io::Result<PathBuf> {
         let text = toml::to_string(self).map_err(io::Error::other)?;
         let path = folder.join(INVENTORY_FILE);
-        let aside = folder.join(format!(".{INVENTORY_FILE}.{}", std::process::id()));
-        let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, &path));
-        written.inspect_err(|_| {
-            let _ = fs::remove_file(&aside);
-        })?;
+        let (aside, mut file) = unfinished.file(&path)?;
+        file.write_all(text.as_bytes())?;
+        unfinished.publish(vec![(aside, path.clone())]).map_err(|(_, error)| error)?;
         Ok(path)
     }
 

@@ -5,6 +5,7 @@ use crate::agent::POLICY_FILE;
 use crate::controller::{Inventory, Known};
 use crate::keys::{Authority, Candidate, KeysError, Replace, write};
 use crate::name::{Identity, Name, Role};
+use clearlane_lab::Unfinished;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,7 @@ pub fn members(layout: &Layout, folder: &Path) -> Result<Members, KeysError> {
         let first = text.split_whitespace().next().unwrap_or_default();
         first.parse().map_err(|error| KeysError::Certificate(format!("{error}")))
     };
-    let authority = Authority::init(&controller, name("testbed")?)?;
+    let authority = Authority::init(&controller, name("testbed")?, &Unfinished::default())?;
     let mut inventory = Inventory::default();
     let mut agents = Vec::new();
     for (number, host) in layout.hosts.iter().enumerate() {
@@ -37,14 +38,20 @@ pub fn members(layout: &Layout, folder: &Path) -> Result<Members, KeysError> {
         let candidate = Candidate::new()?;
         let identity = Identity { name: name.clone(), role: Role::Agent };
         let signed = authority.signed(&identity, candidate.key())?;
-        candidate.store(&own, &signed, authority.certificate(), Replace::Nothing)?;
+        candidate.store(
+            &own,
+            &signed,
+            authority.certificate(),
+            Replace::Nothing,
+            &Unfinished::default(),
+        )?;
         write(&own, POLICY_FILE, policy(layout).as_bytes(), 0o644)?;
         let control = SocketAddr::from((host.control, CONTROL_PORT));
         let data = SocketAddr::from((host.data, DATA_PORT));
         inventory.set(Known { name, address: control });
         agents.push((own, control, data));
     }
-    let written = inventory.write(&controller);
+    let written = inventory.write(&controller, &Unfinished::default());
     written.map_err(|error| KeysError::File {
         path: controller.clone(),
         problem: error.to_string(),

@@ -1,6 +1,7 @@
 //! A site on loopback: a controller's keys, agents in threads of this process, all in a folder that
 //! is gone in the end.
 
+use clearlane_lab::Unfinished;
 use clearlane_traffic::agent::{Agent, POLICY_FILE, write_policy};
 use clearlane_traffic::audit::AUDIT_FILE;
 use clearlane_traffic::controller::{Inventory, Known, Link, Options, Record, RunError, Watch};
@@ -8,16 +9,27 @@ use clearlane_traffic::keys::{Authority, Candidate, Keys, Replace};
 use clearlane_traffic::name::{Identity, Role};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What does not come in this time does not come. No machine is so busy that it takes half of it,
-/// and no verdict depends on how long something took.
+/// Longest wait of a test. It only ends a test that would hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Connections to an address that say nothing.
+pub fn silent_at(address: SocketAddr, count: usize) -> Vec<TcpStream> {
+    (0..count).map(|_| TcpStream::connect(address).unwrap()).collect()
+}
+
+/// Whether the other end has not closed a connection on which it says nothing.
+pub fn is_open(silent: &TcpStream) -> bool {
+    silent.set_nonblocking(true).unwrap();
+    matches!(silent.peek(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -37,8 +49,12 @@ impl Site {
         let folder = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
-        let authority =
-            Authority::init(&folder.join("controller"), "boss".parse().unwrap()).unwrap();
+        let authority = Authority::init(
+            &folder.join("controller"),
+            "boss".parse().unwrap(),
+            &Unfinished::default(),
+        )
+        .unwrap();
         let inventory = Inventory::default();
         let mut site = Site { folder, authority, inventory, agents: BTreeMap::new() };
         names.iter().for_each(|name| site.add(name, |_| {}));
@@ -71,7 +87,15 @@ impl Site {
         let identity = Identity { name: name.parse().unwrap(), role };
         let key = clearlane_traffic::keys::PublicKey::of_bytes(candidate.public()).unwrap();
         let signed = self.authority.signed(&identity, &key).unwrap();
-        candidate.store(&folder, &signed, self.authority.certificate(), Replace::Nothing).unwrap();
+        candidate
+            .store(
+                &folder,
+                &signed,
+                self.authority.certificate(),
+                Replace::Nothing,
+                &Unfinished::default(),
+            )
+            .unwrap();
         folder
     }
 

@@ -71,15 +71,17 @@ pub fn run(arguments: &Arguments, json: bool, interrupts: &Interrupts) -> Result
     }
     terminal::remark("waiting for them to join; interrupt to wait no longer");
     let halt = interrupts.stop_silently();
-    // A disk that hangs keeps no host from joining, and the command from no signal.
+    // A disk that hangs ends the waiting with an error after `ANSWER_MAX`. Until then signals are
+    // answered.
     let disk = Disk::new("inventory", inventory).map_err(|e| Failure::writing(&folder, &e))?;
     let (joined, unsure) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let told = |identity: &Identity, joining: Joining| {
         if let Some(known) = agents.iter().find(|known| known.name == identity.name) {
             let (known, folder) = (known.clone(), folder.clone());
+            let unfinished = interrupts.unfinished().clone();
             disk.ask(ANSWER_MAX, move |inventory: &mut Inventory| {
                 inventory.set(known);
-                inventory.write(&folder)
+                inventory.write(&folder, &unfinished)
             })?;
         }
         let name = identity.name.to_string();

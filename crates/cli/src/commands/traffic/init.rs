@@ -4,6 +4,7 @@ use super::keys::{Folder, of_keys};
 use crate::answer::Answer;
 use crate::failure::Failure;
 use clap::Args;
+use clearlane_lab::Unfinished;
 use clearlane_traffic::keys::Authority;
 use clearlane_traffic::name::Name;
 use serde_json::json;
@@ -26,12 +27,12 @@ pub struct Arguments {
 }
 
 /// Makes them.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     let folder = arguments.folder.path()?;
     let name = match arguments.renew {
-        true => Authority::renew(&folder).map_err(of_keys)?,
+        true => Authority::renew(&folder, unfinished).map_err(of_keys)?,
         false => {
-            Authority::init(&folder, arguments.name.clone()).map_err(of_keys)?;
+            Authority::init(&folder, arguments.name.clone(), unfinished).map_err(of_keys)?;
             arguments.name.clone()
         }
     };

@@ -4,6 +4,7 @@ use super::keys::{Folder, of_enrolment, of_keys};
 use crate::answer::Answer;
 use crate::failure::Failure;
 use clap::Args;
+use clearlane_lab::Unfinished;
 use clearlane_traffic::agent::{POLICY_FILE, write_policy};
 use clearlane_traffic::enrolment::{EnrolmentToken, join};
 use clearlane_traffic::keys::Replace;
@@ -24,7 +25,7 @@ pub struct Arguments {
 }
 
 /// Joins.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
+pub fn run(arguments: &Arguments, json: bool, unfinished: &Unfinished) -> Result<Answer, Failure> {
     // The token itself is a secret, and not repeated.
     let token: EnrolmentToken = arguments
         .token
@@ -32,7 +33,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Answer, Failure> {
         .map_err(|error| Failure::Input(format!("what was given {error}")))?;
     let folder = arguments.folder.path()?;
     let replace = if arguments.force { Replace::Keys } else { Replace::Nothing };
-    let keys = join(&token, &folder, replace).map_err(of_enrolment)?;
+    let keys = join(&token, &folder, replace, unfinished).map_err(of_enrolment)?;
     let policy = folder.join(POLICY_FILE);
     if keys.identity.role == Role::Agent {
         write_policy(&folder).map_err(of_keys)?;

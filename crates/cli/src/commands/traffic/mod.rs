@@ -42,9 +42,9 @@ pub enum Command {
 /// Runs a command.
 pub fn run(command: &Command, json: bool, interrupts: &Interrupts) -> Result<Answer, Failure> {
     match command {
-        Command::Init(arguments) => init::run(arguments, json),
+        Command::Init(arguments) => init::run(arguments, json, interrupts.unfinished()),
         Command::Enrol(arguments) => enrol::run(arguments, json, interrupts),
-        Command::Join(arguments) => join::run(arguments, json),
+        Command::Join(arguments) => join::run(arguments, json, interrupts.unfinished()),
         Command::Agent(arguments) => agent::run(arguments, interrupts),
         Command::Run(arguments) => run::run(arguments, json, interrupts),
         Command::Testbed(arguments) => testbed::run(arguments, json, interrupts),
