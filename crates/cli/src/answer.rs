@@ -1,5 +1,6 @@
 //! What a command has to say: one text for stdout and how it turned out.
 
+use crate::exit_codes;
 use crate::failure::Failure;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ impl Verdict {
             Verdict::Done => 0,
             Verdict::BadNews => 1,
             Verdict::Deadlock => 3,
-            Verdict::Interrupted => 4,
+            Verdict::Interrupted => exit_codes::INTERRUPTED,
         }
     }
 }

@@ -1,13 +1,18 @@
 //! The exit codes, in one place: help, man page and reference say what is written here.
 
+/// Interrupted.
+pub const INTERRUPTED: u8 = 4;
+/// The machine refused, or a fault of clearlane.
+pub const REFUSED: u8 = 5;
+
 /// What each exit code means.
 pub const ALL: &[(u8, &str)] = &[
     (0, "done; for `check`: sane"),
     (1, "`check` or `diagnose` found a fault; an agent gave `traffic status` or `stop` no answer"),
     (2, "bad command line, file or value"),
     (3, "a simulated deadlock"),
-    (4, "interrupted; partial results are marked so"),
-    (5, "disk or memory full, output not writable, or a fault of clearlane"),
+    (INTERRUPTED, "interrupted; partial results are marked so"),
+    (REFUSED, "disk or memory full, output not writable, or a fault of clearlane"),
 ];
 
 /// A line for each.

@@ -1,5 +1,6 @@
 //! Why a command gives no answer, and the exit code that says so.
 
+use crate::exit_codes;
 use crate::terminal;
 use clearlane_ib::{visible, within};
 use clearlane_lab::{LabError, Unfinished, named, plain};
@@ -66,8 +67,8 @@ impl Failure {
     pub fn code(&self) -> u8 {
         match self {
             Failure::Input(_) => 2,
-            Failure::Interrupted(_) => 4,
-            Failure::Machine(_) | Failure::Internal(_) => 5,
+            Failure::Interrupted(_) => exit_codes::INTERRUPTED,
+            Failure::Machine(_) | Failure::Internal(_) => exit_codes::REFUSED,
         }
     }
 

@@ -17,7 +17,8 @@ pub fn write(path: &Path, bytes: &[u8], unfinished: &Unfinished) -> Result<(), F
     write_all(&[(path, bytes)], unfinished)
 }
 
-/// Writes files in place of any that are there; if one cannot be written, none is.
+/// Writes files in place of any that are there. All are written aside first. If that fails, none
+/// takes its place. If one cannot be renamed, those before it have their places.
 pub fn write_all<B: AsRef<[u8]>>(
     files: &[(&Path, B)],
     unfinished: &Unfinished,

@@ -2,6 +2,7 @@
 //! good order is asked to, any other ends; a second one ends any. What is stopped ends with code 4;
 //! results that are complete by then are complete results.
 
+use crate::exit_codes::{INTERRUPTED, REFUSED};
 use crate::failure::Failure;
 use crate::terminal;
 use clearlane_lab::{Deadline, Unfinished};
@@ -18,8 +19,6 @@ use std::time::Duration;
 /// Time for making results after an interruption: small ones are whole then, large ones not. With
 /// the time for saving a run, `SAVED_WITHIN` of lab's keeper.rs, a signal is answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(750);
-const INTERRUPTED: i32 = 4;
-const REFUSED: i32 = 5;
 
 /// What an interruption does.
 pub struct Interrupts {
@@ -55,7 +54,7 @@ impl Interrupts {
         let failed = |error: io::Error| Failure::Machine(format!("cannot catch signals: {error}"));
         // A library that aborts does so for want of memory: the code is ours.
         let always = Arc::new(AtomicBool::new(true));
-        flag::register_conditional_shutdown(SIGABRT, REFUSED, always).map_err(failed)?;
+        flag::register_conditional_shutdown(SIGABRT, REFUSED.into(), always).map_err(failed)?;
         // Caught, a file that is too large is an error of the write like a full disk.
         flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
@@ -83,8 +82,8 @@ impl Interrupts {
         &self.deadline
     }
 
-    /// From here on, the first signal raises the flag that is handed out. What is finished then
-    /// goes into `out`.
+    /// Hands out a flag for a command whose results go into `out`. The first signal raises it.
+    /// Before [`Deadline::begin`] the first signal ends the process.
     pub fn stop_in_good_order(&self, out: &Path) -> Arc<AtomicBool> {
         self.stop(out.to_owned(), Kind::Keeps)
     }
@@ -129,7 +128,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
         }
         Kind::Clears(what) => {
             order.halt.store(true, Ordering::SeqCst);
-            terminal::remark(&format!("{lead}clearlane: interrupted; {what}"));
+            terminal::answer(&format!("{lead}clearlane: interrupted; {what}"));
             return;
         }
     }
@@ -150,7 +149,7 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
         if thread::Builder::new().spawn(pass).is_err() {
             order.deadline.pass();
         }
-        terminal::remark(&format!(
+        terminal::answer(&format!(
             "{lead}clearlane: interrupted; what is finished goes into {out}, marked partial if \
              anything is missing; interrupt again to end at once"
         ));
@@ -167,5 +166,5 @@ fn answer(order: Option<&GoodOrder>, unfinished: &Unfinished) {
 )]
 fn end(unfinished: &Unfinished) {
     unfinished.take_away();
-    std::process::exit(INTERRUPTED);
+    std::process::exit(INTERRUPTED.into());
 }

@@ -3,7 +3,16 @@
 
 use crate::failure::Failure;
 use clearlane_ib::visible_lines;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StderrLock, Write};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+/// Longest wait for somebody to take a line that must not be waited for.
+const HEARD_WITHIN: Duration = Duration::from_millis(200);
+/// Stack of the thread that writes it, in bytes. Memory may be short.
+const SPEAKER_STACK: usize = 64 << 10;
 
 /// Writes a result to stdout. A reader that has heard enough (`| head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -33,12 +42,36 @@ pub fn remark(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", visible_lines(line));
 }
 
-/// Writes the last line of the process to stderr. Other threads that have something to say from
-/// here on wait for the end.
+/// Writes a line to stderr, as [`remark`] does. If nobody takes it, the caller does not wait: a
+/// pipe may be full, and another thread may hang on it.
+pub fn answer(line: &str) {
+    soon(line, drop);
+}
+
+/// Writes the last line of the process to stderr, and does not wait if nobody takes it. Other
+/// threads that have something to say from here on wait for the end.
 pub fn last_remark(line: &str) {
-    let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}", visible_lines(line));
-    std::mem::forget(stderr);
+    soon(line, std::mem::forget);
+}
+
+/// Writes a line to stderr. Waits for `HEARD_WITHIN` at most. Hands the lock to `then`.
+fn soon(line: &str, then: fn(StderrLock<'static>)) {
+    let line = Arc::new(visible_lines(line).into_owned());
+    let say = move |line: &str| {
+        let mut stderr = io::stderr().lock();
+        let _ = writeln!(stderr, "{line}");
+        then(stderr);
+    };
+    let (tells, told) = sync_channel(1);
+    let own = Arc::clone(&line);
+    let speaks = move || {
+        say(&own);
+        let _ = tells.send(());
+    };
+    match thread::Builder::new().stack_size(SPEAKER_STACK).spawn(speaks) {
+        Ok(_) => drop(told.recv_timeout(HEARD_WITHIN)),
+        Err(_) => say(&line),
+    }
 }
 
 /// Whether a person watches stderr.

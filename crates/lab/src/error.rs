@@ -81,7 +81,7 @@ pub enum LabError {
         what: String,
     },
     /// Stopped before there was anything to hand over.
-    #[error("variant {variant}: interrupted before anything was finished; nothing is written")]
+    #[error("variant {variant}: interrupted before any run was finished; no results are written")]
     Interrupted {
         /// The first variant that has no result.
         variant: String,

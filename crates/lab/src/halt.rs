@@ -44,7 +44,7 @@ struct State {
 pub(crate) struct LeftOut;
 
 impl Deadline {
-    /// Notes that a run has begun, so that there is something to keep.
+    /// Notes that a run has begun. A signal then stops the command in good order.
     pub fn begin(&self) {
         self.0.has_begun.store(true, Ordering::SeqCst);
     }
@@ -54,7 +54,7 @@ impl Deadline {
         self.0.has_begun.load(Ordering::SeqCst)
     }
 
-    /// Notes that results are waited for: the runs took so long that making them is little.
+    /// Keeps the deadline from taking effect: the runs took far longer than their results will.
     pub(crate) fn waive(&self) {
         self.0.is_waived.store(true, Ordering::SeqCst);
     }
@@ -64,7 +64,7 @@ impl Deadline {
         self.0.has_passed.store(true, Ordering::SeqCst);
     }
 
-    /// Between two parts of what is made.
+    /// Fails if the deadline has passed and is not waived. Asked between two parts of the results.
     pub(crate) fn go_on(&self) -> Result<(), LeftOut> {
         let is_over = self.0.has_passed.load(Ordering::SeqCst);
         if is_over && !self.0.is_waived.load(Ordering::SeqCst) { Err(LeftOut) } else { Ok(()) }

@@ -4,8 +4,10 @@ use crate::experiment::{Ends, Plan};
 use crate::measure::{ChannelFigures, Estimate, Figures, HELD_BACK};
 use crate::result::{Alone, RunResult, SeedResult, VariantResult};
 use crate::table::significant;
+use clearlane_fabric::Endpoint;
 use clearlane_sim::Ending;
 use clearlane_workload::{Class, FlowGroup, Rank};
+use std::collections::BTreeMap;
 
 impl RunResult {
     /// Everything a careful reader should know about these runs.
@@ -174,16 +176,19 @@ const NAMED: usize = 3;
 /// Hosts to which paths were opened in vain, because the host's own link is full.
 fn opened_in_vain(variant: &VariantResult) -> Option<String> {
     let hosts = &variant.prepared.hosts;
-    let full = |run: &SeedResult, rank: Rank| {
-        let ports = hosts.ports(rank);
-        let to_host = |channel: &&ChannelFigures| {
-            variant.channel_ends(channel).is_some_and(|(_, to)| ports.contains(&to))
-        };
-        let mut channels = run.figures.channels.iter().filter(to_host).peekable();
-        channels.peek().is_some() && channels.all(|channel| channel.load >= FULL)
-    };
     let vain = |run: &SeedResult| -> Vec<Rank> {
-        run.opened_to.iter().copied().filter(|rank| full(run, *rank)).collect()
+        if run.opened_to.is_empty() {
+            return Vec::new();
+        }
+        let load =
+            |channel: &ChannelFigures| Some((variant.channel_ends(channel)?.1, channel.load));
+        let loads: BTreeMap<Endpoint, f64> = run.figures.channels.iter().filter_map(load).collect();
+        let full = |rank: &Rank| {
+            let ports = hosts.ports(*rank).iter();
+            let mut loads = ports.filter_map(|port| loads.get(port)).peekable();
+            loads.peek().is_some() && loads.all(|load| *load >= FULL)
+        };
+        run.opened_to.iter().copied().filter(full).collect()
     };
     let mut vain: Vec<Rank> = variant.runs.iter().flat_map(vain).collect();
     vain.sort_unstable();

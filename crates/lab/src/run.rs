@@ -78,7 +78,7 @@ pub struct RunOptions {
     pub capture: Option<CaptureRequest>,
     /// List in which folders that are claimed note what they have not finished.
     pub unfinished: Unfinished,
-    /// Told when the first run begins.
+    /// Time limit for making results after an interruption. Each run that begins is noted in it.
     pub deadline: Deadline,
 }
 
@@ -199,10 +199,19 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Notes and tells that a run begins.
-    fn begin_run(&self, prepared: &Prepared, simulation: &Simulator) -> Result<(), LabError> {
-        let kept = self.options.checkpoints.iter();
-        kept.filter(|_| self.options.processes.is_first()).try_for_each(Checkpoints::begin_run)?;
+    /// Notes and tells that a run begins. If it cannot in one process, it begins in none.
+    fn begin_run(
+        &self,
+        name: &str,
+        prepared: &Prepared,
+        simulation: &Simulator,
+    ) -> Result<(), LabError> {
+        let processes = &self.options.processes;
+        let mut kept = self.options.checkpoints.iter().filter(|_| processes.is_first());
+        let begun = kept.try_for_each(Checkpoints::begin_run);
+        if processes.any(begun.is_err()) {
+            return begun.and(Err(LabError::Interrupted { variant: name.to_owned() }));
+        }
         self.options.deadline.begin();
         let (partitions, threads) = simulation.division();
         self.progress.on_begin(&Begun {
@@ -271,15 +280,7 @@ pub fn run(
         ticker: Ticker::of(jobs.len()),
     };
     let finished = work(experiment, &prepared, &jobs, at_once, &shared);
-    // One that was left out for want of memory makes the others no partial result.
-    let left_out = jobs.iter().zip(&finished).find(|(_, done)| done.is_none());
-    let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
-    let is_raised = options.processes.any(halt.is_raised());
-    let is_nothing = finished.iter().all(Option::is_none) && is_raised;
-    let is_short = halt.memory_short.get().is_some();
-    if let Some((job, _)) = left_out.filter(|_| !failed && (is_short || is_nothing)) {
-        halt.set_up(&experiment.variants[job.variant].name)?;
-    }
+    check_left_out(experiment, &jobs, &finished, &shared)?;
     let ends = jobs.iter().map(|job| cable_ends(&prepared[job.variant].fabric)).sum();
     if finished.iter().all(Option::is_some) && shared.ticker.is_worth_results(ends) {
         options.deadline.waive();
@@ -291,6 +292,29 @@ pub fn run(
         .collect();
     let (experiment, command) = (experiment.clone(), options.command.clone());
     Ok(RunResult { experiment, command, variants, verdict: None })
+}
+
+/// Fails if nothing is finished of what was interrupted, or if a job was left out for want of
+/// memory: that makes the others no partial result.
+fn check_left_out(
+    experiment: &Experiment,
+    jobs: &[Job],
+    finished: &[Done],
+    shared: &Shared<'_>,
+) -> Result<(), LabError> {
+    let halt = shared.halt;
+    let left_out = jobs.iter().zip(finished).find(|(_, done)| done.is_none());
+    let failed = finished.iter().any(|done| matches!(done, Some(Err(_))));
+    let is_raised = shared.options.processes.any(halt.is_raised());
+    let is_nothing = finished.iter().all(Option::is_none) && is_raised;
+    let is_short = halt.memory_short.get().is_some();
+    let Some((job, _)) = left_out.filter(|_| !failed && (is_short || is_nothing)) else {
+        return Ok(());
+    };
+    let variant = &experiment.variants[job.variant].name;
+    halt.set_up(variant)?;
+    // Another process was told to stop.
+    Err(LabError::Interrupted { variant: variant.clone() })
 }
 
 /// The question that the runs answer, if they are kept. Fails if runs that are kept answer another.
@@ -421,13 +445,11 @@ fn work(
     thread::scope(|scope| {
         let started = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
         let checkpoints = shared.options.checkpoints.as_ref();
-        let ticker = checkpoints.and_then(|checkpoints| {
-            let (every, cancel) = (checkpoints.every(), shared.halt.cancel);
-            let tick = move || shared.ticker.tick(every, cancel);
-            // Without, runs are kept only when they are interrupted.
-            thread::Builder::new().spawn_scoped(scope, tick).ok()
-        });
-        ticker.iter().for_each(|_| shared.ticker.begin());
+        let (every, cancel) = (checkpoints.and_then(Checkpoints::every), shared.halt.cancel);
+        let tick = move || shared.ticker.tick(every, cancel);
+        // Without, runs are kept only when they are interrupted.
+        let ticker = thread::Builder::new().spawn_scoped(scope, tick).ok();
+        ticker.iter().filter(|_| checkpoints.is_some()).for_each(|_| shared.ticker.begin());
         // Those that are there take the jobs of those that are not.
         let workers: Vec<_> = (1..at_once).map_while(started).collect();
         worker();
@@ -440,8 +462,8 @@ fn work(
     done.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
 }
 
-/// Runs one job. `None` if it was interrupted and is one of the victims alone, or too large to be
-/// saved in time.
+/// Runs one job. `None` if it was interrupted and its result would be partial victims alone, would
+/// take too long to save, or comes after the deadline.
 fn simulate(
     prepared: &Prepared,
     (number, job): (usize, Job),
@@ -480,7 +502,7 @@ fn simulate(
         }
         (wrong, _) => LabError::variant(name, wrong),
     })?;
-    shared.begin_run(prepared, &simulation)?;
+    shared.begin_run(name, prepared, &simulation)?;
     let tell = |told| match told {
         Told::Share(done, packet_hops) => shared.progress.on_progress(done, packet_hops),
         Told::Elapsed(elapsed) => shared.progress.on_elapsed(elapsed),
@@ -520,7 +542,7 @@ fn capturing(
 }
 
 /// Makes the result of a job whose simulation has ended or was stopped. `None` if it comes too
-/// late, or is of no use.
+/// late, or was interrupted and is of victims alone.
 fn finished(
     prepared: &Prepared,
     job: Job,

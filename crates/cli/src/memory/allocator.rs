@@ -23,17 +23,23 @@ thread_local! {
 /// The system's allocator, watched.
 pub struct Allocator;
 
-/// Counts bytes that a thread is about to take for a block of `block` bytes.
+/// Counts bytes that a thread is about to take. A list has `list` bytes then; 0 for what is none.
 #[inline]
-fn take(bytes: usize, block: usize) {
+fn take(bytes: usize, list: usize) {
     let taken = TAKEN.get() + bytes;
     match taken < TOLD {
         true => TAKEN.set(taken),
         false => {
             TAKEN.set(0);
-            keeper::taken(taken, block);
+            keeper::taken(taken, list);
         }
     }
+}
+
+/// Counts bytes of a new block. A large one is a table of fixed size. Lists begin small and grow.
+#[inline]
+fn take_new(bytes: usize) {
+    take(bytes, if bytes < MAPPED { bytes } else { 0 });
 }
 
 /// Hands on the system's block, or tells the keeper that the system refused so many bytes.
@@ -48,13 +54,13 @@ fn given(block: *mut u8, bytes: usize) -> *mut u8 {
 // SAFETY: all of it is the system's allocator, called as this one is called.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        take(layout.size(), layout.size());
+        take_new(layout.size());
         // SAFETY: as above.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        take(layout.size(), layout.size());
+        take_new(layout.size());
         // SAFETY: as above.
         given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }

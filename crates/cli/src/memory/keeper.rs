@@ -6,6 +6,7 @@
 
 use super::limits::{Limits, own_bytes};
 use super::{Room, system};
+use crate::exit_codes::REFUSED;
 use crate::failure::Failure;
 use crate::terminal;
 use clearlane_lab::Unfinished;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 /// The keeper of the process. It is a global, because an allocator is handed nothing.
 static KEEPER: OnceLock<Keeper> = OnceLock::new();
-/// The largest block that was asked for since the largest one was freed, in bytes.
+/// The largest list since the largest one was freed, in bytes.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -35,8 +36,6 @@ enum Does {
     Ends,
 }
 
-/// The exit code of a machine that refuses.
-const REFUSED: i32 = 5;
 /// Reserve of each limit: this part of what it left at first, and at most `KEPT_MAX` bytes.
 const KEPT_PART: u64 = 12;
 const KEPT_MAX: u64 = 512 << 20;
@@ -90,7 +89,7 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The largest block: a list that is full and doubled takes as much at once as it has.
+/// Bytes of the largest list. When it is full and doubled, it takes as much at once as it has.
 pub fn largest() -> u64 {
     LARGEST.load(Ordering::Relaxed) as u64
 }
@@ -102,10 +101,10 @@ pub fn freed(block: usize) {
     }
 }
 
-/// Notes, for the allocator, that a thread takes so many bytes, the last of them for a block.
+/// Notes, for the allocator, that a thread takes so many bytes, and that a list has `list` bytes.
 #[cold]
-pub fn taken(bytes: usize, block: usize) {
-    LARGEST.fetch_max(block, Ordering::Relaxed);
+pub fn taken(bytes: usize, list: usize) {
+    LARGEST.fetch_max(list, Ordering::Relaxed);
     let Some(keeper) = KEEPER.get() else { return };
     let before = keeper.taken.fetch_add(bytes as u64, Ordering::Relaxed);
     let is_due = before + bytes as u64 >= keeper.budget.load(Ordering::Relaxed);
@@ -119,7 +118,7 @@ pub fn taken(bytes: usize, block: usize) {
 pub fn refused(bytes: usize) {
     let Some(keeper) = KEEPER.get() else { return };
     if DOES.get() == Does::Ends {
-        low_level::exit(REFUSED);
+        low_level::exit(REFUSED.into());
     }
     let bytes = bytes as u64;
     // The system does not say which limit it was. Most likely the one that leaves least.
@@ -170,13 +169,13 @@ impl Keeper {
         if self.is_ending.swap(true, Ordering::SeqCst) {
             // Another thread does, unless it waits for what this one has.
             (0..WAITS).for_each(|_| thread::park_timeout(WAITED));
-            low_level::exit(REFUSED);
+            low_level::exit(REFUSED.into());
         }
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         let lead = if terminal::is_watched() { "\n" } else { "" };
         let remedy = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
         terminal::last_remark(&format!("{lead}clearlane: {}; {remedy}", why()));
         self.unfinished.take_away();
-        low_level::exit(REFUSED);
+        low_level::exit(REFUSED.into());
     }
 }

@@ -200,11 +200,12 @@ pub(super) fn flows_data(
     let round = |gbps: f64| (gbps * 1e4).round() / 1e4;
     let gbps = |bytes: u64| if span_us > 0.0 { round(bytes as f64 * 8e-3 / span_us) } else { 0.0 };
     let mut data = FlowsData { total: flows.len(), recorded: true, ..FlowsData::default() };
+    let shares: BTreeMap<(usize, Rank), f64> = (run.figures.sender_shares.iter().enumerate())
+        .flat_map(|(group, shares)| shares.iter().map(move |s| ((group, s.sender), s.share)))
+        .collect();
     let mut series: Vec<f64> = Vec::new();
     for flow in chosen(variant, &flows, most).into_iter().map(|index| &flows[index]) {
         let (Some(from), Some(to)) = (node(flow.source), node(flow.destination)) else { continue };
-        let shares = run.figures.sender_shares.get(flow.group);
-        let share = shares.into_iter().flatten().find(|share| share.sender == flow.source);
         let mut roots = BTreeMap::new();
         let held = held_back(&flow.path, frames, channels, &mut roots);
         let acks_held = held_back(&flow.acks, frames, channels, &mut roots);
@@ -215,7 +216,8 @@ pub(super) fn flows_data(
         data.group.push(flow.group);
         data.gbps.push(gbps(flow.payload_bytes));
         data.alone_gbps.push(flow.alone_bytes.map(gbps));
-        data.share.push(share.map(|share| round(share.share.min(1.0))));
+        let share = shares.get(&(flow.group, flow.source));
+        data.share.push(share.map(|share| round(share.min(1.0))));
         data.held.push(round(held));
         data.acks_held.push(round(acks_held));
         data.root.push(root.and_then(|(root, _)| code(root)));

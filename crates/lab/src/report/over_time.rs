@@ -105,13 +105,13 @@ pub(super) fn flows_of(variant: &VariantResult, run: &SeedResult) -> Vec<Flow> {
         true => Vec::new(),
         false => known_flows(variant, run, |from, to, sl| paths.path(from, to, sl)),
     };
+    let known: BTreeSet<(usize, Rank)> =
+        flows.iter().map(|flow| (flow.group, flow.source)).collect();
     for (index, group) in variant.prepared.groups.iter().enumerate() {
         // Of senders that were delivered nothing only draws tell whom they send to: they stand
         // somewhere and hold others back.
-        let known: BTreeSet<Rank> =
-            flows.iter().filter(|flow| flow.group == index).map(|flow| flow.source).collect();
         for ((from, to), count) in drawn(group, "paths of a report") {
-            if known.contains(&from) {
+            if known.contains(&(index, from)) {
                 continue;
             }
             let path = paths.path(from, to, group.sl).unwrap_or_default();

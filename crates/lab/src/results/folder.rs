@@ -163,16 +163,14 @@ impl Filling {
     fn end(self) -> Result<PathBuf, LabError> {
         let Filling { aside, place, folder } = self;
         let RunFolder { out, files, claim, .. } = folder;
-        let failed = |source| refused(&out, source);
-        aside.exchange(&place).map_err(failed)?;
         // Somebody may have put a file of theirs there meanwhile: it is not deleted.
-        if let Err(error) = check(aside.path(), true, files) {
-            aside.exchange(&place).map_err(failed)?;
-            return Err(match error {
-                LabError::Taken { problem, .. } => LabError::Taken { path: out, problem },
-                other => other,
-            });
-        }
+        let only_ours = |there: &Path| match check(there, true, files) {
+            Err(LabError::Taken { problem, .. }) => {
+                Err(LabError::Taken { path: out.clone(), problem })
+            }
+            checked => checked,
+        };
+        aside.exchange_if(&place, only_ours, |source| refused(&out, source))?;
         drop(claim);
         Ok(out.join(REPORT))
     }

@@ -329,7 +329,8 @@ fn ran(
         Some(stage) if is_whole => {
             let asked = question.control_experiment();
             let ran = stage.run(arguments, &asked, "3 of 3: congestion control", interrupts);
-            ran.map_err(|error| terminal::remark(&format!("congestion control: {error}"))).ok()
+            ran.map_err(|error| terminal::remark(&format!("congestion control: {}", error.line())))
+                .ok()
         }
         _ => None,
     };
@@ -447,7 +448,7 @@ fn files_for_opensm(
     match written {
         Ok(()) => Some(folder),
         Err(error) => {
-            terminal::remark(&format!("files for OpenSM: {error}"));
+            terminal::remark(&format!("files for OpenSM: {}", error.line()));
             None
         }
     }
@@ -548,7 +549,7 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
         let marks = experiment::marks(&table, &experiment::ended(result));
         text.push_str(&format!("\n{table}{}{marks}", experiment::worst_links(result)));
         if simulated.is_some_and(|simulated| simulated.is_partial) {
-            text.push_str("interrupted: what was not simulated is left out; run it again\n");
+            text.push_str("interrupted: results are partial; run it again\n");
         }
         text.push_str(&format!("\n{told}\n"));
         if let Some(report) = control_report {
