@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from peers import Ibsim, OpenSm, missing_tools, run_bounded
+from peers import HANG_S, Ibsim, OpenSm, missing_tools, run_bounded
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ["ibsim", "opensm", "ibnetdiscover", "dump_fts", "ibdmchk", "chromium", "dot", "stdbuf"]
@@ -32,7 +32,7 @@ class Clearlane:
     folder: Path
 
     def __call__(
-        self, *arguments: object, code: int = 0, limit_s: float = 120
+        self, *arguments: object, code: int = 0, limit_s: float = HANG_S
     ) -> subprocess.CompletedProcess[str]:
         """Runs it in the test's folder; fails unless it ends with `code`."""
         command = [str(self.binary), *map(str, arguments)]
@@ -86,12 +86,11 @@ def opensm(ibsim: Callable[[Path], AbstractContextManager[Ibsim]]) -> Callable[.
         engine: str,
         *,
         guid2lid: str | None = None,
-        limit_s: float = 60,
         **conf: object,
     ) -> OpenSm:
         with ibsim(netlist) as subnet:
             done = subnet.opensm(
-                {"routing_engine": engine} | conf, guid2lid=guid2lid, limit_s=limit_s
+                {"routing_engine": engine} | conf, guid2lid=guid2lid
             )
         assert done.engine == engine, f"routed by {done.engine}, not {engine}:\n{done.log}"
         return done

@@ -2,8 +2,8 @@
 
 They come from two hundred addresses at once, of two networks of IPv4 (/24) and two of IPv6 (/64),
 which the loopback of a network namespace has. Half of the addresses say nothing, the others begin a
-handshake of TLS and do not go on. Who is turned away comes again at once. How many have come is
-printed now and then."""
+handshake of TLS and do not go on. A connection that is turned away is made again at
+once. The number of connections is printed five times a second."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def pipes(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def stalled(folder: Path) -> Iterator[None]:
-    """Mounts over a folder what never answers, as a network disk does whose server has gone: who
-    looks there waits, and cannot be interrupted by a signal that is caught."""
+    """Mounts a file system that never answers over a folder, like a network disk whose server is
+    gone. A process that looks there hangs, and a caught signal does not free it."""
     server = os.open("/dev/fuse", os.O_RDWR)
     at, options = os.fsencode(folder), f"fd={server},rootmode=40000,user_id=0,group_id=0"
     try:

@@ -29,6 +29,9 @@ os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin
 IBSIM_LIMITS = ["-N", "20000", "-S", "4000", "-P", "300000"]
 """Nodes, switches and ports ibsim may hold; its defaults stop at 2048, 256 and 13312."""
 
+HANG_S = 900
+"""Seconds after which a command hangs, however busy the machine is."""
+
 QUESTIONS_AT_ONCE = 4
 """Clients that ask at the same time: each waits nearly all of its time. ibsim takes ten."""
 
@@ -53,7 +56,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_bounded(
-    command: list[str], *, limit_s: float, env: Mapping[str, str], cwd: Path
+    command: list[str], *, limit_s: float = HANG_S, env: Mapping[str, str], cwd: Path
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command in a process group of its own; past its limit the whole group is killed."""
     process = subprocess.Popen(
@@ -77,22 +80,23 @@ def run_bounded(
     )
 
 
-def has_worked(process: subprocess.Popen[str], seconds: float) -> None:
+def wait_for_work(process: subprocess.Popen[str], seconds: float) -> None:
     """Waits until a process has had so much CPU time: how far it is, however busy the machine."""
-    ticks, limit = seconds * os.sysconf("SC_CLK_TCK"), time.monotonic() + 60
-    while cpu_ticks(process.pid) < ticks:
+    limit = time.monotonic() + 60
+    while (cpu_s(process.pid) or 0) < seconds:
         if process.poll() is not None or time.monotonic() > limit:
             raise PeerError(f"{process.args} did not work for {seconds} s")
         time.sleep(0.02)
 
 
-def cpu_ticks(pid: int) -> int:
-    """The clock ticks a process has run for, in itself and in the kernel; 0 once it is gone."""
+def cpu_s(pid: int) -> float | None:
+    """CPU seconds of a process so far, in itself and in the kernel; `None` if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
-        return 0
-    return int(fields[11]) + int(fields[12])
+        return None
+    ticks = int(fields[11]) + int(fields[12])
+    return None if fields[0] == "Z" else ticks / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class Ibsim:
         self._process.stdin.flush()
 
     def client(
-        self, command: list[str], *, limit_s: float = 30, attach: str | None = None
+        self, command: list[str], *, limit_s: float = HANG_S, attach: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Runs a tool of infiniband-diags on the subnet. `attach` is the netlist's id of the node
         it sits on, such as `H-0000000000000001`; the file's first node where not given."""
@@ -205,7 +209,7 @@ class Ibsim:
         name: str = "opensm",
         guid2lid: str | None = None,
         stanza: str = "",
-        limit_s: float = 60,
+        limit_s: float = HANG_S,
         attach: str | None = None,
     ) -> OpenSm:
         """Lets OpenSM discover, route and program the subnet once. `conf` is opensm.conf's keys,
@@ -343,7 +347,7 @@ class RunningOpenSm:
             if len(self.log) != seen:
                 seen, since = len(self.log), time.monotonic()
 
-    def _wait(self, done: Callable[[], bool], what: str, limit_s: float = 60) -> None:
+    def _wait(self, done: Callable[[], bool], what: str, limit_s: float = HANG_S) -> None:
         deadline = time.monotonic() + limit_s
         assert self._process is not None
         while not done():
@@ -391,7 +395,7 @@ def ibdmchk(
     tables: Path | None = None,
     sl_list: Path | None = None,
     sl2vl: Path | None = None,
-    limit_s: float = 120,
+    limit_s: float = HANG_S,
 ) -> Verdict:
     """Judges the tables in a folder that holds opensm-subnet.lst and opensm.fdbs (or `tables` in
     its place): every path between adapters, and credit loops under the given service levels and

@@ -82,7 +82,7 @@ def tshark(file: Path, *arguments: str) -> list[str]:
     """What tshark prints of a file, line by line, with a configuration of nobody's."""
     command = ["tshark", "-n", "--disable-heuristic", "rpcrdma_infiniband", "-r", str(file)]
     env = dict(os.environ) | {"HOME": "/nonexistent"}
-    done = run_bounded([*command, *arguments], limit_s=60, env=env, cwd=Path("/"))
+    done = run_bounded([*command, *arguments], env=env, cwd=Path("/"))
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.split("\n")[:-1]
 
@@ -123,7 +123,7 @@ def written(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
         out = folder / f"{experiment}-{form}-{ports}"
         command = [str(binary), "run", f"{experiment}.toml", "--out", str(out)]
         command += ["--capture", ports, *FORMATS[form]]
-        done = run_bounded(command, limit_s=60, env=os.environ, cwd=folder)
+        done = run_bounded(command, env=os.environ, cwd=folder)
         assert done.returncode == 0, done.stderr[-2000:]
         return out
 
@@ -540,7 +540,7 @@ def test_a_pipe_is_analysed_as_the_file_is(
     file = written("rc", form, "H4")
     command = ["sh", "-c", 'cat "$1" | "$2" capture - --json', "sh"]
     command += [str(file), str(clearlane.binary)]
-    done = run_bounded(command, limit_s=60, env=os.environ, cwd=clearlane.folder)
+    done = run_bounded(command, env=os.environ, cwd=clearlane.folder)
     assert done.returncode == 0, done.stderr
     printed = clearlane("capture", file, "--json").stdout
     assert done.stdout.replace("stdin", file.name) == printed

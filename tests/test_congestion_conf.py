@@ -76,7 +76,7 @@ def written_back(conf: Path, folder: Path) -> tuple[Options, list[str]]:
     """What OpenSM holds after it read a file, in its own words, and its complaints."""
     out = folder / "written-back.conf"
     command = ["opensm", "-F", str(conf), "-c", str(out)]
-    done = run_bounded(command, limit_s=30, env=os.environ, cwd=folder)
+    done = run_bounded(command, env=os.environ, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return options(out.read_text()), complaints(done.stdout)
 

@@ -40,7 +40,7 @@ def test_every_shift_of_3456_hosts_is_free_of_contention(
     clearlane("route", netlist, "--engine", "fat-tree", "-o", "out")
     held = load(netlist, clearlane.folder / "out", opensm)
     dump = held.folder / "opensm-lfts.dump"
-    said = clearlane("check", netlist, "--lft", dump, "--json", limit_s=300).stdout
+    said = clearlane("check", netlist, "--lft", dump, "--json").stdout
     shifts = json.loads(said)["balance"]["shifts"]
     assert shifts["measured"] == 3455
     assert shifts["worst"] == 1

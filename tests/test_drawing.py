@@ -10,6 +10,7 @@ import networkx
 import pytest
 
 from conftest import Clearlane
+from peers import HANG_S
 
 SPECS = [
     "fat-tree:648",
@@ -30,7 +31,7 @@ def shown(clearlane: Clearlane, fabric: object) -> dict[str, int]:
 def graphviz(path: Path) -> dict[str, object]:
     """The graph as `dot` understood it, by its quickest layout."""
     done = subprocess.run(
-        ["dot", "-Kosage", "-Tdot_json", str(path)], check=True, capture_output=True, timeout=60
+        ["dot", "-Kosage", "-Tdot_json", str(path)], check=True, capture_output=True, timeout=HANG_S
     )
     assert done.stderr == b"", done.stderr.decode()
     return json.loads(done.stdout)
@@ -86,7 +87,7 @@ def test_a_site_is_drawn_with_its_lids_and_layout(site: Path, clearlane: Clearla
         check=True,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_S,
     )
     lines = plain.stdout.splitlines()
     heights: dict[str, float] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from peers import run_bounded
+from peers import HANG_S, run_bounded
 
 # This run may itself be a child of make, whose flags are not meant for another one.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
@@ -21,7 +21,7 @@ def commands(target: str, **variables: object) -> list[str]:
     """The commands make would run."""
     words = ["make", "-n", target, *(f"{name}={value}" for name, value in variables.items())]
     done = subprocess.run(
-        words, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=120, capture_output=True, text=True
+        words, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=HANG_S, capture_output=True, text=True
     )
     return [" ".join(line.split()) for line in re.sub(r"\\\n", " ", done.stdout).splitlines()]
 
@@ -31,7 +31,7 @@ def demo(binary: Path, **variables: object) -> str:
     would = commands("demo", CLEARLANE=binary, **variables)
     script = "\n".join(line for line in would if not line.startswith(("scripts/setup", "cargo")))
     done = run_bounded(
-        ["bash", "-euo", "pipefail", "-c", script], limit_s=300, env=ENVIRONMENT, cwd=ROOT
+        ["bash", "-euo", "pipefail", "-c", script], env=ENVIRONMENT, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -46,6 +46,27 @@ def test_the_demo_asks_for_what_make_was_told(site: Path) -> None:
     assert asked in words, words
     bare = next(line for line in commands("demo", FABRIC=fabric) if " diagnose " in line)
     assert f"diagnose '{fabric}' --output" in bare, bare
+
+
+def make_test(target: Path, stages: str) -> subprocess.CompletedProcess[str]:
+    """`make test` with some stages and another target folder."""
+    words = ["make", "test", f"STAGES={stages}", f"CARGO_TARGET_DIR={target}"]
+    return run_bounded(words, env=ENVIRONMENT, cwd=ROOT)
+
+
+def test_every_stage_is_run_whatever_fails_and_the_last_line_says_which(tmp_path: Path) -> None:
+    done = make_test(tmp_path, "none other")
+    assert done.returncode == 2, done.stdout
+    for name in ["none", "other"]:
+        assert f"== {name}: failed with 2" in done.stdout, done.stdout
+    assert done.stderr.splitlines()[-1].endswith("failed: none other.  Stop."), done.stderr
+
+
+def test_stages_that_cannot_begin_are_a_failure(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    done = make_test(file, "none")
+    assert done.returncode == 2, done.stdout
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Clearlane
+from peers import HANG_S
 
 MIB = 1 << 20
 REFUSED = 5
@@ -141,7 +142,12 @@ def test_addresses_that_are_refused_end_a_command_in_one_line(
         script = f'ulimit -v {limit_kb}; exec "$0" "$@"'
         called = ["sh", "-c", script, str(clearlane.binary), *command]
         done = subprocess.run(
-            called, cwd=clearlane.folder, capture_output=True, text=True, timeout=600, check=False
+            called,
+            cwd=clearlane.folder,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
         )
         refused += assert_ended_well(done, clearlane.folder, there)
         cleared(clearlane.folder, there)
@@ -156,6 +162,11 @@ class ControlGroup:
     limit: str
     """The file of its limit."""
 
+    def used_bytes(self) -> int:
+        """Bytes that are charged to it."""
+        used = {"memory.max": "memory.current"}.get(self.limit, "memory.usage_in_bytes")
+        return int((self.folder / used).read_text())
+
     def call(
         self, binary: Path, command: list[str], limit_bytes: int, cwd: Path
     ) -> subprocess.CompletedProcess[str]:
@@ -167,7 +178,7 @@ class ControlGroup:
             cwd=cwd,
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=HANG_S,
             check=False,
         )
 
@@ -184,6 +195,12 @@ def mounted(kind: str) -> Path | None:
             known = (folder / "cgroup.controllers").read_text().split()
             return folder if "memory" in known else None
     return None
+
+
+def gives_memory(top: Path) -> bool:
+    """Whether groups below a hierarchy's top have limits of memory; version 1 always gives them."""
+    control = top / "cgroup.subtree_control"
+    return not control.exists() or "memory" in control.read_text().split()
 
 
 def opened(kind: str, top: Path, group: Path) -> ControlGroup | str:
@@ -205,6 +222,7 @@ def made(kind: str, folder: Path) -> Iterator[ControlGroup | str]:
     """Makes a group of a version, or says why the machine has none. A hierarchy of version 1 that
     is not mounted is mounted in `folder`."""
     top, own, why = mounted(kind), False, f"{kind}: no hierarchy with memory is mounted"
+    was_given = top is not None and gives_memory(top)
     if top is None and kind == "cgroup":
         words = ["mount", "-t", "cgroup", "-o", "memory", "none", str(folder)]
         mount = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -219,6 +237,8 @@ def made(kind: str, folder: Path) -> Iterator[ControlGroup | str]:
     finally:
         if group.exists():
             group.rmdir()
+        if kind == "cgroup2" and not was_given:
+            (top / "cgroup.subtree_control").write_text("-memory")
         if own:
             subprocess.run(["umount", str(folder)], check=True)
 
@@ -270,10 +290,16 @@ def test_pages_of_files_are_not_taken_for_memory(
     with large.open("wb") as file:
         for _ in range(400):
             file.write(bytes(MIB))
+        file.flush()
+        os.fsync(file.fileno())
     limit = 300 * MIB
     for group in groups:
+        with large.open("rb") as file:
+            # Pages that are there already are not charged to the group that reads them.
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         read = group.call(Path("cksum"), [str(large)], limit, clearlane.folder)
         assert read.returncode == 0
+        assert group.used_bytes() > limit * 3 // 4, "the group is not filled"
         check = ["check", "fat-tree:648", "--engine", "fat-tree"]
         done = group.call(clearlane.binary, check, limit, clearlane.folder)
         assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Clearlane
-from peers import run_bounded
+from peers import HANG_S, run_bounded
 
 RING = """
 schema = 1
@@ -46,7 +46,7 @@ def call(
     clearlane: Clearlane, processes: int, *words: object
 ) -> subprocess.CompletedProcess[str]:
     command = mpirun(clearlane, processes, *words)
-    return run_bounded(command, limit_s=120, env=os.environ, cwd=clearlane.folder)
+    return run_bounded(command, env=os.environ, cwd=clearlane.folder)
 
 
 def start(clearlane: Clearlane, processes: int, *words: object) -> subprocess.Popen[str]:
@@ -103,7 +103,7 @@ def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
     try:
         processes = ranks(started.pid)
         os.kill(processes[1], signal.SIGKILL)
-        started.communicate(timeout=60)
+        started.communicate(timeout=HANG_S)
         assert started.returncode != 0
         # mpirun asks the others to end, and kills them where they wait for the one that is lost.
         end = time.monotonic() + 60
@@ -132,7 +132,7 @@ def test_fewer_processes_go_on_after_one_is_lost(clearlane: Clearlane) -> None:
             assert started.poll() is None and time.monotonic() < end, "no checkpoint"
             time.sleep(0.05)
         os.kill(processes[2], signal.SIGKILL)
-        started.communicate(timeout=60)
+        started.communicate(timeout=HANG_S)
         assert started.returncode != 0
     finally:
         started.kill()

@@ -408,10 +408,15 @@ def test_no_file_brings_opensm_down(
 
 def refused(simulated: Ibsim, keys: dict[str, object]) -> str:
     """The log of an OpenSM that has no engine and so tries again and again."""
-    with pytest.raises(PeerError, match="was not done after 5 s"):
-        simulated.opensm(keys, name="refused", limit_s=5)
-    log = (simulated.folder / "refused" / "osm.log").read_text()
-    assert "No routing engine able to successfully configure" in log and "SUBNET UP" not in log
+    log, tried = "", "No routing engine able to successfully configure"
+    # A machine that is busy with other things needs longer until then.
+    for limit_s in [5, 20, 80, 320]:
+        with pytest.raises(PeerError, match=f"was not done after {limit_s} s"):
+            simulated.opensm(keys, name="refused", limit_s=limit_s)
+        log = (simulated.folder / "refused" / "osm.log").read_text()
+        if tried in log:
+            break
+    assert tried in log and "SUBNET UP" not in log
     return log
 
 
@@ -461,7 +466,7 @@ def test_bad_calls_do_no_harm(plugin: Path, tmp_path: Path) -> None:
     """Every call of the interface, as no shim should make it, under the same sanitizers."""
     (tmp_path / "lfts.txt").write_bytes(random.Random(3).randbytes(3000))
     program = plugin.parent / "sanitized" / "interface_test"
-    done = run_bounded([str(program), str(tmp_path)], limit_s=60, env=os.environ, cwd=tmp_path)
+    done = run_bounded([str(program), str(tmp_path)], env=os.environ, cwd=tmp_path)
     assert done.returncode == 0 and not done.stderr, done.stderr[-3000:]
 
 

@@ -31,10 +31,10 @@ class Run:
 
 def clicked(binary: Path, experiment: str, folder: Path) -> Run:
     """Runs an experiment and clicks through its report."""
-    Clearlane(binary, ROOT)("run", f"experiments/{experiment}.toml", "--out", folder, limit_s=300)
+    Clearlane(binary, ROOT)("run", f"experiments/{experiment}.toml", "--out", folder)
     report = folder / "report.html"
     read = ["node", str(ROOT / "web/test/read.mjs"), str(report)]
-    done = run_bounded(read, limit_s=120, env=os.environ, cwd=ROOT / "web")
+    done = run_bounded(read, env=os.environ, cwd=ROOT / "web")
     assert done.returncode == 0, done.stderr[-2000:]
     summary = json.loads((folder / "summary.json").read_text())
     return Run(folder, summary, json.loads(done.stdout))
@@ -77,7 +77,7 @@ def chromium(page: Path, folder: Path, *arguments: str) -> str:
         *arguments,
         page.as_uri(),
     ]
-    done = run_bounded(command, limit_s=60, env=os.environ, cwd=folder)
+    done = run_bounded(command, env=os.environ, cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -43,7 +43,7 @@ def folder(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tables.toml").write_text(EXPERIMENT)
     for words in [["run", "--out", "out"], ["sweep", "--out", "swept"]]:
         command = [str(binary), words[0], "tables.toml", *words[1:]]
-        done = run_bounded(command, limit_s=120, env=os.environ, cwd=folder)
+        done = run_bounded(command, env=os.environ, cwd=folder)
         assert done.returncode == 0, done.stderr[-2000:]
     return folder
 
@@ -71,7 +71,7 @@ def test_every_column_is_in_the_reference(folder: Path) -> None:
 def test_the_example_of_the_documentation_runs(folder: Path) -> None:
     text = (ROOT / "docs/results.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    done = run_bounded([sys.executable, "-c", example], limit_s=120, env=os.environ, cwd=folder)
+    done = run_bounded([sys.executable, "-c", example], env=os.environ, cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     # Three links to the switch and one from it, by how long they were held back.
     assert "held_back" in done.stdout and "accepted_gbps" in done.stdout

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Clearlane
-from peers import has_worked
+from peers import HANG_S, wait_for_work
 
 HEAD = """schema = 1
 name = "killed"
@@ -178,7 +178,7 @@ LONG = ["program", "program under control", "iba-cc", "adaptive", "crossbars"]
 
 def as_if_never_killed(clearlane: Clearlane, folder: Path, words: list[str], name: str) -> None:
     """Fails unless a command that is killed often enough comes to the bytes of one that is not."""
-    clearlane(*words, "--out", "whole", limit_s=300)
+    clearlane(*words, "--out", "whole")
     whole = digests(folder / "whole")
     kills = Kills(random.Random(name))
     # A machine may be so fast that a command has ended before it is killed often.
@@ -214,14 +214,14 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     number: signal.Signals, clearlane: Clearlane, tmp_path: Path
 ) -> None:
     (tmp_path / "killed.toml").write_text(INTERRUPTED)
-    clearlane("run", "killed.toml", "--out", "whole", limit_s=300)
+    clearlane("run", "killed.toml", "--out", "whole")
     with subprocess.Popen(
         [clearlane.binary, "run", "killed.toml", "--out", "killed"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:
-        has_worked(process, 1.0)
+        wait_for_work(process, 1.0)
         process.send_signal(number)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 4, said
     assert "to continue: clearlane resume killed" in said
     partial = json.loads((tmp_path / "killed" / "summary.json").read_text())
@@ -238,7 +238,7 @@ def test_who_is_interrupted_leaves_a_partial_result_and_goes_on(
     assert "belongs to another run" in clearlane("resume", "killed", code=2).stderr
     assert states() == kept
     (tmp_path / "killed.toml").write_text(asked)
-    clearlane("resume", "killed", "--threads", "2", limit_s=300)
+    clearlane("resume", "killed", "--threads", "2")
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
 
 
@@ -248,9 +248,9 @@ def interrupted(clearlane: Clearlane, folder: Path, words: list[str]) -> str:
         [clearlane.binary, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        has_worked(process, 1.0)
+        wait_for_work(process, 1.0)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 4, said
     return said
 
@@ -264,7 +264,7 @@ def test_results_in_the_folder_of_the_call_are_gone_on_with(
     said = interrupted(clearlane, here, ["run", "../killed.toml", "--out", "."])
     assert "to continue: clearlane resume ." in said
     assert (tmp_path / "here.checkpoint" / "command.json").is_file()
-    clearlane("resume", "here", limit_s=300)
+    clearlane("resume", "here")
     assert not (tmp_path / "here.checkpoint").exists()
     assert json.loads((here / "summary.json").read_text())["status"] != "partial"
     again = clearlane("resume", "here", code=2)
@@ -288,13 +288,13 @@ def test_files_of_others_are_neither_deleted_nor_mixed_with(
 
 def test_a_sweep_called_again_goes_on_with_its_runs(clearlane: Clearlane, tmp_path: Path) -> None:
     (tmp_path / "killed.toml").write_text(SWEEP)
-    clearlane("sweep", "killed.toml", "--out", "whole", limit_s=300)
+    clearlane("sweep", "killed.toml", "--out", "whole")
     call = ["sweep", "killed.toml", "--out", "killed", "--jobs", "1"]
     assert "to continue: clearlane resume killed" in interrupted(clearlane, tmp_path, call)
     states = list((tmp_path / "killed.checkpoint").glob("point-*/*.state"))
     assert states, "runs under way were kept"
     # A state of another experiment is let go; what is kept of this one is gone on with.
     (states[0].parent / "0-77.state").write_text("of another")
-    clearlane(*call, limit_s=300)
+    clearlane(*call)
     assert not (tmp_path / "killed.checkpoint").exists()
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")

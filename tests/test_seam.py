@@ -1,7 +1,6 @@
 """What is new is one file and its entries, and everything that knows its kind knows it then.
 
-The product with all of it is built and run by `make test-long`: that compiles the engine anew. Here
-the compiler checks it all, and crates below the engine run the tests of their registries.
+`make test-long` runs these tests, because the last of them compiles the engine anew.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from peers import run_bounded
+from peers import HANG_S, run_bounded
 
 MECHANISMS = "crates/congestion/src/mechanisms"
 PROGRAMS = "crates/workload/src/programs"
@@ -23,6 +22,7 @@ PATTERNS = "crates/workload/src/patterns"
 MEASURES = "crates/lab/src/measure/kinds"
 SIM = "crates/sim/src"
 ROUNDS = 20
+pytestmark = [pytest.mark.long, pytest.mark.alone]
 EXPERIMENT = f"""schema = 1
 name = "new"
 run = {{ duration = "10 ms", ends = "programs" }}
@@ -67,7 +67,7 @@ def git(tree: Path, *words: str) -> str:
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
     command = ["git", *identity, *words]
     done = subprocess.run(
-        command, cwd=tree, check=True, timeout=240, capture_output=True, text=True
+        command, cwd=tree, check=True, timeout=HANG_S, capture_output=True, text=True
     )
     return done.stdout
 
@@ -86,7 +86,6 @@ def copied(tree: Path) -> Path:
     return tree
 
 
-@pytest.mark.long
 def test_a_new_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     text = (tree / MECHANISMS / "none.rs").read_text()
@@ -186,7 +185,7 @@ def cargo(tree: Path, *words: str) -> str:
     """What cargo says in a copied tree."""
     environment = os.environ | {"CARGO_TARGET_DIR": str(target())}
     command = ["cargo", words[0], "--offline", *words[1:]]
-    done = run_bounded(command, limit_s=1800, env=environment, cwd=tree)
+    done = run_bounded(command, env=environment, cwd=tree)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -199,7 +198,6 @@ def with_page(tree: Path) -> Path:
     return tree
 
 
-@pytest.mark.long
 def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     add_program(tree)
@@ -226,7 +224,6 @@ def test_a_new_program_pattern_measure_and_key_of_devices(tmp_path: Path) -> Non
     cargo(with_page(tree), "check", "--quiet", "-p", "clearlane")
 
 
-@pytest.mark.long
 def test_what_is_new_is_listed_explained_and_run(tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     for add in [add_program, add_pattern, add_measure, add_key]:
@@ -236,7 +233,7 @@ def test_what_is_new_is_listed_explained_and_run(tmp_path: Path) -> None:
 
     def say(*words: str) -> str:
         command = [str(binary), *words]
-        done = run_bounded(command, limit_s=60, env=os.environ, cwd=tmp_path)
+        done = run_bounded(command, env=os.environ, cwd=tmp_path)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Clearlane
+from peers import cpu_s
 
 INTERRUPTED = 4
 """Exit code."""
-TICK_HZ = os.sysconf("SC_CLK_TCK")
 SOON_CPU_S = 2.0
 """CPU seconds that a call may take after a signal."""
 TRIES = 10
@@ -43,13 +43,8 @@ class Running:
     """Names of files that were there before."""
 
     def cpu_s(self) -> float | None:
-        """CPU seconds so far; nothing if it has ended."""
-        try:
-            stat = Path(f"/proc/{self.process.pid}/stat").read_text()
-        except OSError:
-            return None
-        words = stat.rpartition(")")[2].split()
-        return None if words[0] == "Z" else (int(words[11]) + int(words[12])) / TICK_HZ
+        """CPU seconds so far; `None` if it has ended."""
+        return cpu_s(self.process.pid)
 
     def new(self) -> list[str]:
         """Names that were not there before, hidden ones included."""
@@ -83,7 +78,7 @@ class Ended:
 
 
 def begun(clearlane: Clearlane, command: list[str]) -> Running:
-    """Calls it."""
+    """Starts a command."""
     there = {path.name for path in clearlane.folder.iterdir()}
     process = subprocess.Popen(
         [str(clearlane.binary), *command],
@@ -265,7 +260,7 @@ RUN = ["run", "torus.toml", "--out", "out", "--jobs", "1"]
 def used_cpu_s(clearlane: Clearlane, command: list[str]) -> float:
     """CPU seconds of a call that nobody stops."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    clearlane(*command, limit_s=900)
+    clearlane(*command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -315,7 +310,7 @@ def test_a_run_stops_soon_at_any_moment_and_keeps_what_is_finished(
         met += ended.code == INTERRUPTED
         if is_kept(running, ended) and resumed < moments // 6:
             resumed += 1
-            clearlane("resume", "out", limit_s=900)
+            clearlane("resume", "out")
             assert contents(clearlane.folder / "out") == whole
         for name in running.new():
             subprocess.run(["rm", "-r", str(clearlane.folder / name)], check=True)
@@ -330,7 +325,7 @@ def test_results_are_begun_and_interrupted(clearlane: Clearlane) -> None:
     assert short != TORUS
     (clearlane.folder / "torus.toml").write_text(short)
     out = clearlane.folder / "out"
-    clearlane(*RUN, limit_s=900)
+    clearlane(*RUN)
     whole = contents(out)
     subprocess.run(["rm", "-r", str(out)], check=True)
     for _ in range(TRIES):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import readers
 from conftest import ROOT, Clearlane
-from peers import ibdmchk
+from peers import HANG_S, ibdmchk
 
 FILES = [
     "opensm-lfts.dump",
@@ -23,7 +23,7 @@ HOSTS, SWITCHES, CABLES = 279, 30, 420
 
 def test_remaking_gives_the_committed_bytes(site: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "make-site"), str(tmp_path)]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    subprocess.run(command, check=True, timeout=HANG_S, capture_output=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (site / name).read_bytes(), name

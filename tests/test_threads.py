@@ -29,9 +29,10 @@ size = "2 KiB"
 
 
 def cpu_seconds(binary: Path, folder: Path, threads: int) -> float:
-    """CPU time of a run in two partitions on so many threads, all on one core."""
+    """CPU time of a run on so many threads, in as many partitions, all on one core."""
     core = min(os.sched_getaffinity(0))
-    words = [str(binary), "run", "small.toml", "--out", f"on-{threads}", "--partitions", "2"]
+    words = [str(binary), "run", "small.toml", "--out", f"on-{threads}"]
+    words += ["--partitions", str(threads)]
     process = subprocess.Popen(
         [*words, "--threads", str(threads)],
         cwd=folder,

@@ -24,7 +24,6 @@ def prepared(clearlane: Clearlane) -> None:
     path = f"{clearlane.binary.parent}:{os.environ['PATH']}"
     done = run_bounded(
         ["bash", "-euo", "pipefail", "-c", script],
-        limit_s=60,
         env=os.environ | {"PATH": path},
         cwd=folder,
     )

@@ -23,7 +23,7 @@ pub(crate) enum By {
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Whether the row is measured only where it is asked for, by name or by `--rare`: its setting
-    /// is rare and runs on an engine that other settings pay for.
+    /// is rare and runs on an instance that other settings pay for.
     pub(crate) rare: bool,
     pub(crate) note: &'static str,
     pub(crate) topology: &'static str,

@@ -204,7 +204,7 @@ fn crates_use_only_what_lies_below() {
     assert_none("arrows that point upwards", &findings);
 }
 
-/// Who fuzzes a reader does not build the engine.
+/// Targets of readers build without the engine.
 #[test]
 fn readers_are_fuzzed_without_the_engine() {
     let (crates, mut used) = (tree::crates(), BTreeSet::new());

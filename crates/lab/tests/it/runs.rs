@@ -530,7 +530,7 @@ fn an_interrupted_experiment_keeps_what_it_finished_and_says_partial() {
     assert!(!error.is_machine());
     let said = error.to_string();
     assert!(
-        said.ends_with("interrupted before anything was finished; nothing is written"),
+        said.ends_with("interrupted before any run was finished; no results are written"),
         "{said}"
     );
 }

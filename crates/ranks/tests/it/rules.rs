@@ -1,7 +1,6 @@
 //! The rules of matching, of long messages and of waiting, each in a few lines.
 
 use crate::support::*;
-#[allow(dead_code, reason = "each test file uses its part")]
 use clearlane_ranks::{Doing, Progress};
 use clearlane_workload::{Event, Filter, Message, Rank};
 

@@ -2,7 +2,6 @@
 
 use crate::support::random::random;
 use crate::support::*;
-#[allow(dead_code, reason = "each test file uses its part")]
 use clearlane_ib::{Picoseconds, Saved, StateError};
 use clearlane_ranks::{
     Envelope, Kind, Outgoing, Process, Progress, Ranks, SavedRank, Settings, Stuck, Transport,
