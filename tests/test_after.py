@@ -15,6 +15,8 @@ from conftest import ROOT
 
 TORI = ["32x16x16", "32x32x16", "32x32x32"]
 """Each has twice the hosts of the one before."""
+ROUTED = ["8x8x4", "8x8x8", "16x8x8"]
+"""The same, for what needs the tables of a subnet."""
 MOST = 2.4
 """Twice, and something for trees and for caches of the allocator."""
 LAST_EVENT = "*Progress*on_simulated*"
@@ -44,11 +46,13 @@ def instructions(binary: Path, folder: Path, torus: str, name: str) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["programs", "controlled"])
+@pytest.mark.parametrize(
+    ("name", "tori"), [("programs", TORI), ("controlled", TORI), ("balanced", ROUTED)]
+)
 def test_what_follows_the_last_event_grows_as_hosts_do(
-    name: str, binary: Path, tmp_path: Path
+    name: str, tori: list[str], binary: Path, tmp_path: Path
 ) -> None:
-    counted = [instructions(binary, tmp_path, torus, name) for torus in TORI]
-    print(" ".join(f"{torus}: {count:,}" for torus, count in zip(TORI, counted, strict=True)))
+    counted = [instructions(binary, tmp_path, torus, name) for torus in tori]
+    print(" ".join(f"{torus}: {count:,}" for torus, count in zip(tori, counted, strict=True)))
     for less, more in zip(counted, counted[1:], strict=False):
         assert more <= MOST * less, counted

@@ -1,8 +1,8 @@
 """Every experiment that README or docs name is run, whole.
 
 What is not simulating (set-up, results, report) is held to a share of the time that a run takes. A
-busy machine slows both alike. The program is the one of `make demo`. The tables that runs print go
-into the target folder."""
+busy machine slows both alike. The program is the one of `make demo`. The tables that runs print are
+those of tests/headlines."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ import pytest
 from conftest import ROOT
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "headlines"
+"""Folder into which tables go as they are printed."""
+GOLDEN = ROOT / "tests/headlines"
+"""Folder of the tables as they are to be. README and docs quote these figures."""
 SHARE_MOST = 0.15
 """Largest share of a run's time that is not simulating."""
 JUDGED_S = 20
@@ -26,14 +29,14 @@ TOLD_S = 3
 """The program says how long it took, unless it took less than two seconds. A longer run that does
 not say so fails."""
 LIMIT_S = 3600
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ENDS_WITH = {"ring-deadlock": 3}
 """Exit codes that are not 0, and meant."""
 
 
 def quoted() -> list[str]:
     """Experiments that README or docs name."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    words = set(re.findall(r"[a-z0-9-]+", " ".join(page.read_text() for page in pages)))
+    words = set(re.findall(r"[a-z0-9-]+", " ".join(page.read_text() for page in PAGES)))
     known = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
     return [name for name in known if name in words]
 
@@ -72,4 +75,23 @@ def test_a_headline_ends_and_is_nearly_all_simulating(
         print(f"\n{name}: {whole:.0f} s, {100 * share:.1f} % of it not simulating")
         assert whole < JUDGED_S or share <= SHARE_MOST, done.stderr
     TARGET.mkdir(parents=True, exist_ok=True)
-    (TARGET / f"{name}.txt").write_text(done.stdout)
+    printed, golden = TARGET / f"{name}.txt", GOLDEN / f"{name}.txt"
+    printed.write_text(done.stdout)
+    assert golden.exists() and done.stdout == golden.read_text(), (
+        f"{printed} is not {golden}; if that is meant, copy it, and mend what README and docs quote"
+    )
+
+
+def test_what_readme_and_docs_show_of_headlines_is_what_they_print() -> None:
+    """Blocks that begin with a command: each of their lines is one of the table."""
+    shown = r"```\w*\n\$ clearlane (?:run|sweep) experiments/([a-z0-9-]+)\.toml\n(.*?)```"
+    blocks = [
+        (page, *block)
+        for page in PAGES
+        for block in re.findall(shown, page.read_text(), flags=re.DOTALL)
+    ]
+    assert blocks
+    for page, name, block in blocks:
+        printed = (GOLDEN / f"{name}.txt").read_text().splitlines()
+        missing = [line for line in block.splitlines() if line not in printed]
+        assert not missing, (page, name, missing)

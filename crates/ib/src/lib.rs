@@ -19,10 +19,12 @@ mod lrh;
 mod nearest;
 mod opcode;
 mod quantity;
+mod quoting;
 pub mod random;
 pub mod state;
 mod visible;
 pub mod wire;
+mod wrapping;
 
 pub use address::{Guid, Lid, Lmc, PortNumber};
 pub use bth::{Bth, PadCount, Psn, QueuePairNumber, TransportVersion};
@@ -37,7 +39,7 @@ pub use lrh::Lrh;
 pub use nearest::nearest;
 pub use opcode::{Extended, Opcode, Service};
 pub use quantity::{BitsPerSecond, Bytes, Picoseconds, QuantityError};
+pub use quoting::{KEPT_CHARS_MAX, SHOWN_CHARS_MAX, quoted, short, ticked, within};
 pub use state::{Saved, StateError};
-pub use visible::{
-    KEPT_CHARS_MAX, SHOWN_CHARS_MAX, quoted, short, ticked, visible, visible_lines, within, wrap,
-};
+pub use visible::{visible, visible_lines};
+pub use wrapping::wrap;
