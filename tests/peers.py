@@ -75,6 +75,11 @@ def run_bounded(
         out, err = process.communicate()
         tail = (out + err)[-2000:].decode(errors="replace")
         raise PeerError(f"{' '.join(command)} was not done after {limit_s} s:\n{tail}") from None
+    except KeyboardInterrupt:
+        # Ctrl-C does not reach a group of its own.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
     return subprocess.CompletedProcess(
         command, process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
     )
