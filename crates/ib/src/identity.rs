@@ -78,10 +78,10 @@ impl Identities {
         all
     }
 
-    /// Which host a text means, by its place: a whole name first, then a GUID (`0x…`, or 16
-    /// digits), a LID (`21` or `0x15`), and the first word of a name, since ibnetdiscover appends
-    /// the adapter (`node019 HCA-1`). Fails if there is none, or several. `hosts` are those of the
-    /// index; an error looks there for the nearest name.
+    /// Finds the host that a text means. Returns its place. The text is compared with whole names
+    /// first, then with GUIDs (`0x…`, or 16 digits), LIDs (`21` or `0x15`), and the first words of
+    /// names, because ibnetdiscover appends the adapter (`node019 HCA-1`). Fails if no host is
+    /// meant, or several. `hosts` are those of the index; an error names the nearest of them.
     pub fn find<'a>(
         &self,
         text: &str,

@@ -268,7 +268,7 @@ impl Agent {
         self.control.local_addr()
     }
 
-    /// What the policy that it began with allows, a line each.
+    /// Lines that say what the policy allows that the agent began with.
     pub fn policy_in_words(&self) -> Vec<String> {
         self.began_with.in_words()
     }
