@@ -102,11 +102,8 @@ impl Unfinished {
     /// list.
     pub(super) fn unmake(&self, missing: &[PathBuf]) {
         let mut held = self.held();
-        // Fails, as it should, once results are in one.
-        let is_gone = |folder: &PathBuf| match fs::remove_dir(folder) {
-            Ok(()) => true,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
+        // Fails, as it should, once results are in one. The deepest may have an impossible name.
+        let is_gone = |folder: &PathBuf| fs::remove_dir(folder).is_ok() || !folder.exists();
         let _ = missing.iter().all(is_gone);
         held.made.retain(|made| !missing.contains(made));
     }
@@ -353,6 +350,16 @@ mod tests {
         // As a thread that cannot go on: it does not wait for itself for ever.
         list.take_away();
         std::mem::forget((folder, file));
+    }
+
+    #[test]
+    fn of_a_folder_that_cannot_be_made_nothing_stays() {
+        let scratch = Scratch::new("impossible");
+        let (list, new) = (Unfinished::default(), scratch.0.join("new"));
+        let missing = [new.join("a".repeat(300)), new];
+        assert!(list.make(&missing[0], &missing).is_err());
+        list.unmake(&missing);
+        assert!(scratch.names().is_empty());
     }
 
     #[test]
