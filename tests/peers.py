@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -31,6 +32,10 @@ IBSIM_LIMITS = ["-N", "20000", "-S", "4000", "-P", "300000"]
 
 HANG_S = 900
 """Seconds after which a command hangs, however busy the machine is."""
+
+MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+"""Where clients of ibsim work. Each makes and removes hundreds of files, which keeps a disk's file
+system busy for longer than the question lasts. `None` is the folder of temporary files."""
 
 QUESTIONS_AT_ONCE = 4
 """Clients that ask at the same time: each waits nearly all of its time. ibsim takes ten."""
@@ -137,6 +142,7 @@ class Ibsim:
         self.env = dict(os.environ)
         # Part of an abstract socket's name: two runs with the same one would talk to each other.
         self.env["IBSIM_SOCKNAME"] = f"clearlane-{uuid.uuid4().hex[:12]}"
+        self._memory = tempfile.TemporaryDirectory(dir=MEMORY)
         self.preload: list[str] = []
         """Libraries that OpenSM is started with before all others."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -165,6 +171,7 @@ class Ibsim:
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             _stop(self._process)
+        self._memory.cleanup()
 
     def printed(self) -> str:
         """Everything ibsim has printed so far."""
@@ -191,7 +198,7 @@ class Ibsim:
         env = self.env | {"LD_PRELOAD": str(UMAD2SIM)}
         if attach is not None:
             env["SIM_HOST"] = attach
-        return run_bounded(command, limit_s=limit_s, env=env, cwd=self.folder)
+        return run_bounded(command, limit_s=limit_s, env=env, cwd=Path(self._memory.name))
 
     def service_levels(self, paths: list[tuple[int, int]]) -> list[int]:
         """The SL of the PathRecord that a running OpenSM answers with, for each SLID and DLID."""

@@ -117,7 +117,7 @@ def test_all_end_when_one_is_lost(clearlane: Clearlane) -> None:
 
 def test_fewer_processes_go_on_after_one_is_lost(clearlane: Clearlane) -> None:
     # One process takes seconds for it: a checkpoint comes after one.
-    long = RING.replace("4 KiB", "384 KiB").replace("20 ms", "10 s")
+    long = RING.replace("4 KiB", "256 KiB").replace("20 ms", "10 s")
     long = long.replace("seeds = 2", "seeds = 1")
     (clearlane.folder / "ring.toml").write_text(long)
     clearlane("run", "ring.toml", "--out", "one")

@@ -29,9 +29,9 @@ class Run:
         return self.folder / "report.html"
 
 
-def clicked(binary: Path, experiment: str, folder: Path) -> Run:
+def clicked(binary: Path, experiment: str, folder: Path, *words: str) -> Run:
     """Runs an experiment and clicks through its report."""
-    Clearlane(binary, ROOT)("run", f"experiments/{experiment}.toml", "--out", folder)
+    Clearlane(binary, ROOT)("run", f"experiments/{experiment}.toml", "--out", folder, *words)
     report = folder / "report.html"
     read = ["node", str(ROOT / "web/test/read.mjs"), str(report)]
     done = run_bounded(read, env=os.environ, cwd=ROOT / "web")
@@ -199,7 +199,7 @@ def test_a_worst_link_opens_with_its_numbers_and_flows(demo: Run) -> None:
 
 
 def test_variants_that_differ_in_load_are_curves(binary: Path, tmp_path: Path) -> None:
-    run = clicked(binary, "torus8-saturation", tmp_path / "torus")
+    run = clicked(binary, "torus8-saturation", tmp_path / "torus", "--seeds", "1")
     curves = run.shown["curves"]
     assert curves["charts"] == 2
     assert curves["keys"][:3] == ["0.3 … 1.0", "deep", "deep free"]

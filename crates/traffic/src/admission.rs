@@ -4,15 +4,15 @@
 //! the most waiting connections. So a host with many addresses in a network has no more places than
 //! a host with one. Within a network, addresses with many arrivals lose their places first.
 
-use ipnet::IpNet;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Prefix lengths of the networks that are compared, the wider network first. A provider gives the
+/// Prefix lengths of the networks that are compared, the wider network first. IPv4 addresses are
+/// mapped into IPv6. A provider gives the
 /// wider one to a site. A host may have all addresses of the narrower one (RFC 6177 for IPv6).
-const V4_BITS: [u8; 2] = [16, 24];
-const V6_BITS: [u8; 2] = [48, 64];
+const V4_BITS: [u32; 2] = [96 + 16, 96 + 24];
+const V6_BITS: [u32; 2] = [48, 64];
 /// Addresses with fewer than this many recent connections weigh the same. So a client that is
 /// turned away may come again a few times.
 const FREE: u32 = 8;
@@ -24,7 +24,8 @@ pub struct Admission<T> {
     next: u64,
     /// The oldest first.
     waiting: Vec<Waiting<T>>,
-    came: BTreeMap<IpAddr, Came>,
+    /// By the bits of their address.
+    came: BTreeMap<u128, Came>,
     /// Second in which addresses without recent arrivals were last removed.
     tidied_s: u64,
 }
@@ -32,8 +33,9 @@ pub struct Admission<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     number: u64,
-    from: IpAddr,
-    networks: [IpNet; 2],
+    /// The bits of the address that it comes from.
+    address: u128,
+    networks: [u128; 2],
     what: T,
 }
 
@@ -64,14 +66,15 @@ impl<T> Admission<T> {
     pub fn enter(&mut self, now_s: u64, from: IpAddr, what: T) -> (u64, Option<(u64, T)>) {
         // An IPv4 address that is mapped into IPv6 counts as IPv4.
         let (number, from) = (self.next, from.to_canonical());
+        let address = bits_of(from);
         self.next += 1;
-        let came = self.came.entry(from).or_insert(Came { count: 0, at_s: now_s });
+        let came = self.came.entry(address).or_insert(Came { count: 0, at_s: now_s });
         *came = Came { count: came.now(now_s).saturating_add(1), at_s: now_s };
         if self.tidied_s != now_s {
             self.tidied_s = now_s;
             self.came.retain(|_, came| came.now(now_s) > 0);
         }
-        self.waiting.push(Waiting { number, from, networks: networks(from), what });
+        self.waiting.push(Waiting { number, address, networks: networks(from), what });
         let goes = (self.waiting.len() > self.most).then(|| self.first_to_go(now_s)).flatten();
         let gone = goes.map(|place| self.waiting.remove(place));
         (number, gone.map(|gone| (gone.number, gone.what)))
@@ -83,8 +86,8 @@ impl<T> Admission<T> {
         let Ok(place) = self.waiting.binary_search_by_key(&number, |waiting| waiting.number) else {
             return;
         };
-        let from = self.waiting.remove(place).from;
-        if let Some(came) = self.came.get_mut(&from).filter(|_| has_shown) {
+        let address = self.waiting.remove(place).address;
+        if let Some(came) = self.came.get_mut(&address).filter(|_| has_shown) {
             came.count = came.count.saturating_sub(1);
         }
     }
@@ -101,11 +104,11 @@ impl<T> Admission<T> {
             let network = |place: usize| self.waiting[place].networks[level];
             among = most(&among, network, |_, waiting| waiting)?;
         }
-        let weight = |from: &IpAddr, waiting: u32| {
-            let came = self.came.get(from).map_or(0, |came| came.now(now_s));
+        let weight = |address: u128, waiting: u32| {
+            let came = self.came.get(&address).map_or(0, |came| came.now(now_s));
             came.max(waiting) / FREE
         };
-        among = most(&among, |place| self.waiting[place].from, weight)?;
+        among = most(&among, |place| self.waiting[place].address, weight)?;
         among.first().copied()
     }
 }
@@ -113,23 +116,35 @@ impl<T> Admission<T> {
 /// The places of `among`, the oldest first, that have the key with the largest weight. `weight`
 /// takes a key and the number of places that have it. Among keys of one weight, that of the oldest
 /// place counts.
-fn most<K: Ord>(
+fn most(
     among: &[usize],
-    of: impl Fn(usize) -> K,
-    weight: impl Fn(&K, u32) -> u32,
+    of: impl Fn(usize) -> u128,
+    weight: impl Fn(u128, u32) -> u32,
 ) -> Option<Vec<usize>> {
-    let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
-    among.iter().for_each(|place| found.entry(of(*place)).or_default().push(*place));
-    let weighed = |(key, places): &(K, Vec<usize>)| {
-        (weight(key, u32::try_from(places.len()).unwrap_or(u32::MAX)), Reverse(places[0]))
-    };
-    found.into_iter().max_by_key(weighed).map(|(_, places)| places)
+    // Number of places and the oldest.
+    let mut found: BTreeMap<u128, (u32, usize)> = BTreeMap::new();
+    for place in among {
+        found.entry(of(*place)).or_insert((0, *place)).0 += 1;
+    }
+    let weighed =
+        |(key, (places, oldest)): &(u128, (u32, usize))| (weight(*key, *places), Reverse(*oldest));
+    let (heaviest, _) = found.into_iter().max_by_key(weighed)?;
+    Some(among.iter().copied().filter(|place| of(*place) == heaviest).collect())
 }
 
-/// The networks of an address, the wider first.
-fn networks(address: IpAddr) -> [IpNet; 2] {
+/// The networks of an address, the wider first: its leading bits.
+fn networks(address: IpAddr) -> [u128; 2] {
     let bits = if address.is_ipv4() { V4_BITS } else { V6_BITS };
-    bits.map(|bits| IpNet::new(address, bits).map_or(address.into(), |network| network.trunc()))
+    bits.map(|bits| bits_of(address) & (u128::MAX << (128 - bits)))
+}
+
+/// The bits of an address. Those of IPv4 stand as in an address that is mapped into IPv6.
+fn bits_of(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+    .to_bits()
 }
 
 #[cfg(test)]
