@@ -66,24 +66,34 @@ impl Running {
 #[test]
 fn a_signal_is_answered_at_once_and_a_partial_result_stands_soon() {
     let scratch = Scratch::new("signal-run");
-    scratch.write("long.toml", &long());
-    let mut running = Running::of(&scratch, "run long.toml --out out");
-    // The first line of a log is due when the run is long under way.
-    let line = running.said();
-    assert!(line.starts_with("running 1 variant"), "{line}");
-    let pressed = now();
-    running.signal("-TERM");
-    assert_eq!(
-        running.said(),
-        "clearlane: interrupted; what is finished goes into out, marked partial if anything is \
-         missing; interrupt again to end at once\n"
-    );
-    assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
-    assert_eq!(running.ended().0, Some(4));
-    // Alone on a machine, it takes a tenth of a second; the run would take hours.
-    assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
-    assert!(scratch.read("out/summary.json").contains("\"partial\""));
-    assert_eq!(scratch.names(), ["long.toml", "out", "out.checkpoint"]);
+    // Hours of simulation, and little to save.
+    scratch.write("long.toml", &uniform("long", "star:16", "min-hop", "281 s"));
+    // Where other work takes the time in which results are made, there are none.
+    for _ in 0..5 {
+        let mut running = Running::of(&scratch, "run long.toml --out out");
+        // The first line of a log is due when the run is under way.
+        let line = running.said();
+        assert!(line.starts_with("running 1 variant"), "{line}");
+        let pressed = now();
+        running.signal("-TERM");
+        assert_eq!(
+            running.said(),
+            "clearlane: interrupted; what is finished goes into out, marked partial if anything \
+             is missing; interrupt again to end at once\n"
+        );
+        assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
+        let (code, said) = running.ended();
+        assert_eq!(code, Some(4), "{said}");
+        assert!(pressed.elapsed() < Duration::from_secs(60), "{:?}", pressed.elapsed());
+        if scratch.path("out").exists() {
+            assert!(scratch.read("out/summary.json").contains("\"partial\""));
+            assert_eq!(scratch.names(), ["long.toml", "out", "out.checkpoint"]);
+            return;
+        }
+        assert!(said.contains("no results are written"), "{said}");
+        let _ = std::fs::remove_dir_all(scratch.path("out.checkpoint"));
+    }
+    panic!("no partial result was made");
 }
 
 #[test]
