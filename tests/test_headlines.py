@@ -35,7 +35,7 @@ DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", *(page for page in DOCS if page != COMMANDS)]
 ENDS_WITH = {"ring-deadlock": 3}
 """Exit codes that are not 0, and meant."""
-BY_RUN = {"parking-lot"}
+BY_RUN = {"drb-path-hotspot", "parking-lot"}
 """Experiments with a grid whose quoted figures are those of `run`."""
 
 
