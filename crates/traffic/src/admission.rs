@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Prefix lengths of the networks that are compared, the wider network first. IPv4 addresses are
-/// mapped into IPv6. A provider gives the
-/// wider one to a site. A host may have all addresses of the narrower one (RFC 6177 for IPv6).
+/// mapped into IPv6. A provider gives the wider network to a site. A host may have all addresses of
+/// the narrower one (RFC 6177 for IPv6).
 const V4_BITS: [u32; 2] = [96 + 16, 96 + 24];
 const V6_BITS: [u32; 2] = [48, 64];
 /// Addresses with fewer than this many recent connections weigh the same. So a client that is
