@@ -1,4 +1,4 @@
-"""Every experiment that README or docs name is run, whole.
+"""Every experiment that README or docs name is run, whole but for what `PART` names.
 
 What is not simulating (set-up, results, report) is held to a share of the time that a run takes. A
 busy machine slows both alike. The program is the one of `make demo`. The tables that runs print are
