@@ -24,7 +24,7 @@ pub struct Admission<T> {
     next: u64,
     /// The oldest first.
     waiting: Vec<Waiting<T>>,
-    /// By the bits of their address.
+    /// Recent arrivals from each address. The key is the bits of the address.
     came: BTreeMap<u128, Came>,
     /// Second in which addresses without recent arrivals were last removed.
     tidied_s: u64,
