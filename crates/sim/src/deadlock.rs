@@ -72,9 +72,12 @@ impl Buffers<'_, '_> {
     fn find_among_fifos(&mut self) -> Option<Vec<WaitingBuffer>> {
         let mut own: Vec<(u32, Wait)> = Vec::new();
         self.each_input(|buffers, (partition, home), port, at| {
-            let lane = buffers.partitions[partition].net().lane(port, at);
-            let (output, output_vl) = lane.wants;
-            if lane.head == PacketIndex::NIL || output == UNROUTED.0 {
+            let net = buffers.partitions[partition].net();
+            if net.head(port, at) == PacketIndex::NIL {
+                return;
+            }
+            let (output, output_vl) = net.wants(port, at);
+            if output == UNROUTED.0 {
                 return;
             }
             let on = buffers.far((partition, home), output, output_vl);

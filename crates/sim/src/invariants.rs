@@ -143,7 +143,7 @@ fn occupied(partition: &dyn PartitionView, packets: &mut Packets) -> Vec<u32> {
     }
     for port in (0..net.ports()).map(PortIndex) {
         for lane in 0..lanes {
-            let head = net.lane(port, lane as u8).head;
+            let head = net.head(port, lane as u8);
             let credits: u32 = net.chain(head).map(&mut count).sum();
             occupied[port.0 as usize * lanes + lane] += credits;
         }
@@ -192,7 +192,7 @@ fn audit_credits(part: &Part<'_>, number: usize) -> Result<(), String> {
         let far = if cabled { far_occupied(part, number, at) } else { &[] };
         for lane in 0..net.lanes() {
             let there = far.get(lane).copied().unwrap_or(0);
-            let credits = net.lane(at, lane as u8).credits + u64::from(there);
+            let credits = net.credits(at, lane as u8) + u64::from(there);
             if credits != capacity {
                 let (name, end) = (places.name(at), places.end(at).port);
                 return Err(format!(

@@ -15,16 +15,6 @@ use crate::recorder::Recorder;
 use crate::records::{Records, Slab};
 use crate::switch::{Buffered, Candidate, Voq, VoqIndex};
 
-/// A lane of a port.
-pub(crate) struct LaneView {
-    /// The packet at the head of its receive buffer, `NIL` if that is empty.
-    pub(crate) head: PacketIndex,
-    /// Output that the head wants, `UNROUTED` if it wants none, and the lane there.
-    pub(crate) wants: (u8, u8),
-    /// Credits of its transmitter, in hand and on their way back.
-    pub(crate) credits: u64,
-}
-
 /// The network of a partition.
 pub(crate) trait NetworkView {
     /// Lanes of a port.
@@ -33,8 +23,12 @@ pub(crate) trait NetworkView {
     fn ports(&self) -> u32;
     /// The port at the other end of the cable of a port.
     fn peer(&self, port: PortIndex) -> Address;
-    /// A lane of a port.
-    fn lane(&self, port: PortIndex, lane: u8) -> LaneView;
+    /// The packet at the head of the receive buffer of a port's lane, `NIL` if that is empty.
+    fn head(&self, port: PortIndex, lane: u8) -> PacketIndex;
+    /// Output that this head wants, `UNROUTED` if it wants none, and the lane there.
+    fn wants(&self, port: PortIndex, lane: u8) -> (u8, u8);
+    /// Credits of the transmitter of a port's lane, in hand and on their way back.
+    fn credits(&self, port: PortIndex, lane: u8) -> u64;
     /// Its homes.
     fn homes(&self) -> &Records<HomeIndex, Home>;
     /// All its packets.
@@ -84,17 +78,21 @@ impl<B: PortSet, const V: usize> NetworkView for Network<B, V> {
         self.ports[port].peer
     }
 
-    fn lane(&self, port: PortIndex, lane: u8) -> LaneView {
-        let record = &self.ports[port];
-        let at = usize::from(lane) % V;
+    fn head(&self, port: PortIndex, lane: u8) -> PacketIndex {
+        self.ports[port].lanes[usize::from(lane) % V].head
+    }
+
+    fn wants(&self, port: PortIndex, lane: u8) -> (u8, u8) {
+        let (record, at) = (&self.ports[port], usize::from(lane) % V);
+        (record.output[at], record.wants[at])
+    }
+
+    fn credits(&self, port: PortIndex, lane: u8) -> u64 {
+        let (record, at) = (&self.ports[port], usize::from(lane) % V);
         let further = self.overflow.get(&(port, lane)).into_iter().flatten().copied();
         let returns = record.rings[at].iter().chain(further);
         let returned: u64 = returns.map(|entry| u64::from(entry.credits())).sum();
-        LaneView {
-            head: record.lanes[at].head,
-            wants: (record.output[at], record.wants[at]),
-            credits: u64::from(record.lanes[at].credits) + returned,
-        }
+        u64::from(record.lanes[at].credits) + returned
     }
 
     fn homes(&self) -> &Records<HomeIndex, Home> {

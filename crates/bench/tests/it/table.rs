@@ -14,8 +14,9 @@ fn bench(arguments: &[&str]) -> (i32, String, String) {
 fn a_row_is_printed_and_written() {
     let path = std::env::temp_dir().join(format!("clearlane-bench-{}.json", std::process::id()));
     let file = path.to_str().unwrap();
-    let (code, table, _) = bench(&["torus-8x8", "--runs", "1", "--out", file]);
-    assert_eq!(code, 0);
+    let asked = ["torus-8x8", "--runs", "1", "--instructions", "--out", file];
+    let (code, table, error) = bench(&asked);
+    assert_eq!(code, 0, "{error}");
     assert!(table.lines().any(|line| line.starts_with("torus-8x8 ")), "{table}");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -24,6 +25,7 @@ fn a_row_is_printed_and_written() {
     assert!(row["value"].as_f64().unwrap() > 0.0);
     assert_eq!(row["unit"], "M packet-hops per CPU second");
     assert_eq!((row["goal"].as_f64(), &row["lower_is_better"]), (Some(6.0), &Value::Bool(false)));
+    assert!(rows["torus-8x8-instructions"]["value"].as_f64().unwrap() > 100.0, "{text}");
 }
 
 #[test]

@@ -243,6 +243,7 @@ impl<M: Model> Switches<M> {
 
     /// Markers count a packet for its output from its arrival on, wherever in its buffer it is.
     /// Where the switch has yet to choose, that is the output of its table.
+    #[inline(always)]
     fn foresee<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
