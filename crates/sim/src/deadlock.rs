@@ -107,12 +107,9 @@ impl Buffers<'_, '_> {
         let mut own: Vec<(u32, Wait)> = Vec::new();
         self.each_input(|buffers, (partition, home), port, at| {
             let buffer = buffers.number(partition, port, at);
-            for output in 0..buffers.partitions[partition].voqs().1 as u8 {
-                let voq = buffers.partitions[partition].voq(port, at, output);
-                if voq.head != PacketIndex::NIL {
-                    let on = buffers.far((partition, home), output, voq.lane);
-                    own.push((buffer, Wait { output, output_vl: voq.lane, on }));
-                }
+            for (output, output_vl) in buffers.partitions[partition].wanted(port, at) {
+                let on = buffers.far((partition, home), output, output_vl);
+                own.push((buffer, Wait { output, output_vl, on }));
             }
         });
         let mut waits: Vec<Vec<Wait>> = vec![Vec::new(); self.count()];

@@ -126,18 +126,17 @@ impl Forwarder for TableForwarder {
     }
 }
 
-/// Tables, and groups of ports among which a switch chooses for every packet anew.
-pub(crate) struct AdaptiveForwarder {
-    tables: TableForwarder,
+/// Groups of ports among which a switch chooses for every packet anew.
+pub(crate) struct Groups {
     /// Index into `lists` by switch and LID.
     group: Records<LftIndex, GroupIndex>,
     /// Outputs, each list once a switch; the first list is empty.
     lists: Records<GroupIndex, Box<[u8]>>,
 }
 
-impl AdaptiveForwarder {
-    /// The subnet's tables and `groups` in the form the hot loop reads.
-    pub(crate) fn new(tables: TableForwarder, subnet: &Subnet, groups: &AdaptiveGroups) -> Self {
+impl Groups {
+    /// The groups of a subnet in the form the hot loop reads. Tables have so many `columns`.
+    fn new(subnet: &Subnet, groups: &AdaptiveGroups, columns: u32) -> Self {
         let (mut group, mut lists) = (Vec::new(), vec![Box::default()]);
         for row in 0..subnet.tables.switches().len() {
             let first = lists.len() as u32;
@@ -147,16 +146,16 @@ impl AdaptiveForwarder {
                 let lid = Lid::new(lid as u16)?;
                 groups.group(row, lid).map(|group| first + u32::from(group))
             };
-            group.extend((0..tables.columns).map(|lid| GroupIndex(number(lid).unwrap_or(0))));
+            group.extend((0..columns).map(|lid| GroupIndex(number(lid).unwrap_or(0))));
         }
-        AdaptiveForwarder { tables, group: group.into(), lists: lists.into() }
+        Groups { group: group.into(), lists: lists.into() }
     }
 }
 
 /// A forwarder of any kind, for settings that few runs have.
 pub(crate) enum AnyForwarder {
-    Tables(TableForwarder),
-    Adaptive(AdaptiveForwarder),
+    /// Tables, with groups if switches choose.
+    Tables(TableForwarder, Option<Groups>),
     Grid(GridForwarder),
 }
 
@@ -172,10 +171,9 @@ impl Forwarder for AnyForwarder {
             return GridForwarder::build(fabric, forwarding, hosts).map(AnyForwarder::Grid);
         };
         let tables = TableForwarder::new(fabric, subnet);
-        Ok(match &subnet.adaptive {
-            None => AnyForwarder::Tables(tables),
-            Some(groups) => AnyForwarder::Adaptive(AdaptiveForwarder::new(tables, subnet, groups)),
-        })
+        let groups = subnet.adaptive.as_ref();
+        let groups = groups.map(|groups| Groups::new(subnet, groups, tables.columns));
+        Ok(AnyForwarder::Tables(tables, groups))
     }
 
     fn suits(_: &Forwarding<'_>) -> bool {
@@ -183,15 +181,14 @@ impl Forwarder for AnyForwarder {
     }
 
     fn chooses(&self) -> bool {
-        matches!(self, AnyForwarder::Adaptive(_))
+        matches!(self, AnyForwarder::Tables(_, Some(_)))
     }
 
     #[inline(always)]
     fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
         match self {
-            AnyForwarder::Tables(tables) => tables.route(switch, input, lane, packet),
-            AnyForwarder::Adaptive(groups) => groups.tables.route(switch, input, lane, packet),
-            AnyForwarder::Grid(rule) => rule.route(switch, input, lane, packet),
+            AnyForwarder::Tables(tables, _) => tables.route(switch, input, lane, packet),
+            AnyForwarder::Grid(rule) => rule.route_apart(switch, input, lane, packet),
         }
     }
 
@@ -199,20 +196,20 @@ impl Forwarder for AnyForwarder {
     fn hint(&self, dlid: u32) -> u64 {
         match self {
             AnyForwarder::Grid(rule) => rule.hint(dlid),
-            AnyForwarder::Tables(_) | AnyForwarder::Adaptive(_) => 0,
+            AnyForwarder::Tables(..) => 0,
         }
     }
 
     #[inline(always)]
     fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
-        let AnyForwarder::Adaptive(groups) = self else { return &[] };
-        &groups.lists[groups.group[LftIndex(switch * groups.tables.columns + packet.dlid)]]
+        let AnyForwarder::Tables(tables, Some(groups)) = self else { return &[] };
+        &groups.lists[groups.group[LftIndex(switch * tables.columns + packet.dlid)]]
     }
 
     #[inline(always)]
     fn lane(&self, switch: u32, input: u8, lane: u8, output: u8, packet: &Packet) -> u8 {
-        let AnyForwarder::Adaptive(groups) = self else { return lane };
-        groups.tables.sl_to_vl(switch, input, output, packet.sl)
+        let AnyForwarder::Tables(tables, _) = self else { return lane };
+        tables.sl_to_vl(switch, input, output, packet.sl)
     }
 }
 
@@ -341,6 +338,14 @@ impl GridForwarder {
     pub fn output(&self, switch: u32, port: u32) -> Option<PortNumber> {
         let (output, ..) = self.way(switch, self.hint(port))?;
         PortNumber::new(output + 1)
+    }
+}
+
+impl GridForwarder {
+    /// [`Forwarder::route`] in a function of its own, for loops that have no register to spare.
+    #[inline(never)]
+    fn route_apart(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        self.route(switch, input, lane, packet)
     }
 }
 

@@ -148,8 +148,9 @@ pub(crate) trait PartitionView: Send {
     fn has_voqs(&self) -> bool;
     /// The virtual output queues by (port, lane, output), and the number of outputs of each lane.
     fn voqs(&self) -> (&Records<VoqIndex, Voq>, u32);
-    /// The queue of (port, lane) for an output.
-    fn voq(&self, port: PortIndex, lane: u8, output: u8) -> Voq;
+    /// Outputs for which a lane of an input has packets in virtual output queues, each with the lane
+    /// there.
+    fn wanted(&self, port: PortIndex, lane: u8) -> Vec<(u8, u8)>;
     /// The packets behind the crossbars of its switches.
     fn behind(&self) -> Buffered;
     /// Packets at adapters that wait to be stored, each with its port.
@@ -199,8 +200,12 @@ impl<M: Model, const V: usize> PartitionView for Partition<M, V> {
         (&self.switches.voqs, self.switches.radix)
     }
 
-    fn voq(&self, port: PortIndex, lane: u8, output: u8) -> Voq {
-        self.switches.voqs[self.switches.voq::<V>(port, lane.into(), output)]
+    fn wanted(&self, port: PortIndex, lane: u8) -> Vec<(u8, u8)> {
+        let switches = &self.switches;
+        let queue = |output| &switches.voqs[switches.voq::<V>(port, lane.into(), output)];
+        let queues = (0..switches.radix as u8).map(|output| (output, queue(output)));
+        let full = queues.filter(|(_, queue)| queue.head != PacketIndex::NIL);
+        full.map(|(output, queue)| (output, queue.lane)).collect()
     }
 
     fn behind(&self) -> Buffered {
