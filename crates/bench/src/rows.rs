@@ -204,6 +204,7 @@ pub(crate) const ROWS: &[Row] = &[
     ud("tree-648-adaptive", TREE, ADAPTIVE, 0.5, 1500),
     under("tree-648-adaptive-iba-cc", "iba-cc", TREE, ADAPTIVE, 0.5, 300),
     Row { pairing: 2, ..under("torus-8x8-drb", "drb", SMALL_TORUS, By::Multipath(8), 0.4, 4000) },
+    under("torus-16x16x16-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60),
     ud("tree-648-15-lanes", TREE, FIFTEEN_LANES, 0.5, 1500),
     under("tree-648-15-lanes-iba-cc", "iba-cc", TREE, FIFTEEN_LANES, 0.5, 500),
     Row { parameters: LIMITED, ..ud("tree-648-15-lanes-limited", TREE, FIFTEEN_LANES, 0.5, 1000) },
@@ -215,7 +216,6 @@ pub(crate) const ROWS: &[Row] = &[
     rare(Row { pairing: 2, ..ud("tree-648-2-lanes", TREE, By::Engine("fat-tree", 2), 0.5, 1500) }),
     rare(under("tree-648-2-lanes-iba-cc", "iba-cc", TREE, By::Engine("fat-tree", 2), 0.5, 500)),
     rare(Row { pairing: 6, ..ud("torus-6x6-16-hosts", WIDE_TORUS, By::Rule, 0.25, 1500) }),
-    rare(under("torus-16x16x16-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60)),
     rare(Row { parameters: VOQ, ..ud("torus-16x16x16-voq", TORUS, By::Rule, 0.25, 100) }),
     rare(Row { parameters: VOQ, ..ud("tree-648-adaptive-voq", TREE, ADAPTIVE, 0.5, 1500) }),
     rare(Row {

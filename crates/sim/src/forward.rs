@@ -1,7 +1,7 @@
 //! How a switch chooses the output port and lane of a packet.
 
 use crate::forwarding::{Forwarding, Ties};
-use crate::model::Forwarder;
+use crate::model::{Adaptive, Forwarder};
 use crate::packet::Packet;
 use crate::records::{Records, index};
 use crate::{Hosts, SetupError};
@@ -150,6 +150,54 @@ impl Groups {
         }
         Groups { group: group.into(), lists: lists.into() }
     }
+
+    /// The outputs of one group, by its index.
+    #[inline(always)]
+    fn outputs(&self, at: LftIndex) -> &[u8] {
+        &self.lists[self.group[at]]
+    }
+}
+
+/// Tables, and groups in all runs.
+pub(crate) struct AdaptiveForwarder {
+    tables: TableForwarder,
+    groups: Groups,
+}
+
+impl Forwarder for AdaptiveForwarder {
+    const ADAPTIVE: Adaptive = Adaptive::Always;
+
+    fn build(fabric: &Fabric, forwarding: Forwarding<'_>, _: &Hosts) -> Result<Self, SetupError> {
+        let Forwarding::Tables(subnet) = forwarding else { return Err(SetupError::NotAGrid) };
+        let tables = TableForwarder::new(fabric, subnet);
+        let Some(of) = &subnet.adaptive else { return Err(SetupError::NotAGrid) };
+        let groups = Groups::new(subnet, of, tables.columns);
+        Ok(AdaptiveForwarder { tables, groups })
+    }
+
+    fn suits(forwarding: &Forwarding<'_>) -> bool {
+        matches!(forwarding, Forwarding::Tables(subnet) if subnet.adaptive.is_some())
+    }
+
+    #[inline(always)]
+    fn route(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
+        self.tables.route(switch, input, lane, packet)
+    }
+
+    #[inline(always)]
+    fn hint(&self, _: u32) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
+        self.groups.outputs(LftIndex(switch * self.tables.columns + packet.dlid))
+    }
+
+    #[inline(always)]
+    fn lane(&self, switch: u32, input: u8, _: u8, output: u8, packet: &Packet) -> u8 {
+        self.tables.sl_to_vl(switch, input, output, packet.sl)
+    }
 }
 
 /// A forwarder of any kind, for settings that few runs have.
@@ -160,7 +208,7 @@ pub(crate) enum AnyForwarder {
 }
 
 impl Forwarder for AnyForwarder {
-    const MAY_CHOOSE: bool = true;
+    const ADAPTIVE: Adaptive = Adaptive::AsSet;
 
     fn build(
         fabric: &Fabric,
@@ -203,7 +251,7 @@ impl Forwarder for AnyForwarder {
     #[inline(always)]
     fn choices(&self, switch: u32, packet: &Packet) -> &[u8] {
         let AnyForwarder::Tables(tables, Some(groups)) = self else { return &[] };
-        &groups.lists[groups.group[LftIndex(switch * tables.columns + packet.dlid)]]
+        groups.outputs(LftIndex(switch * tables.columns + packet.dlid))
     }
 
     #[inline(always)]

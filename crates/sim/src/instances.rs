@@ -7,7 +7,7 @@
 use crate::builder::Builder;
 use crate::control::{AdapterReactors, OutputMarkers, Record, SharedMechanisms};
 use crate::error::SetupError;
-use crate::forward::{AnyForwarder, GridForwarder, TableForwarder};
+use crate::forward::{AdaptiveForwarder, AnyForwarder, GridForwarder, TableForwarder};
 use crate::forwarding::Forwarding;
 use crate::model::{Forwarder, Markers, Model, Queues, Reactors, Uncontrolled};
 use crate::port_set::PortSet;
@@ -194,8 +194,10 @@ const ALL: &[Instance] = &[
         controlled TableForwarder, Wide, 8, FIFO, false),
     instance!("tables, VOQ, mechanisms", "leaf-spine-voq-iba-cc",
         controlled TableForwarder, Wide, 8, VOQ, false),
-    instance!("any, mechanisms", "tree-648-adaptive-iba-cc",
-        controlled AnyForwarder, Wide, 8, FIFO, false),
+    instance!("adaptive, mechanisms", "tree-648-adaptive-iba-cc",
+        controlled AdaptiveForwarder, Wide, 8, FIFO, false),
+    instance!("rule, mechanisms", "torus-16x16x16-rc-dcqcn",
+        controlled GridForwarder, Narrow, 2, FIFO, false),
     instance!("widest, mechanisms", "tree-648-15-lanes-iba-cc",
         controlled AnyForwarder, Widest, 16, EITHER, false),
     instance!("widest, limits", "tree-648-15-lanes-limited",

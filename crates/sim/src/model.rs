@@ -41,11 +41,20 @@ pub(crate) enum Queues {
     AsSet,
 }
 
+/// Whether switches choose among several outputs for a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Adaptive {
+    Never,
+    Always,
+    /// As the run's tables say.
+    AsSet,
+}
+
 /// The choice of output port and lane. Read by all partitions, so it numbers switches as the
 /// fabric does.
 pub(crate) trait Forwarder: Sized + Send + Sync + 'static {
-    /// Whether a switch may choose among several outputs in some run.
-    const MAY_CHOOSE: bool = false;
+    /// Whether switches choose among several outputs.
+    const ADAPTIVE: Adaptive = Adaptive::Never;
 
     /// The forwarder of a run. Fails if this kind does not forward by `forwarding`, or if the
     /// fabric lacks what the rule needs.
@@ -58,9 +67,9 @@ pub(crate) trait Forwarder: Sized + Send + Sync + 'static {
     /// Whether this kind forwards by `forwarding`.
     fn suits(forwarding: &Forwarding<'_>) -> bool;
 
-    /// Whether a switch may choose among several outputs in this run.
+    /// Whether switches choose in this run.
     fn chooses(&self) -> bool {
-        Self::MAY_CHOOSE
+        Self::ADAPTIVE == Adaptive::Always
     }
 
     /// The output (port number − 1) and lane of `packet`, which came in by port `input` (port

@@ -2,7 +2,7 @@
 
 use super::message::{MessageIndex, Post};
 use super::{Adapters, SlotIndex, Told, credits, new_receiver};
-use crate::model::{Arrival, Forwarder, Model, Reactors};
+use crate::model::{Adaptive, Arrival, Forwarder, Model, Reactors};
 use crate::network::NetworkOf;
 use crate::packet::{
     ACK, BECN, CNP, CONTROL, Carried, EnvelopeIndex, FECN, Flags, HELD, LAST, Packet, PacketIndex,
@@ -75,7 +75,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return self.accept(net, slot, port, id, ReceiverIndex::NIL);
         }
         let receiver = self.receiver(&packet);
-        if M::Forwarder::MAY_CHOOSE && self.forwarder.chooses() {
+        if M::Forwarder::ADAPTIVE != Adaptive::Never && self.forwarder.chooses() {
             self.resequence(net, slot, port, id, receiver);
         } else {
             self.accept(net, slot, port, id, receiver);

@@ -1,7 +1,7 @@
 //! Switches at work: outputs choose among lanes, lanes among inputs, and grants move packets on.
 
 use crate::arbiter::Table;
-use crate::model::{Forwarder, Markers, Model, Queues};
+use crate::model::{Adaptive, Forwarder, Markers, Model, Queues};
 use crate::network::NetworkOf;
 use crate::outcome::Aside;
 use crate::packet::{ACK, CNP, FECN, Flags, PacketIndex, Route, UNROUTED};
@@ -133,7 +133,11 @@ impl<M: Model> Switches<M> {
     /// Whether a switch may choose among several outputs.
     #[inline(always)]
     pub(crate) fn chooses(&self) -> bool {
-        M::Forwarder::MAY_CHOOSE && self.chooses
+        match M::Forwarder::ADAPTIVE {
+            Adaptive::Never => false,
+            Adaptive::Always => true,
+            Adaptive::AsSet => self.chooses,
+        }
     }
 
     /// Whether a lane of an input has a queue for each output.
