@@ -148,8 +148,8 @@ pub(crate) trait PartitionView: Send {
     fn has_voqs(&self) -> bool;
     /// The virtual output queues by (port, lane, output), and the number of outputs of each lane.
     fn voqs(&self) -> (&Records<VoqIndex, Voq>, u32);
-    /// Outputs for which a lane of an input has packets in virtual output queues, each with the lane
-    /// there.
+    /// Outputs for which a lane of an input has packets in virtual output queues, each with its
+    /// lane there.
     fn wanted(&self, port: PortIndex, lane: u8) -> Vec<(u8, u8)>;
     /// The packets behind the crossbars of its switches.
     fn behind(&self) -> Buffered;
