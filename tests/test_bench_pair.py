@@ -62,6 +62,19 @@ def test_other_work_is_said() -> None:
     assert "not the same work: 400 hops in A, 500 in B" in PAIR.line(row)
 
 
+def test_the_mean_is_that_of_rows_with_the_same_work() -> None:
+    def row(slower: tuple[int, float], faster: tuple[int, float]) -> object:
+        return PAIR.Row("row", (1, 3), runs(slower), runs(faster))
+
+    twice, half = row((400, 1.0), (400, 0.5)), row((400, 1.0), (400, 2.0))
+    other_work = row((400, 1.0), (500, 0.1))
+    assert PAIR.mean([twice, half, other_work]).split() == ["geometric", "mean", "of", "2", "1.000"]
+    assert PAIR.mean([other_work]) == "no row did the same work in A and B"
+    # Its figure stands below the medians.
+    below = PAIR.heading().splitlines()[1]
+    assert len(PAIR.mean([twice])) == below.index("median") + len("median")
+
+
 def test_columns_stand_below_their_heading() -> None:
     row = PAIR.Row("tree-648-1-lane", (2000, 6000), runs((10**7, 1.0)), runs((2 * 10**7, 1.0)))
     above, below = PAIR.heading().splitlines()
