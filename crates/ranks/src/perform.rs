@@ -229,6 +229,7 @@ impl Ranks {
     }
 
     /// The number of a message that none overtakes: it goes the only way there is.
+    #[inline]
     fn in_order(&self, hints: &Hints) -> u32 {
         let own = hints.path.is_some() || hints.sl.is_some() || hints.stream > 0;
         assert!(!own, "a message goes a way of its own");
@@ -236,6 +237,7 @@ impl Ranks {
     }
 
     /// A handle for what is posted, if it is tracked.
+    #[inline]
     fn begin(&mut self, at: u32, post: &Post) -> Option<Handle> {
         let requests = &mut self.library(at).requests;
         post.tracked.then(|| requests.begin(post.doing, true, post.hints.stream))
@@ -428,6 +430,7 @@ impl Ranks {
     }
 
     /// How far an operation is; nothing if it is over.
+    #[inline]
     fn state(&mut self, at: u32, handle: Handle) -> Option<State> {
         self.library(at).requests.get(handle).map(|request| request.state)
     }

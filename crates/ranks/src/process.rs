@@ -92,17 +92,20 @@ impl Record {
         }
     }
 
+    #[inline]
     pub(crate) fn library(&mut self) -> &mut Library {
-        self.library.get_or_insert_default()
+        self.library.get_or_insert_with(Library::of_nothing)
     }
 
     /// Whether its CPU is in the library, waiting, and goes on with whatever comes.
+    #[inline]
     pub(crate) const fn is_in_call(&self) -> bool {
         !matches!(self.waiting, Waiting::Time(_))
     }
 
     /// Keeps a stream's CPU busy from `from` on, or from when it is free, for `span`. Returns when
     /// it is free again.
+    #[inline]
     pub(crate) fn occupy(&mut self, stream: u8, from: u64, span: u64) -> u64 {
         if stream == 0 {
             self.clock = self.clock.max(from.saturating_add(span));
@@ -130,6 +133,7 @@ pub(crate) enum Partial {
 /// Its sender, its context and its number among theirs.
 pub(crate) type PartialKey = (u32, u16, u32);
 
+#[inline]
 pub(crate) const fn partial_key(envelope: &Envelope) -> PartialKey {
     (envelope.from, envelope.context, envelope.number)
 }
@@ -169,6 +173,15 @@ pub(crate) struct Library {
     pub(crate) answer: Option<Event>,
     /// The operation that is done when the CPU is free.
     pub(crate) operation: Option<Op>,
+}
+
+impl Library {
+    /// A library that knows nothing yet. It is made once a rank and is large.
+    #[cold]
+    #[inline(never)]
+    fn of_nothing() -> Box<Self> {
+        Box::default()
+    }
 }
 
 #[cfg(test)]

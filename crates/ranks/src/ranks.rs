@@ -183,6 +183,7 @@ impl Ranks {
     }
 
     /// The program of a process has ended at `time`.
+    #[inline]
     pub(crate) fn end(&mut self, at: u32, time: u64) {
         let record = &mut self.records[at as usize];
         (record.waiting, record.due) = (Waiting::Ended, time);
@@ -211,11 +212,13 @@ impl Ranks {
         Some(record.library().answer.take().unwrap_or(Event::Elapsed))
     }
 
+    #[inline]
     pub(crate) fn library(&mut self, at: u32) -> &mut Library {
         self.records[at as usize].library()
     }
 
     /// Something begins that a program may wait for.
+    #[inline]
     pub(crate) fn begins(&mut self, at: u32) {
         let job = self.records[at as usize].job;
         if job != NO_JOB {
@@ -224,6 +227,7 @@ impl Ranks {
     }
 
     /// Something is over.
+    #[inline]
     pub(crate) fn is_over(&mut self, at: u32) {
         let job = self.records[at as usize].job;
         if job != NO_JOB {

@@ -79,6 +79,7 @@ pub(crate) struct SavedRequests {
 
 impl Requests {
     /// A new operation that is pending.
+    #[inline]
     pub(crate) fn begin(&mut self, doing: Doing, tracked: bool, stream: u8) -> Handle {
         let state = State::Pending;
         let request = Request { doing, state, tracked, stream, awaited: false, met: None };
@@ -91,10 +92,12 @@ impl Requests {
     }
 
     /// The operation with this handle; nothing if the program made it up or has it no more.
+    #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&Request> {
         self.all.get(handle.0 as usize)?.as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut Request> {
         self.all.get_mut(handle.0 as usize)?.as_mut()
     }
@@ -105,12 +108,14 @@ impl Requests {
     }
 
     /// Marks an operation as awaited, or not. Returns whether that is new.
+    #[inline]
     pub(crate) fn mark(&mut self, handle: Handle, awaited: bool) -> bool {
         let request = self.get_mut(handle);
         request.is_some_and(|request| std::mem::replace(&mut request.awaited, awaited) != awaited)
     }
 
     /// The CPU has taken a complete operation in hand: it costs no more.
+    #[inline]
     pub(crate) fn pay(&mut self, handle: Handle) {
         if let Some(request) = self.get_mut(handle) {
             request.state = State::Done { cost: 0 };
@@ -118,6 +123,7 @@ impl Requests {
     }
 
     /// The operation is over and its handle free. Returns what a receive has received.
+    #[inline]
     pub(crate) fn end(&mut self, handle: Handle) -> Option<Message> {
         let request = self.all.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
