@@ -78,13 +78,19 @@ impl PortSet for [u64; 4] {
 
     #[inline(always)]
     fn find_from<R>(&self, first: u8, mut found: impl FnMut(u8) -> Option<R>) -> Option<R> {
-        // The word of `first` comes twice: its upper part to begin with, its lower part at the end.
-        for step in 0..=4 {
-            let word = (usize::from(first) / 64 + step) % 4;
+        let (at, upper) = (usize::from(first) / 64, !0 << (first % 64));
+        // Words with ports, from that of `first` on. That one comes twice: its upper part to begin
+        // with, its lower part at the end. Most sets have ports in one word.
+        let used = (0..4).fold(0, |used, word| used | u32::from(self[word] != 0) << word);
+        let mut steps = (used | used << 4) >> at & 0b1_1111;
+        while steps != 0 {
+            let step = steps.trailing_zeros() as usize;
+            steps &= steps - 1;
+            let word = (at + step) % 4;
             let mut bits = self[word];
             match step {
-                0 => bits &= !0 << (first % 64),
-                4 => bits &= !(!0 << (first % 64)),
+                0 => bits &= upper,
+                4 => bits &= !upper,
                 _ => {}
             }
             while bits != 0 {

@@ -171,10 +171,9 @@ impl<M: Model> Switches<M> {
         lane: u8,
         id: PacketIndex,
     ) -> Route {
-        match net.packets[id].route {
-            UNROUTED => self.route(net, port, lane, id),
-            route => route,
-        }
+        let route = net.packets[id].route;
+        // No switch has that output, so its lane need not be compared.
+        if route.0 == UNROUTED.0 { self.route(net, port, lane, id) } else { route }
     }
 
     /// Number of a home's switch in the fabric.
@@ -366,12 +365,12 @@ impl<M: Model> Switches<M> {
             return None;
         }
         let lanes = record.waiting;
-        let chosen = if V == 1 || lanes.is_power_of_two() {
-            self.choose_alone(net, port, lanes.trailing_zeros() as u8)
+        let choice = if V == 1 || lanes.is_power_of_two() {
+            self.choose_alone(net, port, lanes.trailing_zeros() as u8)?
         } else {
-            self.choose_among(net, port, lanes)
+            self.choose_among(net, port, lanes)?
         };
-        chosen.and_then(|choice| self.grant(net, port, choice))
+        self.grant(net, port, choice)
     }
 
     /// The only lane of an output with a packet waiting.
