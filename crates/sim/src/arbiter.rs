@@ -107,6 +107,7 @@ impl Arbiter {
     }
 
     /// Notes that the chosen lane sends a packet of `bytes`.
+    #[inline(always)]
     pub(crate) fn charge(&mut self, tables: &ArbiterTables, table: Table, bytes: u32) {
         match table {
             Table::High => {

@@ -192,7 +192,7 @@ impl<'a, F: Forwarder> Builder<'a, F> {
             self.cabling.partitions[part].start as u32,
             markers,
             (parameters.arbitration, parameters.input_queueing, CrossbarSettings::of(parameters)),
-            (ports, V, radix(fabric).into()),
+            (ports, V, self.setup.forwarding.lanes().into(), radix(fabric).into()),
             wire::credits(parameters.mtu),
             mixed,
         );

@@ -487,6 +487,7 @@ fn load_parts(
             hosts,
             others: &others,
             groups,
+            lanes: 0,
             floor: state.floor,
             hint: &|_| 0,
         };
@@ -572,7 +573,8 @@ fn load_part<M: Model, const V: usize>(
     let (first, end) = (firsts[number], firsts[number + 1]);
     let Partition { net, switches, adapters, ranks, .. } = part;
     let forwarder = Arc::clone(&switches.forwarder);
-    let parts = &Parts { hint: &|dlid| forwarder.hint(dlid), ..*parts };
+    let lanes = switches.lanes as usize;
+    let parts = &Parts { hint: &|dlid| forwarder.hint(dlid), lanes, ..*parts };
     (net.floor, net.now) = (state.floor, state.floor);
     (net.last_effect, net.shortest) = (state.last_effect, state.shortest);
     net.totals = if number == 0 { state.totals } else { Totals::default() };

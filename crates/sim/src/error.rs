@@ -139,6 +139,10 @@ pub enum SetupError {
         "the dimension-order rule needs a grid of at most 8 dimensions of at most 256 switches"
     )]
     NotAGrid,
+    /// An instance was asked for that forwards in another way: [`instances`](crate::instances) does
+    /// not choose it.
+    #[error("this instance of the engine forwards in another way; report this, it is a fault")]
+    Forwarder,
 }
 
 /// What is said of a buffer that is a share.

@@ -106,7 +106,7 @@ impl Forwarder for TableForwarder {
     fn build(fabric: &Fabric, forwarding: Forwarding<'_>, _: &Hosts) -> Result<Self, SetupError> {
         match forwarding {
             Forwarding::Tables(subnet) => Ok(TableForwarder::new(fabric, subnet)),
-            Forwarding::DimensionOrder(..) => Err(SetupError::NotAGrid),
+            Forwarding::DimensionOrder(..) => Err(SetupError::Forwarder),
         }
     }
 
@@ -135,7 +135,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a subnet in the form the hot loop reads. Tables have so many `columns`.
+    /// The groups of a subnet in the form the hot loop reads. `columns` is the number of LIDs in a
+    /// row of the tables.
     fn new(subnet: &Subnet, groups: &AdaptiveGroups, columns: u32) -> Self {
         let (mut group, mut lists) = (Vec::new(), vec![Box::default()]);
         for row in 0..subnet.tables.switches().len() {
@@ -151,14 +152,14 @@ impl Groups {
         Groups { group: group.into(), lists: lists.into() }
     }
 
-    /// The outputs of one group, by its index.
+    /// The outputs that a switch may choose for a LID; none without a group.
     #[inline(always)]
     fn outputs(&self, at: LftIndex) -> &[u8] {
         &self.lists[self.group[at]]
     }
 }
 
-/// Tables, and groups in all runs.
+/// Tables and groups. Switches choose in every run.
 pub(crate) struct AdaptiveForwarder {
     tables: TableForwarder,
     groups: Groups,
@@ -168,9 +169,9 @@ impl Forwarder for AdaptiveForwarder {
     const ADAPTIVE: Adaptive = Adaptive::Always;
 
     fn build(fabric: &Fabric, forwarding: Forwarding<'_>, _: &Hosts) -> Result<Self, SetupError> {
-        let Forwarding::Tables(subnet) = forwarding else { return Err(SetupError::NotAGrid) };
+        let Forwarding::Tables(subnet) = forwarding else { return Err(SetupError::Forwarder) };
+        let Some(of) = &subnet.adaptive else { return Err(SetupError::Forwarder) };
         let tables = TableForwarder::new(fabric, subnet);
-        let Some(of) = &subnet.adaptive else { return Err(SetupError::NotAGrid) };
         let groups = Groups::new(subnet, of, tables.columns);
         Ok(AdaptiveForwarder { tables, groups })
     }
@@ -387,10 +388,9 @@ impl GridForwarder {
         let (output, ..) = self.way(switch, self.hint(port))?;
         PortNumber::new(output + 1)
     }
-}
 
-impl GridForwarder {
-    /// [`Forwarder::route`] in a function of its own, for loops that have no register to spare.
+    /// [`Forwarder::route`] in a function of its own: the loop of [`AnyForwarder`] keeps its
+    /// registers for tables.
     #[inline(never)]
     fn route_apart(&self, switch: u32, input: u8, lane: u8, packet: &Packet) -> (u8, u8) {
         self.route(switch, input, lane, packet)
@@ -407,7 +407,7 @@ impl Forwarder for GridForwarder {
             Forwarding::DimensionOrder(grid, ties) => {
                 GridForwarder::new(fabric, (grid, ties), hosts)
             }
-            Forwarding::Tables(_) => Err(SetupError::NotAGrid),
+            Forwarding::Tables(_) => Err(SetupError::Forwarder),
         }
     }
 

@@ -27,8 +27,6 @@ pub struct Instance {
     pub name: &'static str,
     /// The row of `make bench` that it is fast for.
     pub row: &'static str,
-    /// Lanes that each of its ports has.
-    lanes: usize,
     suits: fn(&Wanted<'_>) -> bool,
     pub(crate) build: fn(Setup<'_>, Hosts) -> Result<Windows, SetupError>,
 }
@@ -77,7 +75,7 @@ pub(crate) fn suited(setup: &Setup<'_>, hosts: &Hosts) -> Result<&'static Instan
 }
 
 /// Bytes that the virtual output queues of a run take; 0 if switches have none. Each port has one
-/// for each lane of the instance and each output, from the start of the run.
+/// for each lane that packets may be on and each output, from the start of the run.
 pub fn voq_bytes(fabric: &Fabric, forwarding: Forwarding<'_>, parameters: &Parameters) -> u64 {
     if parameters.input_queueing == InputQueueing::Fifo {
         return 0;
@@ -86,8 +84,7 @@ pub fn voq_bytes(fabric: &Fabric, forwarding: Forwarding<'_>, parameters: &Param
     let ports = fabric.ids(NodeKind::Switch).map(ports).sum::<u64>();
     let hosts = Hosts::with_ports(fabric, parameters.adapter_ports);
     let ports = ports + hosts.all_ports().len() as u64;
-    let lanes = Wanted::of(fabric, forwarding, parameters, &hosts).suited().lanes as u64;
-    ports * lanes * u64::from(radix(fabric)) * size_of::<Voq>() as u64
+    ports * u64::from(forwarding.lanes()) * u64::from(radix(fabric)) * size_of::<Voq>() as u64
 }
 
 /// Fails if switches would keep more queues than there are numbers.
@@ -148,7 +145,6 @@ macro_rules! instance {
         Instance {
             name: $name,
             row: $row,
-            lanes: $lanes,
             suits: suits::<Plain<$f, $b, $q, $limited>, $lanes>,
             build: plain::<$f, $b, $lanes, $q, $limited>,
         }
@@ -160,7 +156,6 @@ macro_rules! instance {
         Instance {
             name: $name,
             row: $row,
-            lanes: $lanes,
             suits: suits::<Controlled<$f, $b, $q, $limited>, $lanes>,
             build: controlled::<$f, $b, $lanes, $q, $limited>,
         }
@@ -185,6 +180,7 @@ const ALL: &[Instance] = &[
     instance!("rule", "torus-16x16x16", plain GridForwarder, Narrow, 2, FIFO, false),
     instance!("rule, limits", "nsim-8x8x8", plain GridForwarder, Narrow, 2, FIFO, true),
     instance!("any", "tree-648-adaptive", plain AnyForwarder, Wide, 8, FIFO, false),
+    instance!("any, limits", "tree-648-adaptive-limited", plain AnyForwarder, Wide, 8, FIFO, true),
     instance!("widest", "tree-648-15-lanes", plain AnyForwarder, Widest, 16, EITHER, false),
     instance!("tables, 1 lane, mechanisms", "tree-648-rc-iba-cc",
         controlled TableForwarder, Wide, 1, FIFO, false),
@@ -198,6 +194,8 @@ const ALL: &[Instance] = &[
         controlled AdaptiveForwarder, Wide, 8, FIFO, false),
     instance!("rule, mechanisms", "torus-16x16x16-rc-dcqcn",
         controlled GridForwarder, Narrow, 2, FIFO, false),
+    instance!("any, limits, mechanisms", "torus-16x16x16-limited-rc-dcqcn",
+        controlled AnyForwarder, Wide, 8, FIFO, true),
     instance!("widest, mechanisms", "tree-648-15-lanes-iba-cc",
         controlled AnyForwarder, Widest, 16, EITHER, false),
     instance!("widest, limits", "tree-648-15-lanes-limited",

@@ -148,10 +148,12 @@ fn occupied(partition: &dyn PartitionView, packets: &mut Packets) -> Vec<u32> {
             occupied[port.0 as usize * lanes + lane] += credits;
         }
     }
-    let (voqs, radix) = partition.voqs();
+    let (voqs, each) = partition.voqs();
+    let [of_port, of_lane] = each.map(|count| count as usize);
     for (index, voq) in voqs.iter().enumerate() {
         let credits: u32 = net.chain(voq.head).map(&mut count).sum();
-        occupied[index / radix as usize] += credits;
+        let (port, lane) = (index / of_port, index % of_port / of_lane);
+        occupied[port * lanes + lane] += credits;
     }
     for (port, id) in partition.unstored() {
         let lane = usize::from(net.packets()[id].route.1);

@@ -146,8 +146,8 @@ pub(crate) trait PartitionView: Send {
     fn ranks(&self) -> &Ranks;
     /// Whether its switches have virtual output queues.
     fn has_voqs(&self) -> bool;
-    /// The virtual output queues by (port, lane, output), and the number of outputs of each lane.
-    fn voqs(&self) -> (&Records<VoqIndex, Voq>, u32);
+    /// The virtual output queues by (port, lane, output), and how many a port and a lane have.
+    fn voqs(&self) -> (&Records<VoqIndex, Voq>, [u32; 2]);
     /// Outputs for which a lane of an input has packets in virtual output queues, each with its
     /// lane there.
     fn wanted(&self, port: PortIndex, lane: u8) -> Vec<(u8, u8)>;
@@ -196,13 +196,17 @@ impl<M: Model, const V: usize> PartitionView for Partition<M, V> {
         self.switches.has_voqs()
     }
 
-    fn voqs(&self) -> (&Records<VoqIndex, Voq>, u32) {
-        (&self.switches.voqs, self.switches.radix)
+    fn voqs(&self) -> (&Records<VoqIndex, Voq>, [u32; 2]) {
+        let switches = &self.switches;
+        (&switches.voqs, [switches.lanes * switches.radix, switches.radix])
     }
 
     fn wanted(&self, port: PortIndex, lane: u8) -> Vec<(u8, u8)> {
         let switches = &self.switches;
-        let queue = |output| &switches.voqs[switches.voq::<V>(port, lane.into(), output)];
+        if u32::from(lane) >= switches.lanes {
+            return Vec::new();
+        }
+        let queue = |output| &switches.voqs[switches.voq(port, lane.into(), output)];
         let queues = (0..switches.radix as u8).map(|output| (output, queue(output)));
         let full = queues.filter(|(_, queue)| queue.head != PacketIndex::NIL);
         full.map(|(output, queue)| (output, queue.lane)).collect()

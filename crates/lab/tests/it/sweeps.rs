@@ -446,14 +446,15 @@ fn an_open_loop_that_would_fill_the_memory_is_stopped_with_words() {
 #[test]
 fn queues_that_no_memory_holds_are_refused_before_the_run() {
     let options = |bytes| RunOptions { memory_bytes: Some(bytes), ..RunOptions::new(2, "") };
-    // They are there from the start: 648 hosts, 36 ports, 8 lanes and 24 bytes.
+    // They are there from the start: 54 switches of 36 ports and 648 hosts, each port with a lane,
+    // 36 outputs and 24 bytes.
     let text = STAR.replace("star:8", "fat-tree:648");
     let text = text.replace("preset = \"qdr\"", "preset = \"qdr\", input_queueing = \"voq\"");
     let queues = Experiment::parse(&text, Path::new("star.toml")).unwrap();
-    let error = run(&queues, &options(34 << 20), &Quiet, &AtomicBool::new(false)).unwrap_err();
+    let error = run(&queues, &options(4 << 20), &Quiet, &AtomicBool::new(false)).unwrap_err();
     assert!(error.is_machine());
     let said = error.to_string();
-    assert!(said.contains("takes 17 MiB a run") && said.contains("--jobs"), "{said}");
+    assert!(said.contains("takes 2 MiB a run") && said.contains("--jobs"), "{said}");
 }
 
 #[test]

@@ -526,7 +526,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let ports = self.addressing.ports(self.rank(first));
             holds(saved.next < 8 && u32::from(saved.reads) >> ports == 0)?;
             for (number, packet) in &saved.writes {
-                holds(u32::from(*number) < ports && usize::from(packet.route.1) < V)?;
+                holds(u32::from(*number) < ports && usize::from(packet.route.1) < parts.lanes)?;
                 let id = net.load_packet(packet, parts)?;
                 self.hosts.memories[host].writes.push_back((first + u32::from(*number), id));
             }

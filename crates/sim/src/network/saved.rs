@@ -344,7 +344,7 @@ impl<B: PortSet, const V: usize> Network<B, V> {
         holds(saved.packets.iter().all(|packet| {
             let (output, wants) = packet.route;
             let is_free = packet.route.0 == UNROUTED.0;
-            is_free || u16::from(output) < record.switch_ports && usize::from(wants) < V
+            is_free || u16::from(output) < record.switch_ports && usize::from(wants) < parts.lanes
         }))?;
         let head = self.load_chain(&saved.packets, parts, kept)?;
         let of = &mut self.ports[port];
@@ -367,7 +367,7 @@ impl<B: PortSet, const V: usize> Network<B, V> {
         let (Some((output, wants)), Some((head, tail))) = (saved.wants, head) else {
             return Some(());
         };
-        holds(u16::from(output) < record.switch_ports && usize::from(wants) < V)?;
+        holds(u16::from(output) < record.switch_ports && usize::from(wants) < parts.lanes)?;
         let need = self.packets[head].credits;
         let of = &mut self.ports[port];
         (of.output[lane], of.wants[lane]) = (output, wants);
@@ -428,14 +428,14 @@ impl<B: PortSet, const V: usize> Network<B, V> {
             holds(event.place < self.places(home) && event.time >= self.floor)?;
             let (kind, lane, packet) = match &event.what {
                 SavedKind::Arrive { lane, packet } => {
-                    holds(is_switch && usize::from(*lane) < V)?;
+                    holds(is_switch && usize::from(*lane) < parts.lanes)?;
                     let id = self.load_packet(packet, parts)?;
                     self.packets[id].route = UNROUTED;
                     (Kind::Arrive, *lane, id.0)
                 }
                 SavedKind::Due => (Kind::Wake, DUE, 0),
                 SavedKind::Deliver { turn, packet } => {
-                    holds(!is_switch && *turn < 16 && usize::from(packet.route.1) < V)?;
+                    holds(!is_switch && *turn < 16 && usize::from(packet.route.1) < parts.lanes)?;
                     (Kind::Deliver, *turn, self.load_packet(packet, parts)?.0)
                 }
                 SavedKind::Step { number, rank: of } => {

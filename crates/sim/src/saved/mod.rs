@@ -187,6 +187,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) hosts: u32,
     pub(crate) others: &'a [u32],
     pub(crate) groups: u16,
+    /// Lanes that packets may be on.
+    pub(crate) lanes: usize,
     /// All that has happened happened before.
     pub(crate) floor: u64,
     /// The destination as the forwarder knows it.

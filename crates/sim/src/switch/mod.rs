@@ -78,6 +78,8 @@ pub(crate) struct Switches<M: Model> {
     voq: bool,
     /// Virtual output queues by (port, lane, output); empty without.
     pub(crate) voqs: Records<VoqIndex, Voq>,
+    /// Lanes that packets may be on: no more than ports have room for.
+    pub(crate) lanes: u32,
     /// Outputs a lane of an input has queues for.
     pub(crate) radix: u32,
     /// Crossbars with limits of their own; without state where they have none.
@@ -90,13 +92,14 @@ pub(crate) struct Switches<M: Model> {
 }
 
 impl<M: Model> Switches<M> {
-    /// Switches of so many ports in all, with their adapters' ports.
+    /// Switches of so many ports in all, with their adapters' ports. Each port has room for `width`
+    /// lanes, of which packets use `lanes`.
     pub(crate) fn new(
         forwarder: Arc<M::Forwarder>,
         first_switch: u32,
         markers: M::Markers,
         (arbitration, queueing, settings): (InputArbitration, InputQueueing, CrossbarSettings),
-        (ports, lanes, radix): (usize, usize, u32),
+        (ports, width, lanes, radix): (usize, usize, u32, u32),
         full_packet: u32,
         mixed: bool,
     ) -> Self {
@@ -106,7 +109,7 @@ impl<M: Model> Switches<M> {
             Queues::AsSet => queueing == InputQueueing::Voq,
         };
         let chooses = forwarder.chooses();
-        let voqs = if voq { ports * lanes * radix as usize } else { 0 };
+        let voqs = if voq { ports * (lanes * radix) as usize } else { 0 };
         assert!(u32::try_from(voqs).is_ok(), "{voqs} queues were checked before");
         Switches {
             forwarder,
@@ -120,8 +123,9 @@ impl<M: Model> Switches<M> {
             chooses,
             voq,
             voqs: vec![Voq::EMPTY; voqs].into(),
+            lanes,
             radix,
-            crossbars: Crossbars::new(settings, ports, lanes),
+            crossbars: Crossbars::new(settings, ports, width),
             full_packet,
             may_pass: !M::LIMITED
                 && !chooses
@@ -365,12 +369,12 @@ impl<M: Model> Switches<M> {
             return None;
         }
         let lanes = record.waiting;
-        let choice = if V == 1 || lanes.is_power_of_two() {
-            self.choose_alone(net, port, lanes.trailing_zeros() as u8)?
+        let chosen = if V == 1 || lanes.is_power_of_two() {
+            self.choose_alone(net, port, lanes.trailing_zeros() as u8)
         } else {
-            self.choose_among(net, port, lanes)?
+            self.choose_among(net, port, lanes)
         };
-        self.grant(net, port, choice)
+        chosen.and_then(|choice| self.grant(net, port, choice))
     }
 
     /// The only lane of an output with a packet waiting.
@@ -514,7 +518,7 @@ impl<M: Model> Switches<M> {
         output: u8,
     ) -> PacketIndex {
         if self.has_voqs() {
-            self.voqs[self.voq::<V>(input, from.into(), output)].head
+            self.voqs[self.voq(input, from.into(), output)].head
         } else {
             net.ports[input].lane(from).head
         }
@@ -607,7 +611,7 @@ impl<M: Model> Switches<M> {
         };
         if next != PacketIndex::NIL {
             if self.has_voqs() {
-                let index = self.voq::<V>(input, from.into(), output);
+                let index = self.voq(input, from.into(), output);
                 self.head_of_voq(net, input, index, next, left);
             } else {
                 self.expose(net, input, from, next);
@@ -730,10 +734,10 @@ impl<M: Model> Switches<M> {
     ) -> bool {
         let at = usize::from(from) % V;
         if self.has_voqs() {
-            let index = self.voq::<V>(input, at, output);
+            let index = self.voq(input, at, output);
             self.voqs[index].head = next;
-            return (0..V).filter(|other| *other != at).any(|other| {
-                let voq = &self.voqs[self.voq::<V>(input, other, output)];
+            return (0..self.lanes as usize).filter(|other| *other != at).any(|other| {
+                let voq = &self.voqs[self.voq(input, other, output)];
                 voq.head != PacketIndex::NIL && voq.lane == lane
             });
         }

@@ -83,7 +83,8 @@ impl<M: Model> Switches<M> {
                 continue;
             }
             let (buffer, output) = (number / self.radix as usize, number % self.radix as usize);
-            let (port, from) = (PortIndex((buffer / V) as u32), (buffer % V) as u8);
+            let lanes = self.lanes as usize;
+            let (port, from) = (PortIndex((buffer / lanes) as u32), (buffer % lanes) as u8);
             let packets = net.chain(voq.head).map(|id| net.save_packet(id, whole)).collect();
             let (output, lane, ready) = (output as u8, voq.lane, voq.ready);
             saved.voqs.push(SavedVoq { port: of(port), from, output, lane, ready, packets });
@@ -137,17 +138,16 @@ impl<M: Model> Switches<M> {
     ) -> Option<()> {
         let home = net.home_of(port);
         let SavedVoq { from, output, lane, ready, .. } = *saved;
-        holds(usize::from(from) < V && usize::from(lane) < V)?;
+        holds(usize::from(from) < parts.lanes && usize::from(lane) < parts.lanes)?;
         let local = port.0 - home.first.0;
         holds(local < home.switch_ports.into() && u16::from(output) < home.switch_ports)?;
         holds(
-            saved
-                .packets
-                .iter()
-                .all(|packet| packet.route.0 == output && usize::from(packet.route.1) < V),
+            saved.packets.iter().all(|packet| {
+                packet.route.0 == output && usize::from(packet.route.1) < parts.lanes
+            }),
         )?;
         let (head, tail) = net.load_chain(&saved.packets, parts, true)??;
-        let index: VoqIndex = self.voq::<V>(port, from.into(), output);
+        let index: VoqIndex = self.voq(port, from.into(), output);
         holds(self.voqs[index].head == PacketIndex::NIL)?;
         let need = net.packets[head].credits;
         self.voqs[index] = Voq { ready, head, tail, need, lane };

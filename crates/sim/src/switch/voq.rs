@@ -37,13 +37,8 @@ impl Voq {
 impl<M: Model> Switches<M> {
     /// Index of the queue of (input, lane) for an output.
     #[inline(always)]
-    pub(crate) fn voq<const V: usize>(
-        &self,
-        input: PortIndex,
-        lane: usize,
-        output: u8,
-    ) -> VoqIndex {
-        VoqIndex((input.0 * V as u32 + lane as u32) * self.radix + u32::from(output))
+    pub(crate) fn voq(&self, input: PortIndex, lane: usize, output: u8) -> VoqIndex {
+        VoqIndex((input.0 * self.lanes + lane as u32) * self.radix + u32::from(output))
     }
 
     /// The head of an input port that wants (output, lane); of several lanes the longest ready.
@@ -54,9 +49,9 @@ impl<M: Model> Switches<M> {
         output: u8,
         lane: u8,
     ) -> Candidate {
-        let queue = |from: usize| (from as u8, &self.voqs[self.voq::<V>(input, from, output)]);
+        let queue = |from: usize| (from as u8, &self.voqs[self.voq(input, from, output)]);
         let wants = |(_, voq): &(u8, &Voq)| voq.head != PacketIndex::NIL && voq.lane == lane;
-        match (0..V).map(queue).filter(wants).min_by_key(|(_, voq)| voq.ready) {
+        match (0..self.lanes as usize).map(queue).filter(wants).min_by_key(|(_, voq)| voq.ready) {
             Some((from, voq)) if voq.ready <= net.now => {
                 Candidate::Ready { input, lane: from, credits: voq.need, sooner: NEVER }
             }
@@ -75,7 +70,7 @@ impl<M: Model> Switches<M> {
         route: Route,
     ) {
         net.packets[id].route = route;
-        let index = self.voq::<V>(port, usize::from(lane), route.0);
+        let index = self.voq(port, usize::from(lane), route.0);
         let voq = &mut self.voqs[index];
         let last = std::mem::replace(&mut voq.tail, id);
         if voq.head == PacketIndex::NIL {

@@ -29,7 +29,7 @@ fn memory_is_that_of_ports_lanes_and_outputs() {
         voq_bytes(&fabric, Forwarding::Tables(&subnet), &parameters)
     };
     assert_eq!(of(InputQueueing::Fifo, 1), 0);
-    // Four ports of the switch and four of hosts, 8 or 16 lanes, 4 outputs, 24 bytes.
-    assert_eq!(of(InputQueueing::Voq, 1), 8 * 8 * 4 * 24);
-    assert_eq!(of(InputQueueing::Voq, 9), 8 * 16 * 4 * 24);
+    // Four ports of the switch and four of hosts, 1 or 9 lanes, 4 outputs, 24 bytes.
+    assert_eq!(of(InputQueueing::Voq, 1), 8 * 4 * 24);
+    assert_eq!(of(InputQueueing::Voq, 9), 8 * 9 * 4 * 24);
 }

@@ -62,6 +62,7 @@ impl<M: Model> Switches<M> {
     ) -> Option<()> {
         let SavedOutputBuffer { taken_until, sent, turn, .. } = *saved;
         holds(usize::from(sent.1) < V && usize::from(turn) < V && saved.packets.len() == V)?;
+        holds(saved.packets[parts.lanes..].iter().all(Vec::is_empty))?;
         let behind = &mut self.crossbars.behind;
         let of = &mut behind.outputs[port];
         (of.taken_until, of.sent, of.turn) = (taken_until, sent, turn);
