@@ -185,6 +185,7 @@ mod tests {
             "tree-648-8-lanes",
             "torus-64x64x32",
             "tree-648-adaptive",
+            "tree-648-adaptive-limited",
             "tree-648-15-lanes",
             "tree-648-15-lanes-limited",
         ];

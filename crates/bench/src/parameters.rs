@@ -59,7 +59,7 @@ pub(crate) const BY_RULE: Parameters = Parameters {
     ..BY_TABLES
 };
 
-/// Fabrics with tables whose switches have virtual output queues.
+/// Like [`BY_TABLES`], with virtual output queues at switches.
 pub(crate) const VOQ: Parameters = Parameters { input_queueing: InputQueueing::Voq, ..BY_TABLES };
 
 /// Crossbars that read a port for one output at a time, and stages that a head without credits
@@ -70,6 +70,10 @@ pub(crate) const LIMITED: Parameters = Parameters {
     crossbar_reads: CrossbarReads::Port,
     ..BY_TABLES
 };
+
+/// Like [`LIMITED`], with virtual output queues at switches.
+pub(crate) const LIMITED_VOQ: Parameters =
+    Parameters { input_queueing: InputQueueing::Voq, ..LIMITED };
 
 /// Like [`BY_RULE`], for messages of any size that are sent at once, by senders that take their
 /// time. A packet of 2 KiB includes a header of 32 B.

@@ -1,6 +1,6 @@
 //! The rows: fabrics, tables and loads.
 
-use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, LIMITED, NSIM, VOQ};
+use crate::parameters::{BY_RULE, BY_TABLES, EXCHANGED, LIMITED, LIMITED_VOQ, NSIM, VOQ};
 use clearlane_sim::Parameters;
 use clearlane_workload::Transport;
 
@@ -205,6 +205,11 @@ pub(crate) const ROWS: &[Row] = &[
     under("tree-648-adaptive-iba-cc", "iba-cc", TREE, ADAPTIVE, 0.5, 300),
     Row { pairing: 2, ..under("torus-8x8-drb", "drb", SMALL_TORUS, By::Multipath(8), 0.4, 4000) },
     under("torus-16x16x16-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60),
+    Row { parameters: LIMITED, ..ud("tree-648-adaptive-limited", TREE, ADAPTIVE, 0.5, 1000) },
+    Row {
+        parameters: LIMITED,
+        ..under("torus-16x16x16-limited-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60)
+    },
     ud("tree-648-15-lanes", TREE, FIFTEEN_LANES, 0.5, 1500),
     under("tree-648-15-lanes-iba-cc", "iba-cc", TREE, FIFTEEN_LANES, 0.5, 500),
     Row { parameters: LIMITED, ..ud("tree-648-15-lanes-limited", TREE, FIFTEEN_LANES, 0.5, 1000) },
@@ -228,7 +233,38 @@ pub(crate) const ROWS: &[Row] = &[
         pairing: 4,
         ..under("torus-8x8-limited-iba-cc", "iba-cc", SMALL_TORUS, DOR, 0.4, 2000)
     }),
-    rare(Row { parameters: LIMITED, ..ud("tree-648-adaptive-limited", TREE, ADAPTIVE, 0.5, 1000) }),
+    rare(ud("tree-648-adaptive-15-lanes", TREE, By::Adaptive("fat-tree", 15), 0.5, 1000)),
+    rare(Row { parameters: VOQ, ..ud("tree-648-15-lanes-voq", TREE, FIFTEEN_LANES, 0.5, 1000) }),
+    rare(Row {
+        parameters: VOQ,
+        ..under("tree-648-adaptive-voq-iba-cc", "iba-cc", TREE, ADAPTIVE, 0.5, 300)
+    }),
+    rare(Row {
+        pairing: 6,
+        ..ud("torus-4x4-80-hosts", "torus:4x4,hosts=80,speed=4xQDR", By::Rule, 0.05, 3000)
+    }),
+    rare(Row {
+        pairing: 4,
+        ..under("torus-6x6-16-hosts-rc-dcqcn", "dcqcn", WIDE_TORUS, By::Rule, 0.25, 1500)
+    }),
+    rare(Row {
+        parameters: VOQ,
+        ..under("torus-16x16x16-voq-rc-dcqcn", "dcqcn", TORUS, By::Rule, 0.25, 60)
+    }),
+    rare(Row {
+        parameters: LIMITED,
+        pairing: 4,
+        ..ud("torus-6x6-16-hosts-limited", WIDE_TORUS, By::Rule, 0.25, 1500)
+    }),
+    rare(Row {
+        parameters: LIMITED,
+        ..under("tree-648-adaptive-limited-iba-cc", "iba-cc", TREE, ADAPTIVE, 0.5, 300)
+    }),
+    rare(Row {
+        parameters: LIMITED_VOQ,
+        pairing: 3,
+        ..ud("torus-8x8-limited-voq", SMALL_TORUS, DOR, 0.4, 8000)
+    }),
 ];
 
 #[cfg(test)]

@@ -68,6 +68,8 @@ const HOPS: &[(&str, u64, u64)] = &[
     ("tree-648-adaptive-iba-cc", 100, 150_079),
     ("torus-8x8-drb", 100, 24_469),
     ("torus-16x16x16-rc-dcqcn", 20, 445_453),
+    ("tree-648-adaptive-limited", 100, 178_888),
+    ("torus-16x16x16-limited-rc-dcqcn", 20, 441_234),
     ("tree-648-15-lanes", 100, 179_520),
     ("tree-648-15-lanes-iba-cc", 100, 180_160),
     ("tree-648-15-lanes-limited", 100, 178_960),
@@ -79,7 +81,15 @@ const HOPS: &[(&str, u64, u64)] = &[
     ("tree-648-adaptive-voq", 100, 182_855),
     ("torus-8x8-limited", 100, 24_406),
     ("torus-8x8-limited-iba-cc", 100, 24_444),
-    ("tree-648-adaptive-limited", 100, 178_888),
+    ("tree-648-adaptive-15-lanes", 100, 179_822),
+    ("tree-648-15-lanes-voq", 100, 179_580),
+    ("tree-648-adaptive-voq-iba-cc", 100, 183_505),
+    ("torus-4x4-80-hosts", 100, 7_803),
+    ("torus-6x6-16-hosts-rc-dcqcn", 100, 13_319),
+    ("torus-16x16x16-voq-rc-dcqcn", 20, 461_923),
+    ("torus-6x6-16-hosts-limited", 100, 13_062),
+    ("tree-648-adaptive-limited-iba-cc", 100, 149_522),
+    ("torus-8x8-limited-voq", 100, 24_418),
 ];
 
 #[test]
