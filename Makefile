@@ -57,14 +57,14 @@ plugin:
 # All stages are run whatever fails, and the last line says which failed.
 STAGES ?=
 FAILED = $(CARGO_TARGET_DIR)/test-stages-failed
-# The file says so until the script has begun, which then writes there what failed.
+# Until the script begins, the file says that no stage has begun. Then it says what failed.
 begin = mkdir -p $(CARGO_TARGET_DIR) && echo "no stage has begun" >$(FAILED)
 test: stages
 	$(if $(wildcard $(FAILED)),$(error failed: $(file <$(FAILED))))
 stages:
 	@scripts/setup test
 	@$(begin)
-	@# A command alone, so that what ends make ends the stages. Its failure is told above.
+	@# A command alone, so that what ends make ends the stages. What failed is in the file.
 	-@scripts/test-stages $(STAGES)
 
 # Tests of a minute and more. `make test` does not run them.

@@ -1,13 +1,15 @@
 """The real tools, run bounded and cleaned up: ibsim, OpenSM, infiniband-diags, ibdmchk.
 
-What it is: one class or function per tool. Every process runs in a folder of its own, on a socket
-name of its own, under a time limit, and is gone when its block ends. A client of ibsim whose
+What it is: one class or function per tool. ibsim and OpenSM run in a folder of their own; the
+clients of one ibsim share a folder in memory. Every ibsim has a socket name of its own. Every
+process has a time limit and is gone when its block ends. A client of ibsim whose
 simulator died waits for ever, so nothing here starts one without a limit.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 import re
 import shutil
@@ -60,6 +62,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process group. It may have ended, and `communicate` may have seen that."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def run_bounded(
     command: list[str], *, limit_s: float = HANG_S, env: Mapping[str, str], cwd: Path
 ) -> subprocess.CompletedProcess[str]:
@@ -76,13 +84,13 @@ def run_bounded(
     try:
         out, err = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         out, err = process.communicate()
         tail = (out + err)[-2000:].decode(errors="replace")
         raise PeerError(f"{' '.join(command)} was not done after {limit_s} s:\n{tail}") from None
     except KeyboardInterrupt:
         # Ctrl-C does not reach a group of its own.
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.wait()
         raise
     return subprocess.CompletedProcess(
@@ -142,12 +150,21 @@ class Ibsim:
         self.env = dict(os.environ)
         # Part of an abstract socket's name: two runs with the same one would talk to each other.
         self.env["IBSIM_SOCKNAME"] = f"clearlane-{uuid.uuid4().hex[:12]}"
-        self._memory = tempfile.TemporaryDirectory(dir=MEMORY)
+        self._memory: tempfile.TemporaryDirectory[str] | None = None
         self.preload: list[str] = []
         """Libraries that OpenSM is started with before all others."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Ibsim:
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        self._memory = tempfile.TemporaryDirectory(dir=MEMORY)
         out = self.folder / "ibsim.out"
         quiet = [] if self.console else ["-n"]
         with out.open("wb") as sink:
@@ -163,15 +180,14 @@ class Ibsim:
         deadline = time.monotonic() + 30
         while "Network simulator ready" not in (text := self.printed()):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                _stop(self._process)
                 raise PeerError(f"ibsim did not take {self.netlist}:\n{text[-2000:]}")
             time.sleep(0.02)
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             _stop(self._process)
-        self._memory.cleanup()
+        if self._memory is not None:
+            self._memory.cleanup()
 
     def printed(self) -> str:
         """Everything ibsim has printed so far."""
@@ -198,6 +214,7 @@ class Ibsim:
         env = self.env | {"LD_PRELOAD": str(UMAD2SIM)}
         if attach is not None:
             env["SIM_HOST"] = attach
+        assert self._memory is not None, "ibsim is not up"
         return run_bounded(command, limit_s=limit_s, env=env, cwd=Path(self._memory.name))
 
     def service_levels(self, paths: list[tuple[int, int]]) -> list[int]:

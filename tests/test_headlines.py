@@ -38,7 +38,7 @@ ENDS_WITH = {"ring-deadlock": 3}
 BY_RUN = {"drb-path-hotspot", "parking-lot"}
 """Experiments with a grid whose quoted figures are those of `run`."""
 PART = {"vftree-648": ["--over", "subnet.lanes=1,8"]}
-"""Part of a grid that has all quoted figures. The whole of this one takes 80 minutes."""
+"""Part of a grid that has all quoted figures."""
 
 
 def quoted() -> list[str]:

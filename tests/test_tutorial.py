@@ -12,8 +12,8 @@ from peers import run_bounded
 
 # What is wrong with the shipped site is found, and is no success.
 CODES = {"diagnose": 1}
-# This command simulates for half a minute. Only `make test-long` runs it, and compares what quotes
-# its figures.
+# This command simulates for half a minute. Only `make test-long` runs it, and compares the blocks
+# that quote its output.
 LONG = "diagnose site/site.ibnetdiscover --lft site/site.dump_fts --hot storage01"
 
 

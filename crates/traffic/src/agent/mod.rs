@@ -268,7 +268,7 @@ impl Agent {
         self.control.local_addr()
     }
 
-    /// Lines that say what the policy allows that the agent began with.
+    /// Lines that say what the first policy of the agent allows.
     pub fn policy_in_words(&self) -> Vec<String> {
         self.began_with.in_words()
     }
