@@ -199,4 +199,4 @@ def test_a_run_that_fails_is_said_and_the_other_rows_go_on(
 
 def test_a_name_that_is_no_commit_is_an_error() -> None:
     with pytest.raises(PAIR.BenchError, match="neither a commit"):
-        PAIR.other("no-such-commit")
+        PAIR.named("no-such-commit")

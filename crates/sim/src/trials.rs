@@ -2,7 +2,9 @@
 //!
 //! Threads wait for each other after every window. If windows are short, or other programs take the
 //! cores, they wait longer than they serve. So stretches of a run are served by all threads and by
-//! one in turn, and the faster of both serves the longer stretches. No result depends on it.
+//! one in turn, and the faster of both serves the longer stretches. A trial that another program
+//! has disturbed may take the slower ones for the faster ones, so only the second trial in a row
+//! changes what serves. No result depends on it.
 
 /// Length of a trial, in nanoseconds.
 const TRIAL: u64 = 4_000_000;
@@ -38,10 +40,13 @@ pub(crate) struct Trials {
     purpose: Purpose,
     /// Nanoseconds that the stretch has taken so far, and events served in it.
     taken: (u64, u64),
-    /// Events per nanosecond in the last trial of all threads, and of one.
+    /// Events per nanosecond in the trials of all threads, and of one, since the last stay: of two
+    /// trials the higher rate, because disturbances only slow.
     rates: [f64; 2],
-    /// The faster ones in the last two trials.
+    /// The ones that serve the stays.
     faster: Servers,
+    /// Whether the others have been faster once, and are tried again.
+    doubted: bool,
     stay: u64,
 }
 
@@ -53,6 +58,7 @@ impl Default for Trials {
             taken: (0, 0),
             rates: [0.0; 2],
             faster: Servers::All,
+            doubted: false,
             stay: FIRST_STAY,
         }
     }
@@ -84,7 +90,9 @@ impl Trials {
         match (self.purpose, self.servers) {
             (Purpose::Stay, _) => (self.purpose, self.servers) = (Purpose::Trial, Servers::All),
             (Purpose::Trial, servers) => {
-                self.rates[servers as usize] = events as f64 / nanoseconds.max(1) as f64;
+                let rate = events as f64 / nanoseconds.max(1) as f64;
+                let best = &mut self.rates[servers as usize];
+                *best = best.max(rate);
                 match servers {
                     Servers::All => self.servers = Servers::One,
                     Servers::One => self.decide(),
@@ -97,11 +105,13 @@ impl Trials {
     fn decide(&mut self) {
         let [all, one] = self.rates;
         let faster = if all > one { Servers::All } else { Servers::One };
-        self.stay = match faster == self.faster {
-            true => (2 * self.stay).min(LONGEST_STAY),
-            false => FIRST_STAY,
-        };
-        self.faster = faster;
+        let same = faster == self.faster;
+        if !same && !self.doubted {
+            (self.doubted, self.servers) = (true, Servers::All);
+            return;
+        }
+        self.stay = if same { (2 * self.stay).min(LONGEST_STAY) } else { FIRST_STAY };
+        (self.doubted, self.rates, self.faster) = (false, [0.0; 2], faster);
         (self.purpose, self.servers) = (Purpose::Stay, faster);
     }
 }
@@ -130,6 +140,14 @@ mod tests {
             assert!(times[1 - most] * 50 < times[most], "{per_us:?}: {times:?}");
             assert!(times[1 - most] >= 5 * TRIAL, "{per_us:?}: {times:?}");
         }
+    }
+
+    #[test]
+    fn one_disturbed_trial_changes_nothing() {
+        let mut trials = Trials::default();
+        serve(&mut trials, TRIAL, [1, 7]);
+        let [all, one] = serve(&mut trials, 3 * TRIAL + FIRST_STAY, [10, 7]);
+        assert!(one == 2 * TRIAL && all >= TRIAL + FIRST_STAY, "{all} {one}");
     }
 
     #[test]
