@@ -6,6 +6,9 @@
 //! output, in turn, and who was refused proposes again (iSLIP: McKeown, IEEE/ACM Trans. Networking
 //! 7(2), 1999). The order in which outputs were touched cannot be seen.
 //!
+//! A head that lacks credits holds its lane of its output, but not while its input is read for
+//! another output. So outputs that heads of an input wait for propose again once it is read.
+//!
 //! Allocation works ahead of the link: a head that waits for its output, for its turn or for the
 //! packet before it bids while that packet is still being sent, and follows it without a gap (Dally
 //! and Towles, Principles and Practices of Interconnection Networks, 16.2: the stages of one packet
@@ -17,7 +20,7 @@ use super::{Candidate, Choice, Exit, Switches, Way};
 use crate::arbiter::{Arbiter, Table};
 use crate::model::{Markers, Model};
 use crate::network::{Home, NetworkOf};
-use crate::packet::PacketIndex;
+use crate::packet::{PacketIndex, UNROUTED};
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
 use crate::records::{Records, blank, index};
@@ -76,9 +79,9 @@ pub(crate) struct Crossbars {
     pub(crate) behind: OutputBuffers,
     /// Packets that leave for hosts.
     pub(crate) exits: Vec<Exit>,
-    /// Touched outputs of one instant, those of them that are still open, and what these propose.
-    /// Empty between instants; kept for the room they have taken.
-    touched: Vec<PortIndex>,
+    /// Outputs that have been looked at in one instant, those that are open, and what these
+    /// propose. Empty between instants; kept for the room they have taken.
+    looked: Vec<PortIndex>,
     open: Vec<PortIndex>,
     proposals: Vec<Proposal>,
 }
@@ -104,7 +107,7 @@ impl Crossbars {
             allotted: blank(allotted, 0),
             behind: OutputBuffers::new(settings.room, buffers, lanes),
             exits: Vec::new(),
-            touched: Vec::new(),
+            looked: Vec::new(),
             open: Vec::new(),
             proposals: Vec::new(),
         }
@@ -182,27 +185,33 @@ impl<M: Model> Switches<M> {
         net: &mut NetworkOf<M, V>,
         home: Home,
     ) {
-        let mut touched = std::mem::take(&mut self.crossbars.touched);
+        let mut open = std::mem::take(&mut self.crossbars.open);
         let outputs = net.dirty.iter().copied();
-        touched.extend(outputs.filter(|port| net.place(*port) < home.switch_ports.into()));
-        if let [output] = touched[..] {
-            self.arbitrate_one(net, output);
-        } else {
-            touched.sort_unstable();
-            touched.dedup();
-            self.arbitrate_several(net, &touched);
+        open.extend(outputs.filter(|port| net.place(*port) < home.switch_ports.into()));
+        if let [output] = open[..] {
+            open.clear();
+            self.arbitrate_one(net, output, &mut open);
         }
-        touched.clear();
-        self.crossbars.touched = touched;
+        if !open.is_empty() {
+            self.arbitrate_several(net, &mut open);
+        }
+        self.crossbars.open = open;
     }
 
-    /// One output: no other wants its head.
+    /// One output: no other wants its head. Opens those that look at theirs again.
     #[inline(always)]
-    fn arbitrate_one<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, output: PortIndex) {
+    fn arbitrate_one<const V: usize>(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        output: PortIndex,
+        open: &mut Vec<PortIndex>,
+    ) {
         self.make_room(net, output);
         if let Some(Proposal { choice, .. }) = self.propose(net, output) {
+            let input = choice.input;
             let exit = self.grant(net, output, choice);
             self.crossbars.exits.extend(exit);
+            self.reopen(net, input, open);
         }
         let exit = self.send_buffered(net, output);
         self.crossbars.exits.extend(exit);
@@ -212,19 +221,62 @@ impl<M: Model> Switches<M> {
     fn arbitrate_several<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
-        touched: &[PortIndex],
+        open: &mut Vec<PortIndex>,
     ) {
-        touched.iter().for_each(|output| self.make_room(net, *output));
-        let mut open = std::mem::take(&mut self.crossbars.open);
-        open.extend_from_slice(touched);
+        let mut looked = std::mem::take(&mut self.crossbars.looked);
         while !open.is_empty() {
-            self.propose_all(net, &mut open);
-            self.accept(net, &mut open);
+            open.sort_unstable();
+            open.dedup();
+            looked.extend_from_slice(open);
+            open.iter().for_each(|output| self.make_room(net, *output));
+            self.propose_all(net, open);
+            self.accept(net, open);
         }
-        self.crossbars.open = open;
-        for output in touched {
-            let exit = self.send_buffered(net, *output);
+        looked.sort_unstable();
+        looked.dedup();
+        for output in looked.drain(..) {
+            let exit = self.send_buffered(net, output);
             self.crossbars.exits.extend(exit);
+        }
+        self.crossbars.looked = looked;
+    }
+
+    /// Opens the idle outputs that heads of an input wait for, which is read for another output
+    /// from now on.
+    #[inline(always)]
+    fn reopen<const V: usize>(
+        &self,
+        net: &NetworkOf<M, V>,
+        input: PortIndex,
+        open: &mut Vec<PortIndex>,
+    ) {
+        // Without queues per output, an input has one head a lane.
+        if !self.crossbars.settings.by_port || V == 1 && !self.has_voqs() {
+            return;
+        }
+        let mut open_idle = |place: u8| {
+            let output = net.port(place.into());
+            let free_at = net.ports[output].free_at;
+            if self.crossbars.behind.taken_until(output, free_at) <= net.now {
+                open.push(output);
+            }
+        };
+        if self.has_voqs() {
+            for lane in 0..self.lanes as usize {
+                for place in 0..self.radix as u8 {
+                    let voq = &self.voqs[self.voq(input, lane, place)];
+                    if voq.head != PacketIndex::NIL && voq.ready <= net.now {
+                        open_idle(place);
+                    }
+                }
+            }
+            return;
+        }
+        let record = &net.ports[input];
+        for (lane, place) in record.lanes.iter().zip(record.output) {
+            if place != UNROUTED.0 && lane.ready <= net.now {
+                open_idle(place);
+            }
         }
     }
 
@@ -241,8 +293,9 @@ impl<M: Model> Switches<M> {
         self.crossbars.proposals = proposals;
     }
 
-    /// Each input accepts one proposal, the others stay open; all are accepted where lanes are read
-    /// by themselves, because no two outputs want the same head.
+    /// Each input accepts one proposal, the others stay open, and those that other heads of it wait
+    /// for open again; all are accepted where lanes are read by themselves, because no two outputs
+    /// want the same head.
     fn accept<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, open: &mut Vec<PortIndex>) {
         let mut proposals = std::mem::take(&mut self.crossbars.proposals);
         let by_port = self.crossbars.settings.by_port;
@@ -264,8 +317,10 @@ impl<M: Model> Switches<M> {
                 continue;
             }
             last = Some(choice.input);
+            let input = choice.input;
             let exit = self.grant(net, output, choice);
             self.crossbars.exits.extend(exit);
+            self.reopen(net, input, open);
         }
         self.crossbars.proposals = proposals;
     }
