@@ -68,7 +68,7 @@ impl Interrupts {
                 answer(order.as_ref(), &unfinished);
             }
         };
-        thread::Builder::new().spawn(answering).map_err(failed)?;
+        thread::Builder::new().spawn(answering).map_err(|_| Failure::no_thread())?;
         Ok(interrupts)
     }
 
