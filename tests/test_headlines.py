@@ -84,7 +84,7 @@ def test_a_headline_ends_and_is_nearly_all_simulating(
         assert whole < JUDGED_S or share <= SHARE_MOST, done.stderr
     TARGET.mkdir(parents=True, exist_ok=True)
     printed, golden = TARGET / f"{name}.txt", GOLDEN / f"{name}.txt"
-    # A table names files where they are.
+    # Tables name files by absolute path, golden files relative to the checkout.
     table = done.stdout.replace(f"{ROOT}/", "")
     printed.write_text(table)
     assert golden.exists() and table == golden.read_text(), (

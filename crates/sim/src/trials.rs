@@ -2,9 +2,9 @@
 //!
 //! Threads wait for each other after every window. If windows are short, or other programs take the
 //! cores, they wait longer than they serve. So stretches of a run are served by all threads and by
-//! one in turn, and the faster of both serves the longer stretches. A trial that another program
-//! has disturbed may take the slower ones for the faster ones, so only the second trial in a row
-//! changes what serves. No result depends on it.
+//! one in turn, and the faster of both serves the longer stretches. Another program may disturb a
+//! trial, and the slower threads then look faster. So both are tried once more before a new result
+//! counts. No result of the run depends on it.
 
 /// Length of a trial, in nanoseconds.
 const TRIAL: u64 = 4_000_000;
@@ -40,12 +40,11 @@ pub(crate) struct Trials {
     purpose: Purpose,
     /// Nanoseconds that the stretch has taken so far, and events served in it.
     taken: (u64, u64),
-    /// Events per nanosecond in the trials of all threads, and of one, since the last stay: of two
-    /// trials the higher rate, because disturbances only slow.
+    /// Events per nanosecond in the last trial of all threads, and of one.
     rates: [f64; 2],
-    /// The ones that serve the stays.
+    /// Who serves the stays.
     faster: Servers,
-    /// Whether the others have been faster once, and are tried again.
+    /// Whether the last trials had another result, so that both are tried again.
     doubted: bool,
     stay: u64,
 }
@@ -90,9 +89,7 @@ impl Trials {
         match (self.purpose, self.servers) {
             (Purpose::Stay, _) => (self.purpose, self.servers) = (Purpose::Trial, Servers::All),
             (Purpose::Trial, servers) => {
-                let rate = events as f64 / nanoseconds.max(1) as f64;
-                let best = &mut self.rates[servers as usize];
-                *best = best.max(rate);
+                self.rates[servers as usize] = events as f64 / nanoseconds.max(1) as f64;
                 match servers {
                     Servers::All => self.servers = Servers::One,
                     Servers::One => self.decide(),
@@ -101,7 +98,7 @@ impl Trials {
         }
     }
 
-    /// Chooses the faster ones after both have been tried.
+    /// Chooses the faster ones, or has both tried again if the result is new.
     fn decide(&mut self) {
         let [all, one] = self.rates;
         let faster = if all > one { Servers::All } else { Servers::One };
@@ -111,7 +108,7 @@ impl Trials {
             return;
         }
         self.stay = if same { (2 * self.stay).min(LONGEST_STAY) } else { FIRST_STAY };
-        (self.doubted, self.rates, self.faster) = (false, [0.0; 2], faster);
+        (self.doubted, self.faster) = (false, faster);
         (self.purpose, self.servers) = (Purpose::Stay, faster);
     }
 }

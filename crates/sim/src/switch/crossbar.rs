@@ -6,8 +6,9 @@
 //! output, in turn, and who was refused proposes again (iSLIP: McKeown, IEEE/ACM Trans. Networking
 //! 7(2), 1999). The order in which outputs were touched cannot be seen.
 //!
-//! A head that lacks credits holds its lane of its output, but not while its input is read for
-//! another output. So outputs that heads of an input wait for propose again once it is read.
+//! A head that lacks credits, or room in the buffer of its output, holds its lane of that output. It
+//! does not hold it while its input is read for another output. When a read of an input begins, the
+//! idle outputs that its heads wait for propose again.
 //!
 //! Allocation works ahead of the link: a head that waits for its output, for its turn or for the
 //! packet before it bids while that packet is still being sent, and follows it without a gap (Dally
@@ -198,7 +199,8 @@ impl<M: Model> Switches<M> {
         self.crossbars.open = open;
     }
 
-    /// One output: no other wants its head. Opens those that look at theirs again.
+    /// Serves one output: no other wants its head. Opens the outputs that its grant has propose
+    /// again.
     #[inline(always)]
     fn arbitrate_one<const V: usize>(
         &mut self,
@@ -217,7 +219,7 @@ impl<M: Model> Switches<M> {
         self.crossbars.exits.extend(exit);
     }
 
-    /// Several outputs, in the order of their numbers.
+    /// Serves the outputs in `open` in rounds, and those that grants open. Leaves `open` empty.
     fn arbitrate_several<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
@@ -241,8 +243,8 @@ impl<M: Model> Switches<M> {
         self.crossbars.looked = looked;
     }
 
-    /// Opens the idle outputs that heads of an input wait for, which is read for another output
-    /// from now on.
+    /// Opens the idle outputs that heads of `input` wait for. From now on that input is read for
+    /// another output.
     #[inline(always)]
     fn reopen<const V: usize>(
         &self,
@@ -250,7 +252,7 @@ impl<M: Model> Switches<M> {
         input: PortIndex,
         open: &mut Vec<PortIndex>,
     ) {
-        // Without queues per output, an input has one head a lane.
+        // An input with one lane and no queues per output has one head, so no other output waits.
         if !self.crossbars.settings.by_port || V == 1 && !self.has_voqs() {
             return;
         }
@@ -293,9 +295,9 @@ impl<M: Model> Switches<M> {
         self.crossbars.proposals = proposals;
     }
 
-    /// Each input accepts one proposal, the others stay open, and those that other heads of it wait
-    /// for open again; all are accepted where lanes are read by themselves, because no two outputs
-    /// want the same head.
+    /// Has each input accept one proposal. Outputs that are refused stay open. Outputs that other
+    /// heads of that input wait for open again. Where lanes are read by themselves, all are
+    /// accepted: no two outputs want the same head.
     fn accept<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, open: &mut Vec<PortIndex>) {
         let mut proposals = std::mem::take(&mut self.crossbars.proposals);
         let by_port = self.crossbars.settings.by_port;
