@@ -13,8 +13,8 @@ use std::path::Path;
 /// for what libraries say.
 const LINE_CHARS_MAX: usize = 2000;
 
-/// Beginning of the standard library's panic where a thread cannot be started.
-const NO_THREAD: &str = "failed to spawn thread";
+/// Beginnings of the panics of the standard library where a thread cannot be started.
+const NO_THREAD: [&str; 2] = ["failed to spawn thread", "failed to allocate an alternative stack"];
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ pub fn told_in_one_line(unfinished: &Unfinished) {
         let text = text.or_else(|| panic.payload().downcast_ref::<&str>().copied());
         let what = text.unwrap_or("a panic").to_owned();
         let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
-        let fault = match what.starts_with(NO_THREAD) {
+        let fault = match NO_THREAD.iter().any(|begin| what.starts_with(begin)) {
             true => Failure::no_thread(),
             false => Failure::Internal(what + &place.unwrap_or_default()),
         };

@@ -2,11 +2,11 @@
 //! good order is asked to, any other ends; a second one ends any. What is stopped ends with code 4;
 //! results that are complete by then are complete results.
 
-use crate::exit_codes::{INTERRUPTED, REFUSED};
+use crate::exit_codes::INTERRUPTED;
 use crate::failure::Failure;
 use crate::terminal;
 use clearlane_lab::{Deadline, Unfinished};
-use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::io;
@@ -52,9 +52,6 @@ impl Interrupts {
     /// Catches signals from here on. Those that end the process take away what is unfinished.
     pub fn caught(unfinished: Unfinished) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::Machine(format!("cannot catch signals: {error}"));
-        // A library that aborts does so for want of memory: the code is ours.
-        let always = Arc::new(AtomicBool::new(true));
-        flag::register_conditional_shutdown(SIGABRT, REFUSED.into(), always).map_err(failed)?;
         // Caught, a file that is too large is an error of the write like a full disk.
         flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;

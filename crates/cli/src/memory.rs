@@ -5,6 +5,8 @@
 //! asked to stop while there is enough to say at which load it grew; whatever would take the last
 //! of it is ended by the `keeper`.
 
+#[expect(unsafe_code, reason = "a handler of signals that waits is registered in no safe way")]
+mod aborts;
 #[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
 mod allocator;
 mod groups;

@@ -1,8 +1,8 @@
 //! The allocator of this program: the system's, with a look at what is left of memory before it is
 //! taken, and one line where it is refused instead of the words of the standard library.
 //!
-//! All unsafe code of the crate is here. An allocator is an unsafe trait, there is no safe hook for
-//! memory that is refused, and all that is done is to hand on.
+//! An allocator is an unsafe trait, there is no safe hook for memory that is refused, and all that is
+//! done is to hand on.
 
 use super::keeper;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -5,7 +5,7 @@
 //! the latest, because pages are filled after they are allocated.
 
 use super::limits::{Limits, own_bytes};
-use super::{Room, system};
+use super::{Room, aborts, system};
 use crate::exit_codes::REFUSED;
 use crate::failure::Failure;
 use crate::terminal;
@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -51,8 +52,10 @@ const FILLED_A_MS: u64 = 8 << 20;
 /// A thread waits so often, and each time so long, for another to end the process.
 const WAITS: usize = 50;
 const WAITED: Duration = Duration::from_millis(100);
+/// Pause between two looks at whether the keeper has begun.
+const BEGUN_WITHIN: Duration = Duration::from_millis(10);
 /// Given back before the end is told, which takes some.
-const SPARE_BYTES: usize = 1 << 20;
+const SPARE_BYTES: usize = 4 << 20;
 
 struct Keeper {
     limits: Limits,
@@ -68,6 +71,8 @@ struct Keeper {
 
 /// Begins to look after memory. Fails if no thread can be started.
 pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
+    let failed = |error| Failure::Machine(format!("cannot catch signals: {error}"));
+    aborts::catch().map_err(failed)?;
     let keeper = Keeper {
         limits: Limits::found(&system),
         unfinished: unfinished.clone(),
@@ -79,13 +84,25 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
         is_ending: AtomicBool::new(false),
     };
     let keeper = KEEPER.get_or_init(|| keeper);
-    let watch = || {
+    let (begun, begins) = channel();
+    let watch = move || {
+        // Whoever starts the keeper waits for this.
+        let _ = begun.send(());
         loop {
+            if aborts::are_seen() {
+                keeper.end(|| "a library has given up, most likely for want of memory".to_owned());
+            }
             let pause_ms = (keeper.look(0) / FILLED_A_MS).clamp(1, LOOKED_AT_MS);
             thread::park_timeout(Duration::from_millis(pause_ms));
         }
     };
     thread::Builder::new().spawn(watch).map_err(|_| Failure::no_thread())?;
+    // A thread that aborts as it begins never says that it has begun.
+    while begins.recv_timeout(BEGUN_WITHIN).is_err() {
+        if aborts::are_seen() {
+            return Err(Failure::no_thread());
+        }
+    }
     Ok(())
 }
 

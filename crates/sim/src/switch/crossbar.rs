@@ -6,8 +6,8 @@
 //! output, in turn, and who was refused proposes again (iSLIP: McKeown, IEEE/ACM Trans. Networking
 //! 7(2), 1999). The order in which outputs were touched cannot be seen.
 //!
-//! A head that lacks credits, or room in the buffer of its output, holds its lane of that output. It
-//! does not hold it while its input is read for another output. When a read of an input begins, the
+//! A head that lacks credits, or room in the buffer of its output, holds its lane of that output,
+//! but not while its input is read for another output. When a read of an input begins, the
 //! idle outputs that its heads wait for propose again.
 //!
 //! Allocation works ahead of the link: a head that waits for its output, for its turn or for the
