@@ -22,6 +22,7 @@ pub fn are_seen() -> bool {
 }
 
 /// Catches aborts from here on. Fails if the system refuses.
+#[expect(clippy::disallowed_methods, reason = "a handler of signals may not park")]
 pub fn catch() -> io::Result<()> {
     let wait = || {
         ABORTED.store(true, Ordering::SeqCst);
