@@ -73,7 +73,7 @@ const HOPS: &[(&str, u64, u64)] = &[
     ("tree-648-15-lanes", 100, 179_520),
     ("tree-648-15-lanes-iba-cc", 100, 180_160),
     ("tree-648-15-lanes-limited", 100, 178_960),
-    ("tree-648-15-lanes-limited-iba-cc", 100, 179_540),
+    ("tree-648-15-lanes-limited-iba-cc", 100, 179_582),
     ("tree-648-2-lanes", 100, 180_911),
     ("tree-648-2-lanes-iba-cc", 100, 180_275),
     ("torus-6x6-16-hosts", 100, 13_346),

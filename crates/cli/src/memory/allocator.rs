@@ -1,7 +1,7 @@
 //! The allocator of this program: the system's, with a look at what is left of memory before it is
 //! taken, and one line where it is refused instead of the words of the standard library.
 //!
-//! An allocator is an unsafe trait, there is no safe hook for memory that is refused, and all that is
+//! An allocator is an unsafe trait. There is no safe hook for memory that is refused. All that is
 //! done is to hand on.
 
 use super::keeper;

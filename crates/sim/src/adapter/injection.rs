@@ -3,7 +3,7 @@
 use super::message::{DIVIDED, Message, MessageIndex, TRACKED};
 use super::{Adapters, PacketSize, SlotIndex, Told, credits};
 use crate::AdapterQueueing;
-use crate::arbiter::Table;
+use crate::arbiter::{Arbiter, Table};
 use crate::model::{Forwarder, Leaving, Model, Reactors};
 use crate::network::NetworkOf;
 use crate::outcome::Aside;
@@ -12,6 +12,17 @@ use crate::packet::{
     RELIABLE, RESPONSE, ReceiverIndex, TOLD, UNROUTED,
 };
 use crate::port::{NEVER, PortIndex};
+
+/// The lane that sends, if it has the bus.
+struct Chosen {
+    lane: u8,
+    table: Table,
+    /// Turns of the lanes before the choice. `None` if they cannot have moved, or if no bus may
+    /// refuse.
+    turns: Option<Arbiter>,
+    /// When another lane may send. The port is looked at then if the bus refuses.
+    sooner: u64,
+}
 
 impl<M: Model, const V: usize> Adapters<M, V> {
     /// Phase 2 of an adapter: at most one packet leaves.
@@ -36,9 +47,14 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         if M::Reactors::ON {
             self.make_way(net.now, slot);
         }
-        let Some((lane, table)) = self.choose_lane(net, slot, port) else { return };
-        if self.has_memory_bus() && !self.has_bus(slot, lane) {
+        let Some(Chosen { lane, table, turns, sooner }) = self.choose_lane(net, slot, port) else {
             return;
+        };
+        if self.has_memory_bus() && !self.has_bus(slot, lane) {
+            if let Some(turns) = turns {
+                net.arbitration.set_turns(port, turns);
+            }
+            return net.hold(port, false, sooner);
         }
         let id = self.next_packet(net, slot, port, lane);
         self.adapters[SlotIndex(slot)].settle_lane(lane);
@@ -75,7 +91,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         net: &mut NetworkOf<M, V>,
         slot: u32,
         port: PortIndex,
-    ) -> Option<(u8, Table)> {
+    ) -> Option<Chosen> {
         let (mut eligible, mut earliest, mut stalled) = (0u16, NEVER, false);
         let mut lanes = self.adapters[SlotIndex(slot)].busy_lanes;
         while lanes != 0 {
@@ -100,9 +116,12 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             return None;
         }
         if V == 1 {
-            return Some((eligible.trailing_zeros() as u8, Table::Neither));
+            let lane = eligible.trailing_zeros() as u8;
+            return Some(Chosen { lane, table: Table::Neither, turns: None, sooner: NEVER });
         }
-        Some(net.arbitration.choose(port, eligible))
+        let turns = self.has_memory_bus().then(|| net.arbitration.turns(port));
+        let (lane, table) = net.arbitration.choose(port, eligible);
+        Some(Chosen { lane, table, turns, sooner: earliest })
     }
 
     /// The packet whose turn it is in a lane: answers before data.
@@ -217,7 +236,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         let psn = adapter.next_psn;
         adapter.next_psn = psn.wrapping_add(1);
         let packet = self.packet(slot, message, message.bytes, psn, true);
-        let id = self.read(net, slot, packet);
+        let id = self.read(net, slot, port, packet);
         if message.flags & TRACKED != 0 {
             self.told.push((slot, Told::Sent(message.waiter())));
         }
@@ -300,7 +319,7 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             of.set_unlimited(self.reactors.on_sent(net.now, of.governed, before, leaving));
         }
         let gap = self.messages[id].gap;
-        let packet = self.read(net, slot, packet);
+        let packet = self.read(net, slot, port, packet);
         if done {
             self.queue_pairs[queue].messages.pop_front(self.messages.all_mut());
             self.message_left(slot, id);
@@ -344,11 +363,18 @@ impl<M: Model, const V: usize> Adapters<M, V> {
 
     /// A packet is read from host memory.
     #[inline(always)]
-    fn read(&mut self, net: &mut NetworkOf<M, V>, slot: u32, packet: Packet) -> PacketIndex {
+    fn read(
+        &mut self,
+        net: &mut NetworkOf<M, V>,
+        slot: u32,
+        port: PortIndex,
+        packet: Packet,
+    ) -> PacketIndex {
         let bytes = u64::from(packet.bytes);
         if let Some(rate) = self.settings.dma {
             let first = SlotIndex(self.first_slot(slot));
             self.adapters[first].dma_at = net.now + rate.serialisation(bytes);
+            self.touch_siblings(net, slot, port);
         }
         if self.share() {
             self.has_read_memory(net.now, slot, bytes);

@@ -242,6 +242,24 @@ impl<M: Model, const V: usize> Adapters<M, V> {
         }
     }
 
+    /// Has the other ports of a host be looked at in this instant. One of them has read memory, so
+    /// what they would send comes later.
+    #[inline(always)]
+    pub(super) fn touch_siblings(&self, net: &mut NetworkOf<M, V>, slot: u32, port: PortIndex) {
+        if !self.share() {
+            return;
+        }
+        let PortOf { host, .. } = self.hosts.ports[SlotIndex(slot)];
+        let first = self.hosts.memories[host].first;
+        let slots = self.hosts.ports.len() as u32;
+        let of_host = |other: &u32| self.hosts.ports[SlotIndex(*other)].host == host;
+        for other in (first..slots).take_while(of_host).filter(|other| *other != slot) {
+            if self.adapters[SlotIndex(other)].busy_lanes != 0 {
+                net.touch(PortIndex(port.0 + other - slot));
+            }
+        }
+    }
+
     /// A packet of so many bytes is read: the next port has its turn.
     pub(super) fn has_read_memory(&mut self, now: u64, slot: u32, bytes: u64) {
         let PortOf { host, number } = self.hosts.ports[SlotIndex(slot)];

@@ -7,8 +7,8 @@
 //! 7(2), 1999). The order in which outputs were touched cannot be seen.
 //!
 //! A head that lacks credits, or room in the buffer of its output, holds its lane of that output,
-//! but not while its input is read for another output. When a read of an input begins, the
-//! idle outputs that its heads wait for propose again.
+//! also while its input is read for another output. A head that lacks nothing but its input lets
+//! others go first.
 //!
 //! Allocation works ahead of the link: a head that waits for its output, for its turn or for the
 //! packet before it bids while that packet is still being sent, and follows it without a gap (Dally
@@ -21,7 +21,7 @@ use super::{Candidate, Choice, Exit, Switches, Way};
 use crate::arbiter::{Arbiter, Table};
 use crate::model::{Markers, Model};
 use crate::network::{Home, NetworkOf};
-use crate::packet::{PacketIndex, UNROUTED};
+use crate::packet::PacketIndex;
 use crate::port::{NEVER, PortIndex};
 use crate::port_set::PortSet;
 use crate::records::{Records, blank, index};
@@ -80,9 +80,9 @@ pub(crate) struct Crossbars {
     pub(crate) behind: OutputBuffers,
     /// Packets that leave for hosts.
     pub(crate) exits: Vec<Exit>,
-    /// Outputs that have been looked at in one instant, those that are open, and what these
-    /// propose. Empty between instants; kept for the room they have taken.
-    looked: Vec<PortIndex>,
+    /// Touched outputs of one instant, those of them that are still open, and what these propose.
+    /// Empty between instants; kept for the room they have taken.
+    touched: Vec<PortIndex>,
     open: Vec<PortIndex>,
     proposals: Vec<Proposal>,
 }
@@ -108,7 +108,7 @@ impl Crossbars {
             allotted: blank(allotted, 0),
             behind: OutputBuffers::new(settings.room, buffers, lanes),
             exits: Vec::new(),
-            looked: Vec::new(),
+            touched: Vec::new(),
             open: Vec::new(),
             proposals: Vec::new(),
         }
@@ -126,9 +126,9 @@ impl Crossbars {
         self.allotted.prefetch::<1>(numbered::<V>(output, 0));
     }
 
-    /// Until when an input is read for an output, if it is.
+    /// Until when an input is read for an output; `None` if it is not.
     #[inline(always)]
-    pub(super) fn read_until(&self, input: PortIndex, now: u64) -> Option<u64> {
+    fn read_until(&self, input: PortIndex, now: u64) -> Option<u64> {
         if !self.settings.by_port {
             return None;
         }
@@ -186,99 +186,49 @@ impl<M: Model> Switches<M> {
         net: &mut NetworkOf<M, V>,
         home: Home,
     ) {
-        let mut open = std::mem::take(&mut self.crossbars.open);
+        let mut touched = std::mem::take(&mut self.crossbars.touched);
         let outputs = net.dirty.iter().copied();
-        open.extend(outputs.filter(|port| net.place(*port) < home.switch_ports.into()));
-        if let [output] = open[..] {
-            open.clear();
-            self.arbitrate_one(net, output, &mut open);
+        touched.extend(outputs.filter(|port| net.place(*port) < home.switch_ports.into()));
+        if let [output] = touched[..] {
+            self.arbitrate_one(net, output);
+        } else {
+            touched.sort_unstable();
+            touched.dedup();
+            self.arbitrate_several(net, &touched);
         }
-        if !open.is_empty() {
-            self.arbitrate_several(net, &mut open);
-        }
-        self.crossbars.open = open;
+        touched.clear();
+        self.crossbars.touched = touched;
     }
 
-    /// Serves one output: no other wants its head. Opens the outputs that its grant has propose
-    /// again.
+    /// One output: no other wants its head.
     #[inline(always)]
-    fn arbitrate_one<const V: usize>(
-        &mut self,
-        net: &mut NetworkOf<M, V>,
-        output: PortIndex,
-        open: &mut Vec<PortIndex>,
-    ) {
+    fn arbitrate_one<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, output: PortIndex) {
         self.make_room(net, output);
         if let Some(Proposal { choice, .. }) = self.propose(net, output) {
-            let input = choice.input;
             let exit = self.grant(net, output, choice);
             self.crossbars.exits.extend(exit);
-            self.reopen(net, input, open);
         }
         let exit = self.send_buffered(net, output);
         self.crossbars.exits.extend(exit);
     }
 
-    /// Serves the outputs in `open` in rounds, and those that grants open. Leaves `open` empty.
+    /// Several outputs, in the order of their numbers.
     fn arbitrate_several<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
-        open: &mut Vec<PortIndex>,
+        touched: &[PortIndex],
     ) {
-        let mut looked = std::mem::take(&mut self.crossbars.looked);
+        touched.iter().for_each(|output| self.make_room(net, *output));
+        let mut open = std::mem::take(&mut self.crossbars.open);
+        open.extend_from_slice(touched);
         while !open.is_empty() {
-            open.sort_unstable();
-            open.dedup();
-            looked.extend_from_slice(open);
-            open.iter().for_each(|output| self.make_room(net, *output));
-            self.propose_all(net, open);
-            self.accept(net, open);
+            self.propose_all(net, &mut open);
+            self.accept(net, &mut open);
         }
-        looked.sort_unstable();
-        looked.dedup();
-        for output in looked.drain(..) {
-            let exit = self.send_buffered(net, output);
+        self.crossbars.open = open;
+        for output in touched {
+            let exit = self.send_buffered(net, *output);
             self.crossbars.exits.extend(exit);
-        }
-        self.crossbars.looked = looked;
-    }
-
-    /// Opens the idle outputs that heads of `input` wait for. From now on that input is read for
-    /// another output.
-    #[inline(always)]
-    fn reopen<const V: usize>(
-        &self,
-        net: &NetworkOf<M, V>,
-        input: PortIndex,
-        open: &mut Vec<PortIndex>,
-    ) {
-        // An input with one lane and no queues per output has one head, so no other output waits.
-        if !self.crossbars.settings.by_port || V == 1 && !self.has_voqs() {
-            return;
-        }
-        let mut open_idle = |place: u8| {
-            let output = net.port(place.into());
-            let free_at = net.ports[output].free_at;
-            if self.crossbars.behind.taken_until(output, free_at) <= net.now {
-                open.push(output);
-            }
-        };
-        if self.has_voqs() {
-            for lane in 0..self.lanes as usize {
-                for place in 0..self.radix as u8 {
-                    let voq = &self.voqs[self.voq(input, lane, place)];
-                    if voq.head != PacketIndex::NIL && voq.ready <= net.now {
-                        open_idle(place);
-                    }
-                }
-            }
-            return;
-        }
-        let record = &net.ports[input];
-        for (lane, place) in record.lanes.iter().zip(record.output) {
-            if place != UNROUTED.0 && lane.ready <= net.now {
-                open_idle(place);
-            }
         }
     }
 
@@ -295,9 +245,8 @@ impl<M: Model> Switches<M> {
         self.crossbars.proposals = proposals;
     }
 
-    /// Has each input accept one proposal. Outputs that are refused stay open. Outputs that other
-    /// heads of that input wait for open again. Where lanes are read by themselves, all are
-    /// accepted: no two outputs want the same head.
+    /// Each input accepts one proposal, the others stay open; all are accepted where lanes are read
+    /// by themselves, because no two outputs want the same head.
     fn accept<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, open: &mut Vec<PortIndex>) {
         let mut proposals = std::mem::take(&mut self.crossbars.proposals);
         let by_port = self.crossbars.settings.by_port;
@@ -319,10 +268,8 @@ impl<M: Model> Switches<M> {
                 continue;
             }
             last = Some(choice.input);
-            let input = choice.input;
             let exit = self.grant(net, output, choice);
             self.crossbars.exits.extend(exit);
-            self.reopen(net, input, open);
         }
         self.crossbars.proposals = proposals;
     }
@@ -376,6 +323,25 @@ impl<M: Model> Switches<M> {
         };
         let (input, from) = chosen[usize::from(lane) % V];
         Some(Proposal { output, choice: Choice { lane, table, input, from }, turns })
+    }
+
+    /// When a head may be read that lacks nothing else, because its input is read for another
+    /// output until then. `None` if it may be read now, or lacks credits or room.
+    #[inline(always)]
+    pub(super) fn waits_for_input<const V: usize>(
+        &self,
+        net: &NetworkOf<M, V>,
+        input: PortIndex,
+        (output, lane): (u8, u8),
+        credits: u16,
+    ) -> Option<u64> {
+        let until = self.crossbars.read_until(input, net.now)?;
+        let output = net.port(output.into());
+        let has_way = match self.crossbars.settings.room {
+            0 => net.credits_now(output, lane) >= credits,
+            _ => self.crossbars.behind.has_room(numbered::<V>(output, lane), credits),
+        };
+        has_way.then_some(until)
     }
 
     /// Whether (output, lane) can take a packet of so many credits: onto the link, or into the

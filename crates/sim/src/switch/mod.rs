@@ -470,7 +470,7 @@ impl<M: Model> Switches<M> {
         }
     }
 
-    /// The head of an input port that wants (output, lane); of several lanes the longest ready.
+    /// The head of an input port that wants (output, lane), or when to look for it again.
     #[inline(always)]
     fn head_for<const V: usize>(
         &self,
@@ -479,14 +479,29 @@ impl<M: Model> Switches<M> {
         output: u8,
         lane: u8,
     ) -> Candidate {
+        let candidate = match self.has_voqs() {
+            true => self.voq_head_for(net, input, output, lane),
+            false => self.longest_ready(net, input, output, lane),
+        };
         if M::LIMITED
-            && let Some(until) = self.crossbars.read_until(input, net.now)
+            && let Candidate::Ready { credits, .. } = candidate
+            && let Some(until) = self.waits_for_input(net, input, (output, lane), credits)
         {
             return Candidate::Later(until);
         }
-        if self.has_voqs() {
-            return self.voq_head_for(net, input, output, lane);
-        }
+        candidate
+    }
+
+    /// The head of an input port that wants (output, lane); of several lanes the longest ready.
+    /// Without virtual output queues.
+    #[inline(always)]
+    fn longest_ready<const V: usize>(
+        &self,
+        net: &NetworkOf<M, V>,
+        input: PortIndex,
+        output: u8,
+        lane: u8,
+    ) -> Candidate {
         let record = &net.ports[input];
         let (mut best, mut ready) = (0, NEVER);
         if V == 1 {

@@ -352,6 +352,76 @@ fn a_cycle_through_output_buffers_is_found() {
     }
 }
 
+/// Messages that are posted at their times: time in ps, destination, bytes and group.
+struct Posts(std::vec::IntoIter<(u64, u32, u64, u16)>);
+
+impl RankProgram for Posts {
+    fn step(&mut self, now: Picoseconds, _: Event) -> Op {
+        let Some((at, to, bytes, group)) = self.0.as_slice().first().copied() else {
+            return Op::WaitUntil(UNTIL);
+        };
+        if now.0 < at {
+            return Op::WaitUntil(Picoseconds(at));
+        }
+        self.0.next();
+        Op::Put { dst: Rank(to), bytes, group, tracked: false, hints: Hints::default() }
+    }
+}
+
+/// Latency, in ps, of a message of one byte for the far switch. Full packets have left it two
+/// credits of the cable, and with a buffer behind the crossbar two credits of that. If `full`, a
+/// full packet of host 0 has its turn before it, for which two credits are too few. If `read`, the
+/// input of that packet is read for host 2 when the byte comes.
+fn byte_behind(parameters: &Parameters, lanes: u8, full: bool, read: bool) -> u128 {
+    let fabric = build("chain:2x4");
+    let at = |ns: u64| ns * 1000;
+    let mut by_host = vec![Vec::new(); 8];
+    by_host[0].extend(full.then_some((at(1100), 4, 2048, 0)));
+    by_host[0].extend(read.then_some((at(1110), 2, 2048, 1)));
+    by_host[1].push((at(1900), 5, 1, 2));
+    by_host[2].push((0, 4, 2 * 2048, 0));
+    if parameters.output_buffer.is_some() {
+        by_host[3].push((at(1050), 4, 2048, 0));
+    }
+    let mut other = group(Transport::Ud);
+    other.sl = ServiceLevel::new(lanes - 1);
+    let posts = |posts: Vec<_>| -> Box<dyn RankProgram> { Box::new(Posts(posts.into_iter())) };
+    let case = Case {
+        fabric: &fabric,
+        subnet: &tables(&fabric, lanes, false),
+        parameters: Parameters {
+            buffer: Bytes(2 * 2112 + 2 * 64),
+            cable_delay: Picoseconds(10_000_000),
+            send_overhead: Picoseconds(0),
+            crossbar_reads: CrossbarReads::Port,
+            ..parameters.clone()
+        },
+        groups: vec![group(Transport::Ud), other, group(Transport::Ud)],
+        programs: by_host.into_iter().map(posts).collect(),
+        until: UNTIL,
+        width: 13,
+    };
+    let outcome = case.run();
+    assert_eq!(outcome.groups[2].iter().map(|slice| slice.messages).sum::<u64>(), 1);
+    outcome.groups[2].iter().map(|slice| slice.latency_sum_ps).sum()
+}
+
+/// The packet whose turn it is holds its lane of its output until there are credits, or room, for
+/// it. That its input is read for another output changes nothing.
+#[test]
+fn a_head_that_lacks_credits_holds_its_lane_while_its_input_is_read() {
+    for (queueing, lanes) in [(InputQueueing::Voq, 1), (InputQueueing::Fifo, 2)] {
+        for output_buffer in [None, Some(2112 + 2 * 64)] {
+            let p = Parameters { input_queueing: queueing, output_buffer, ..qdr() };
+            let alone = byte_behind(&p, lanes, false, false);
+            let held = byte_behind(&p, lanes, true, false);
+            let case = format!("{queueing:?}, {output_buffer:?}");
+            assert!(held > alone, "{case}");
+            assert_eq!(byte_behind(&p, lanes, true, true), held, "{case}");
+        }
+    }
+}
+
 /// Four hosts on two lanes cross a cable between two switches.
 fn crossing(parameters: Parameters) -> Outcome {
     let fabric = build("chain:2x4");
