@@ -4,7 +4,9 @@ half-written stays: under `ulimit -v`, and in control groups, where the kernel w
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -103,7 +105,7 @@ def assert_ended_well(
     # Lines of progress of a long call stand before it.
     faults = [line for line in lines if line.startswith("clearlane: ")]
     assert len(faults) == 1 and lines[-1] == faults[0], said
-    assert any(word in faults[0] for word in ["full", "needed", "a thread", "threads"]), said
+    assert any(word in faults[0] for word in ["full", "needed", "a thread", "threads", "SIGABRT"]), said
     assert "fault of clearlane" not in faults[0] and "backtrace" not in done.stderr, said
     assert sorted(path.name for path in folder.iterdir()) == there, said
     return True
@@ -159,6 +161,27 @@ def test_addresses_that_are_refused_end_a_command_in_one_line(
         refused += assert_ended_well(done, clearlane.folder, there)
         cleared(clearlane.folder, there)
     assert refused, "no limit was met"
+
+
+def test_an_abort_ends_a_command_in_one_line(clearlane: Clearlane) -> None:
+    there = prepared(clearlane.folder)
+    words = ["run", "incast.toml", "--out", "out", "--jobs", "1"]
+    running = subprocess.Popen(
+        [str(clearlane.binary), *words],
+        cwd=clearlane.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + HANG_S
+    while not (clearlane.folder / "out").exists():
+        assert running.poll() is None and time.monotonic() < until
+        time.sleep(0.01)
+    running.send_signal(signal.SIGABRT)
+    out, err = running.communicate(timeout=HANG_S)
+    done = subprocess.CompletedProcess(words, running.returncode, out, err)
+    assert assert_ended_well(done, clearlane.folder, there), (running.returncode, out, err)
+    assert "SIGABRT" in err
 
 
 @dataclass(frozen=True)

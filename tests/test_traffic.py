@@ -9,6 +9,7 @@ import datetime
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -47,12 +48,16 @@ class Site:
 
     def enrol(self, names):
         """Has agents of these names join."""
-        at = {name: f"127.0.0.1:{free_port()}" for name in names}
+        at = {
+            name: f"127.0.0.1:{port}" for name, port in zip(names, free_ports(len(names)))
+        }
         words = [f"{name}@{address}" for name, address in at.items()]
         command = [BINARY, "traffic", "enrol", "--dir", self.controller, *words]
         command += ["--listen", "127.0.0.1:0"]
         enrol = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        tokens = [enrol.stdout.readline().split()[-1] for _ in names]
+        lines = [enrol.stdout.readline() for _ in names]
+        assert all(lines), enrol.communicate(timeout=PATIENCE_S)
+        tokens = [line.split()[-1] for line in lines]
         for name, token in zip(names, tokens):
             clearlane("traffic", "join", token, "--dir", self.folder / name)
         out, err = enrol.communicate(timeout=PATIENCE_S)
@@ -95,13 +100,13 @@ class Site:
         assert codes == [0] * len(codes)
 
 
-def free_port():
-    """A port that nobody listens at."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports(count):
+    """Ports that nobody listens at, no two of them equal."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
 
 
 @pytest.fixture
@@ -353,7 +358,7 @@ def test_an_agent_whose_disk_hangs_ends_when_it_is_told_to(site):
 def test_a_flood_from_two_hundred_addresses_does_not_keep_stop_out(site, stops):
     """The addresses are of two networks of IPv4 and two of IPv6. The controller is in one too."""
     site.enrol(["H1"])
-    name, port, took = f"flood{os.getpid()}", free_port(), []
+    name, port, took = f"flood{os.getpid()}", free_ports(1)[0], []
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
         within = ["ip", "netns", "exec", name]

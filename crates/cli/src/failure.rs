@@ -14,7 +14,11 @@ use std::path::Path;
 const LINE_CHARS_MAX: usize = 2000;
 
 /// Beginnings of the panics of the standard library where a thread cannot be started.
-const NO_THREAD: [&str; 2] = ["failed to spawn thread", "failed to allocate an alternative stack"];
+const NO_THREAD: [&str; 3] = [
+    "failed to spawn thread",
+    "failed to allocate an alternative stack",
+    "failed to set up alternative stack",
+];
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@
 //! asked to stop while there is enough to say at which load it grew; whatever would take the last
 //! of it is ended by the `keeper`.
 
-#[expect(unsafe_code, reason = "a handler of signals that waits is registered in no safe way")]
+#[expect(unsafe_code, reason = "registering a handler of signals is unsafe")]
 mod aborts;
 #[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
 mod allocator;

@@ -248,7 +248,9 @@ impl<M: Model, const V: usize> PartitionView for Partition<M, V> {
             // A host always drains.
             return Address::NIL;
         }
-        let Candidate::Ready { credits, .. } = switches.candidate(net, output, lane) else {
+        // If another head may go sooner, no head of this lane is stuck.
+        let Candidate::Ready { credits, sooner: NEVER, .. } = switches.candidate(net, output, lane)
+        else {
             return Address::NIL;
         };
         let Some(credits) = switches.awaited(net, output, lane, credits) else {

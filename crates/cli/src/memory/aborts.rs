@@ -1,5 +1,5 @@
-//! Aborts. The C library aborts where it is refused memory as a thread begins, and other libraries
-//! do alike. The keeper tells the user then, and nothing half-written stays.
+//! Aborts. The C library aborts where it is refused memory as a thread begins, and so do other
+//! libraries. The keeper tells the user then, and nothing half-written stays.
 
 use crate::exit_codes::REFUSED;
 use signal_hook::consts::SIGABRT;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Whether a thread has aborted. It is a global, because a handler of signals is handed nothing.
+/// Whether the process has been aborted. It is a global, because a handler of signals is handed
+/// nothing.
 static ABORTED: AtomicBool = AtomicBool::new(false);
 
-/// A thread that aborts waits so often, and each time so long, for the keeper to end the process.
-const WAITS: usize = 50;
-const WAITED: Duration = Duration::from_millis(100);
+/// Longest wait of a thread that aborts. It ends the process itself then, without a line.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether a thread has aborted.
+/// Whether the process has been aborted, by itself or from outside.
 pub fn are_seen() -> bool {
     ABORTED.load(Ordering::SeqCst)
 }
@@ -26,7 +26,7 @@ pub fn are_seen() -> bool {
 pub fn catch() -> io::Result<()> {
     let wait = || {
         ABORTED.store(true, Ordering::SeqCst);
-        (0..WAITS).for_each(|_| thread::sleep(WAITED));
+        thread::sleep(PATIENCE);
         low_level::exit(REFUSED.into());
     };
     // SAFETY: the handler stores a flag, sleeps and ends the process. It takes no memory and no

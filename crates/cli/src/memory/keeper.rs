@@ -53,7 +53,9 @@ const FILLED_A_MS: u64 = 8 << 20;
 const WAITS: usize = 50;
 const WAITED: Duration = Duration::from_millis(100);
 /// Pause between two looks at whether the keeper has begun.
-const BEGUN_WITHIN: Duration = Duration::from_millis(10);
+const BEGIN_PAUSE: Duration = Duration::from_millis(10);
+/// What a user can do about memory that is full.
+const REMEDY: &str = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
 /// Given back before the end is told, which takes some.
 const SPARE_BYTES: usize = 4 << 20;
 
@@ -69,7 +71,8 @@ struct Keeper {
     is_ending: AtomicBool,
 }
 
-/// Begins to look after memory. Fails if no thread can be started.
+/// Begins to look after memory, and after aborts. Fails if no thread can be started, or if aborts
+/// cannot be caught.
 pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     let failed = |error| Failure::Machine(format!("cannot catch signals: {error}"));
     aborts::catch().map_err(failed)?;
@@ -86,11 +89,14 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     let keeper = KEEPER.get_or_init(|| keeper);
     let (begun, begins) = channel();
     let watch = move || {
-        // Whoever starts the keeper waits for this.
+        // The thread that starts the keeper waits for this.
         let _ = begun.send(());
         loop {
             if aborts::are_seen() {
-                keeper.end(|| "a library has given up, most likely for want of memory".to_owned());
+                keeper.end(|| {
+                    let remedy = "if a limit of memory is set (ulimit -v), allow more";
+                    format!("aborted by a library or from outside (SIGABRT); {remedy}")
+                });
             }
             let pause_ms = (keeper.look(0) / FILLED_A_MS).clamp(1, LOOKED_AT_MS);
             thread::park_timeout(Duration::from_millis(pause_ms));
@@ -98,7 +104,7 @@ pub fn start(unfinished: &Unfinished) -> Result<(), Failure> {
     };
     thread::Builder::new().spawn(watch).map_err(|_| Failure::no_thread())?;
     // A thread that aborts as it begins never says that it has begun.
-    while begins.recv_timeout(BEGUN_WITHIN).is_err() {
+    while begins.recv_timeout(BEGIN_PAUSE).is_err() {
         if aborts::are_seen() {
             return Err(Failure::no_thread());
         }
@@ -143,7 +149,7 @@ pub fn refused(bytes: usize) {
     keeper.end(|| {
         let least = rooms().min_by_key(|room| room.left);
         let of = least.map_or_else(|| "memory".to_owned(), |room| room.of);
-        format!("{of} is full, and {} MiB more are needed", bytes.div_ceil(1 << 20))
+        format!("{of} is full, and {} MiB more are needed; {REMEDY}", bytes.div_ceil(1 << 20))
     });
 }
 
@@ -160,7 +166,7 @@ impl Keeper {
             match room.left.checked_sub(bytes + kept) {
                 Some(left) => least = least.min(left),
                 None if own_bytes(&system) + bytes < (first / OWN_PART).min(OWN_MAX) => {}
-                None => self.end(|| format!("{} is nearly full", room.of)),
+                None => self.end(|| format!("{} is nearly full; {REMEDY}", room.of)),
             }
         }
         self.taken.store(0, Ordering::Relaxed);
@@ -180,7 +186,7 @@ impl Keeper {
         }
     }
 
-    /// Says why, takes away what is unfinished, and ends.
+    /// Says why and what to do, takes away what is unfinished, and ends.
     fn end(&self, why: impl FnOnce() -> String) {
         DOES.set(Does::Ends);
         if self.is_ending.swap(true, Ordering::SeqCst) {
@@ -190,8 +196,7 @@ impl Keeper {
         }
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         let lead = if terminal::is_watched() { "\n" } else { "" };
-        let remedy = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
-        terminal::last_remark(&format!("{lead}clearlane: {}; {remedy}", why()));
+        terminal::last_remark(&format!("{lead}clearlane: {}", why()));
         self.unfinished.take_away();
         low_level::exit(REFUSED.into());
     }

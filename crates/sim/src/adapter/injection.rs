@@ -119,7 +119,8 @@ impl<M: Model, const V: usize> Adapters<M, V> {
             let lane = eligible.trailing_zeros() as u8;
             return Some(Chosen { lane, table: Table::Neither, turns: None, sooner: NEVER });
         }
-        let turns = self.has_memory_bus().then(|| net.arbitration.turns(port));
+        let may_move = self.has_memory_bus() && !eligible.is_power_of_two();
+        let turns = may_move.then(|| net.arbitration.turns(port));
         let (lane, table) = net.arbitration.choose(port, eligible);
         Some(Chosen { lane, table, turns, sooner: earliest })
     }

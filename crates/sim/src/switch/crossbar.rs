@@ -6,9 +6,9 @@
 //! output, in turn, and who was refused proposes again (iSLIP: McKeown, IEEE/ACM Trans. Networking
 //! 7(2), 1999). The order in which outputs were touched cannot be seen.
 //!
-//! A head that lacks credits, or room in the buffer of its output, holds its lane of that output,
-//! also while its input is read for another output. A head that lacks nothing but its input lets
-//! others go first.
+//! The head whose turn it is holds its lane of its output while it lacks credits, or room in the
+//! buffer of the output. It does so also while its input is read for another output. A head that
+//! waits for its input alone lets others go first.
 //!
 //! Allocation works ahead of the link: a head that waits for its output, for its turn or for the
 //! packet before it bids while that packet is still being sent, and follows it without a gap (Dally
@@ -200,7 +200,7 @@ impl<M: Model> Switches<M> {
         self.crossbars.touched = touched;
     }
 
-    /// One output: no other wants its head.
+    /// Serves one output: no other wants its head.
     #[inline(always)]
     fn arbitrate_one<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, output: PortIndex) {
         self.make_room(net, output);
@@ -212,7 +212,7 @@ impl<M: Model> Switches<M> {
         self.crossbars.exits.extend(exit);
     }
 
-    /// Several outputs, in the order of their numbers.
+    /// Serves several outputs in rounds.
     fn arbitrate_several<const V: usize>(
         &mut self,
         net: &mut NetworkOf<M, V>,
@@ -245,8 +245,8 @@ impl<M: Model> Switches<M> {
         self.crossbars.proposals = proposals;
     }
 
-    /// Each input accepts one proposal, the others stay open; all are accepted where lanes are read
-    /// by themselves, because no two outputs want the same head.
+    /// Has each input accept one proposal. The others stay open. Where lanes are read by
+    /// themselves, all are accepted: no two outputs want the same head.
     fn accept<const V: usize>(&mut self, net: &mut NetworkOf<M, V>, open: &mut Vec<PortIndex>) {
         let mut proposals = std::mem::take(&mut self.crossbars.proposals);
         let by_port = self.crossbars.settings.by_port;
@@ -325,8 +325,8 @@ impl<M: Model> Switches<M> {
         Some(Proposal { output, choice: Choice { lane, table, input, from }, turns })
     }
 
-    /// When a head may be read that lacks nothing else, because its input is read for another
-    /// output until then. `None` if it may be read now, or lacks credits or room.
+    /// Time at which the input of a head is free, if the head waits for nothing else. `None` if it
+    /// waits for nothing, or lacks credits or room.
     #[inline(always)]
     pub(super) fn waits_for_input<const V: usize>(
         &self,
@@ -374,11 +374,18 @@ impl<M: Model> Switches<M> {
     ) -> Result<(), Held> {
         let again = self.crossbars.settings.again;
         if !net.has_credits(output, lane, credits) {
-            self.markers.on_starved(output, lane);
+            let until = net.credits_at(output, lane, credits);
             if again > 0 {
-                self.crossbars.allotted[numbered::<V>(output, lane)] = STARVED;
+                let at = &mut self.crossbars.allotted[numbered::<V>(output, lane)];
+                // Another head is being allotted the lane until then, and its input is read
+                // meanwhile. A look before then changes nothing: not every division has it.
+                if *at > net.now && *at != STARVED {
+                    return Err(Held { stalled: false, until: until.min(*at) });
+                }
+                *at = STARVED;
             }
-            return Err(Held { stalled: true, until: net.credits_at(output, lane, credits) });
+            self.markers.on_starved(output, lane);
+            return Err(Held { stalled: true, until });
         }
         if again > 0 {
             let at = &mut self.crossbars.allotted[numbered::<V>(output, lane)];

@@ -25,8 +25,8 @@ mod voq;
 
 /// What a lane's next packet is, seen from an output.
 pub(crate) enum Candidate {
-    /// It may go if there are credits for it. A head that is ready at `sooner` may take the turn
-    /// from it if it still waits then.
+    /// It may go if there are credits for it, or room behind the crossbar. A head that is ready at
+    /// `sooner` may take the turn from it if it still waits then.
     Ready { input: PortIndex, lane: u8, credits: u16, sooner: u64 },
     /// Nothing before this time.
     Later(u64),
