@@ -105,7 +105,8 @@ def assert_ended_well(
     # Lines of progress of a long call stand before it.
     faults = [line for line in lines if line.startswith("clearlane: ")]
     assert len(faults) == 1 and lines[-1] == faults[0], said
-    assert any(word in faults[0] for word in ["full", "needed", "a thread", "threads", "SIGABRT"]), said
+    told = ["full", "needed", "a thread", "threads", "SIGABRT"]
+    assert any(word in faults[0] for word in told), said
     assert "fault of clearlane" not in faults[0] and "backtrace" not in done.stderr, said
     assert sorted(path.name for path in folder.iterdir()) == there, said
     return True
