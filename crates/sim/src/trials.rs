@@ -42,7 +42,7 @@ pub(crate) struct Trials {
     taken: (u64, u64),
     /// Events per nanosecond in the last trial of all threads, and of one.
     rates: [f64; 2],
-    /// Who serves the stays.
+    /// The servers of the stays.
     faster: Servers,
     /// Whether the last trials had another result, so that both are tried again.
     doubted: bool,

@@ -54,7 +54,7 @@ const WAITS: usize = 50;
 const WAITED: Duration = Duration::from_millis(100);
 /// Pause between two looks at whether the keeper has begun.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
-/// What a user can do about memory that is full.
+/// Remedy that a user is told of where memory is full.
 const REMEDY: &str = "take a smaller fabric, a shorter run or fewer at a time, or allow more";
 /// Given back before the end is told, which takes some.
 const SPARE_BYTES: usize = 4 << 20;
