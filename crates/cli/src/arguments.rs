@@ -61,7 +61,7 @@ pub enum Parsed {
 const SHARED: &[(&str, &str)] = &[
     ("--seed", "uses no random numbers"),
     ("--seeds", "does not repeat runs with several seeds"),
-    ("--jobs", "runs on one core"),
+    ("--jobs", "takes the cores that it needs"),
     ("--dry-run", "writes nothing"),
     ("--force", "replaces nothing"),
 ];

@@ -3,7 +3,7 @@
 use crate::exit_codes;
 use crate::terminal;
 use clearlane_ib::{visible, within};
-use clearlane_lab::{LabError, Unfinished, named, plain};
+use clearlane_lab::{LabError, Unfinished, named, plain, read_remedy};
 use signal_hook::low_level;
 use std::fmt::Display;
 use std::io;
@@ -52,14 +52,27 @@ impl Failure {
         }
     }
 
-    /// `cannot read site.topo: no such file or folder`; wrong input.
+    /// `cannot read site.topo: no such file or folder; check the path`; wrong input.
     pub fn reading(path: &Path, error: &io::Error) -> Self {
-        Failure::Input(format!("cannot read {}: {}", named(path), reason(error)))
+        let remedy = match error.kind() {
+            io::ErrorKind::IsADirectory => "name a file",
+            io::ErrorKind::InvalidData => "give the tool's text output",
+            _ => read_remedy(error),
+        };
+        Failure::Input(format!("cannot read {}: {}; {remedy}", named(path), plain(error)))
     }
 
     /// `cannot write out.topo: the disk is full; free some space`; the machine refused.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
-        Failure::Machine(format!("cannot write {}: {}", named(path), reason(error)))
+        let remedy = match error.kind() {
+            io::ErrorKind::IsADirectory => "name a file",
+            io::ErrorKind::PermissionDenied => "name another place, or ask its owner",
+            io::ErrorKind::StorageFull => "free some space",
+            io::ErrorKind::FileTooLarge => "allow larger ones",
+            io::ErrorKind::NotFound => "make the folder, or name another place",
+            _ => "name another place",
+        };
+        Failure::Machine(format!("cannot write {}: {}; {remedy}", named(path), plain(error)))
     }
 
     /// The system starts no thread.
@@ -106,18 +119,6 @@ pub fn told_in_one_line(unfinished: &Unfinished) {
     }));
 }
 
-/// The operating system's words with the usual remedy.
-fn reason(error: &io::Error) -> String {
-    let remedy = match error.kind() {
-        io::ErrorKind::IsADirectory => "; name a file",
-        io::ErrorKind::InvalidData => "; give the tool's text output",
-        io::ErrorKind::PermissionDenied => "; check who may use it",
-        io::ErrorKind::StorageFull => "; free some space",
-        _ => "",
-    };
-    format!("{}{remedy}", plain(error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +149,7 @@ mod tests {
         let error = io::Error::from_raw_os_error(2);
         assert_eq!(
             Failure::reading(Path::new("x"), &error).line(),
-            "cannot read x: no such file or folder"
+            "cannot read x: no such file or folder; check the path"
         );
     }
 }

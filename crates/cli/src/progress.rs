@@ -25,7 +25,8 @@ pub struct Progress {
 
 struct State {
     start: Instant,
-    label: Mutex<String>,
+    /// What is being done, and since when.
+    label: Mutex<(String, Instant)>,
     /// What the command line asks for of the division of runs, and what was said of it so far.
     asked: Option<Asked>,
     said: Mutex<Vec<String>>,
@@ -69,7 +70,7 @@ impl Progress {
     fn of(label: &str, asked: Option<Asked>) -> Self {
         let state = Arc::new(State {
             start: now(),
-            label: Mutex::new(label.to_owned()),
+            label: Mutex::new((label.to_owned(), now())),
             asked,
             said: Mutex::default(),
             begun: OnceLock::new(),
@@ -91,7 +92,7 @@ impl Progress {
     pub fn label(&self, label: &str) {
         self.state.millionths.store(u64::MAX, Ordering::Relaxed);
         let mut place = self.state.label.lock().unwrap_or_else(PoisonError::into_inner);
-        label.clone_into(&mut place);
+        *place = (label.to_owned(), now());
     }
 
     /// Says that runs are over and results are made of them.
@@ -213,7 +214,7 @@ impl State {
 
     /// Label, share done and what is known of speed and remaining time.
     fn figures(&self, elapsed: f64) -> (String, Option<f64>, String) {
-        let label = self.label.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (label, since) = self.label.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let millionths = self.millionths.load(Ordering::Relaxed);
         let known = *self.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known {
@@ -228,12 +229,12 @@ impl State {
         let earlier = self.earlier_millionths.load(Ordering::Relaxed) as f64 / MILLION as f64;
         let hops = self.since(self.packet_hops.load(Ordering::Relaxed)) / running.max(0.001);
         // Tables have no packets, and what was done before them took its own time.
-        let mut message = match hops > 0.0 {
-            true => format!("{} packet-hops/s", rate(hops)),
-            false => format!("{} so far", span(elapsed)),
+        let (mut message, taken) = match hops > 0.0 {
+            true => (format!("{} packet-hops/s", rate(hops)), running),
+            false => (format!("{} so far", span(elapsed)), since.elapsed().as_secs_f64()),
         };
-        if done > earlier && hops > 0.0 {
-            let left = running * (1.0 - done) / (done - earlier);
+        if done > earlier {
+            let left = taken * (1.0 - done) / (done - earlier);
             message.push_str(&format!("  ETA {}", span(left)));
         }
         (label, Some(done), message)
@@ -355,7 +356,8 @@ mod tests {
         progress.label("loading links");
         assert_eq!(progress.state.line(10.0), "loading links  10 s so far");
         progress.done(0.5);
-        assert!(progress.state.line(10.0).starts_with("loading links  50 %"));
+        let line = progress.state.line(10.0);
+        assert!(line.starts_with("loading links  50 %") && line.contains("so far  ETA "), "{line}");
     }
 
     #[test]

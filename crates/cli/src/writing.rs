@@ -117,7 +117,8 @@ fn refused(path: &Path, why: &str) -> Failure {
 fn writable(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Ok(there) if (there.is_file() || there.is_dir()) && there.permissions().readonly() => {
-            let line = "it is read-only; name another place or allow it with chmod u+w";
+            let line =
+                "it is read-only; name another place, or have its owner allow it with chmod u+w";
             Err(Failure::Machine(format!("cannot write {}: {line}", path.display())))
         }
         _ => Ok(()),

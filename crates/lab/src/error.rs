@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A file is missing or unreadable.
-    #[error("{}: {}; check the path", named(path), plain(source))]
+    #[error("{}: {}; {}", named(path), plain(source), read_remedy(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum LabError {
         problem: String,
     },
     /// The machine refused to write.
-    #[error("{}: {}; choose another folder", named(path), plain(source))]
+    #[error("{}: {}; {}", named(path), plain(source), write_remedy(source))]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -126,6 +126,23 @@ pub fn named(path: &Path) -> String {
     }
 }
 
+/// What lets a file be read that could not be.
+pub fn read_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "ask its owner to allow it with chmod",
+        io::ErrorKind::UnexpectedEof => "copy the file again",
+        _ => "check the path",
+    }
+}
+
+/// What lets a file be written that could not be.
+fn write_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => "allow larger ones",
+        _ => "choose another folder",
+    }
+}
+
 /// What the system said in plain words, without a capital or an error number.
 pub fn plain(error: &io::Error) -> String {
     use io::ErrorKind as Kind;
@@ -141,6 +158,7 @@ pub fn plain(error: &io::Error) -> String {
         Kind::ReadOnlyFilesystem => "the disk is read-only",
         Kind::InvalidFilename => "cannot be a name here",
         Kind::InvalidData => "is not a text in UTF-8",
+        Kind::UnexpectedEof => "ends too early",
         // The words of the system begin with a capital, ours are as they should be.
         _ if error.raw_os_error().is_none() => return error.to_string(),
         _ => {

@@ -82,7 +82,7 @@ pub use columns::{
     PacketLog, TABLES, TableEntry, read_flow_series, write_flow_series,
 };
 pub use control_file::ControlFile;
-pub use error::{LabError, named, plain};
+pub use error::{LabError, named, plain, read_remedy};
 pub use experiment::reference;
 pub use experiment::{
     Axis, ControlSpec, DemandSpec, DevicesSpec, Ends, Experiment, FabricSource, FabricSpec,

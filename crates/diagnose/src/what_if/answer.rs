@@ -3,15 +3,19 @@
 use super::{Hot, Question, Traffic};
 use crate::words::{count, list};
 use clearlane_lab::measure::Estimate;
-use clearlane_lab::{Line, RunResult, VariantResult, lost};
+use clearlane_lab::{Line, RunResult, Status, VariantResult, lost};
 
 /// What the runs say.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
     /// Lines of the verdict, the most important first.
     pub lines: Vec<Line>,
-    /// The variant in which victims lose least, if it is clearly better than what there is.
+    /// The variant in which victims lose least, if it is clearly better than what there is, and
+    /// all have ended.
     pub best: Option<String>,
+    /// What an interruption kept from ending: variants, or congestion control. Nothing is said of
+    /// a variant that had not ended, and where that is the first of all, nothing of any.
+    pub cut_short: Vec<String>,
 }
 
 /// A variant with what its victims lose to the hot flows, and what they get beside them. Both
@@ -72,11 +76,20 @@ impl Gain {
     }
 }
 
+/// The runs with congestion control.
+const CONTROL: &str = "congestion control";
+
 impl Answer {
+    /// Nothing is known of congestion control, because no run with it has ended.
+    pub fn control_is_cut_short(&mut self) {
+        self.cut_short.push(CONTROL.into());
+        self.best = None;
+    }
+
     /// That nothing was simulated, and why.
     pub fn none(why: &str) -> Self {
         let text = format!("nothing was simulated: {why}");
-        Answer { lines: vec![Line { label: "what if", text }], best: None }
+        Answer { lines: vec![Line { label: "what if", text }], best: None, cut_short: Vec::new() }
     }
 }
 
@@ -89,10 +102,23 @@ struct Other {
     is_moving: bool,
 }
 
-/// The variant there is, or that stands for it, and the others beside it; nothing if victims get
-/// nothing in it.
+/// Names of the variants that an interruption kept from ending.
+fn cut_short(result: &RunResult) -> impl Iterator<Item = &String> {
+    let cut = result.variants.iter().filter(|variant| !has_ended(result, variant));
+    cut.map(|variant| &variant.name)
+}
+
+fn has_ended(result: &RunResult, variant: &VariantResult) -> bool {
+    result.status_of(variant) != Status::Partial
+}
+
+/// The variant there is, or that stands for it, and the others that have ended beside it; nothing
+/// if victims get nothing in it.
 fn cases(result: &RunResult) -> Option<(Case<'_>, Vec<Other>)> {
     let case = |variant: &'_ VariantResult| {
+        if !has_ended(result, variant) {
+            return None;
+        }
         let slowdown = result.slowdown(&variant.name)?;
         Some((slowdown, result.victims_gbps(&variant.name)?))
     };
@@ -116,13 +142,20 @@ fn cases(result: &RunResult) -> Option<(Case<'_>, Vec<Other>)> {
 /// Lines on the first variant, what there is, and on whether the others help; `control` has other
 /// runs with congestion control.
 pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunResult>) -> Answer {
+    let mut cut: Vec<String> = cut_short(result).cloned().collect();
+    if cut.contains(&result.variants[0].name) {
+        return Answer { lines: Vec::new(), best: None, cut_short: cut };
+    }
+    if control.is_some_and(|control| cut_short(control).next().is_some()) {
+        cut.push(CONTROL.into());
+    }
     let Some((own, mut others)) = cases(result) else {
         return Answer::none("by these tables nothing of the victims' traffic arrives");
     };
     let mut lines = vec![bottleneck(question, own.variant), victims(&own)];
     // Who loses nothing needs no help.
     if lost(&own.slowdown, false) == "nothing" {
-        return Answer { lines, best: None };
+        return Answer { lines, best: None, cut_short: cut };
     }
     others.extend(control.and_then(cases).map(|(_, others)| others).unwrap_or_default());
     others.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
@@ -155,7 +188,7 @@ pub fn answer(question: &Question<'_>, result: &RunResult, control: Option<&RunR
     say("helps", &helps);
     say("does not", &not);
     let best = helps.into_iter().next().map(|other| other.name);
-    Answer { lines, best }
+    Answer { lines, best: best.filter(|_| cut.is_empty()), cut_short: cut }
 }
 
 /// A lane for the hot traffic alone comes before lanes by leaf pairs that give no more for certain:

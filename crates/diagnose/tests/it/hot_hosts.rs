@@ -1,12 +1,12 @@
 //! Hot hosts, with packets: whether the verdict names who is hot, where victims wait, and what
 //! helps, on fabrics where nothing else is wrong, and where the hot host's own cable is slow.
 
-use clearlane_diagnose::what_if::{self, FabricFile, Question, Traffic};
+use clearlane_diagnose::what_if::{self, Answer, FabricFile, Question, Traffic};
 use clearlane_diagnose::{Site, facts, verdict};
 use clearlane_fabric::{LinkId, damage, formats, topologies};
 use clearlane_ib::random::Stream;
 use clearlane_ib::{LinkSpeed, LinkWidth};
-use clearlane_lab::{Experiment, Quiet, RunOptions, Verdict, run};
+use clearlane_lab::{Experiment, Quiet, RunOptions, RunResult, Verdict, run};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -29,6 +29,16 @@ impl Drop for Scratch {
 /// The verdict where a host drawn by number is hot, with its name and that of its switch; its cable
 /// at SDR if it is to be slow.
 fn draw(number: u64, slow: bool) -> (String, String, Verdict) {
+    let (name, leaf, verdict, _) = draw_changed(number, slow, |_| ());
+    (name, leaf, verdict)
+}
+
+/// The same where something is done to the result before it is answered, with the answer.
+fn draw_changed(
+    number: u64,
+    slow: bool,
+    change: fn(&mut RunResult),
+) -> (String, String, Verdict, Answer) {
     let mut random = Stream::new(number, "hot host", 0);
     let spec = FABRICS[(number % FABRICS.len() as u64) as usize];
     let mut fabric = topologies::build(spec).unwrap();
@@ -67,9 +77,10 @@ fn draw(number: u64, slow: bool) -> (String, String, Verdict) {
     };
     let experiment = Experiment::parse(&question.experiment(), &file.0).unwrap();
     let options = RunOptions::new(1, "test");
-    let result = run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
+    let mut result = run(&experiment, &options, &Quiet, &AtomicBool::new(false)).unwrap();
+    change(&mut result);
     let answer = what_if::answer(&question, &result, None);
-    (name, leaf.unwrap(), verdict(&site, &findings, Some(&answer), ""))
+    (name, leaf.unwrap(), verdict(&site, &findings, Some(&answer), ""), answer)
 }
 
 fn line<'a>(verdict: &'a Verdict, label: &str) -> &'a str {
@@ -109,4 +120,26 @@ fn a_hot_host_on_a_slow_cable_is_both() {
         let bottleneck = line(&verdict, "bottleneck");
         assert!(bottleneck.starts_with(&format!("{name} is hot")), "draw {number}: {bottleneck}");
     }
+}
+
+/// Half a run of one variant beside whole ones of others would make the best of them look worst.
+#[test]
+fn nothing_is_said_of_variants_that_were_cut_short() {
+    let (.., whole, answer) = draw_changed(0, false, |_| ());
+    assert!(line(&whole, "helps").contains("on a lane of its own"), "{:#?}", whole.lines);
+    assert!(answer.best.is_some() && answer.cut_short.is_empty());
+
+    let lane = |result: &mut RunResult| {
+        let lane = result.variants.iter_mut().find(|variant| variant.name == what_if::LANE);
+        lane.unwrap().runs[0].interrupted = true;
+    };
+    let (.., verdict, answer) = draw_changed(0, false, lane);
+    let said = format!("{:#?}", verdict.lines);
+    assert!(line(&verdict, "victims").contains("lose") && !said.contains("of its own"), "{said}");
+    assert_eq!((answer.best, answer.cut_short), (None, vec![what_if::LANE.to_owned()]));
+
+    let (.., verdict, answer) = draw_changed(0, false, |result| result.variants[0].runs.clear());
+    let labels: Vec<_> = verdict.lines.iter().map(|line| line.label).collect();
+    assert!(labels.iter().all(|label| ["healthy", "note"].contains(label)), "{labels:?}");
+    assert_eq!((answer.best, answer.cut_short.len()), (None, 1));
 }

@@ -251,6 +251,9 @@ pub fn read(text: &str, file: &str) -> Result<Reading, FormatError> {
             return (reader.read)(text, file);
         }
     }
+    if text.trim().is_empty() {
+        return Err(FormatError { file: file_name(file), line: 1, problem: Problem::Empty });
+    }
     let known = readers().map(|(entry, _)| entry.name).collect::<Vec<_>>().join(", ");
     let problem = Problem::UnknownFormat { known };
     Err(FormatError { file: file_name(file), line: 1, problem })

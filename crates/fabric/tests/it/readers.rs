@@ -212,6 +212,7 @@ fn what_contradicts_itself_is_refused_with_place_and_remedy() {
             "net:1: \"include \\\"other.net\\\"\" asks for another file, which is not read; \
              put its lines here instead",
         ),
+        ("\n".into(), "net:1: the file lists no node; it may be cut off, save it again"),
         (
             "hello\n".into(),
             "net:1: no line is of a known fabric format; give one of: ibnetdiscover, \

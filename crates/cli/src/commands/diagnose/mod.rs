@@ -81,6 +81,9 @@ pub struct Arguments {
     /// How many seeds each variant is run with
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = between(1u32, 1000))]
     seeds: u32,
+    /// Runs at a time; does not change results [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = between(1u32, 1024), conflicts_with = "facts")]
+    jobs: Option<u32>,
     /// Folder for the report and its tables
     #[arg(short, long, value_name = "DIR", default_value = "runs/diagnosis")]
     output: PathBuf,
@@ -323,32 +326,18 @@ fn ran(
         }
         other => other?,
     };
-    let is_whole = result.status() != Status::Partial;
     // What is done is not lost to what comes after it.
-    let controlled = match &control {
-        Some(stage) if is_whole => {
-            let asked = question.control_experiment();
-            let ran = stage.run(arguments, &asked, "3 of 3: congestion control", interrupts);
-            ran.map_err(|error| terminal::remark(&format!("congestion control: {}", error.line())))
-                .ok()
-        }
-        _ => None,
+    let is_whole = result.status() != Status::Partial;
+    let (controlled, is_control_cut) = match &control {
+        Some(stage) if is_whole => controlled(stage, arguments, question, interrupts),
+        _ => (None, control.is_some()),
     };
-    let whole = controlled.as_ref().filter(|result| result.status() != Status::Partial);
-    let is_partial = !is_whole || controlled.is_some() && whole.is_none();
-    let said = what_if::answer(question, &result, whole);
-    // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
-    let is_faulty = findings.iter().any(Finding::is_fault);
-    let next = match question.hot.supposed {
-        Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
-        Some(_) => "name the host that is hot with --hot".into(),
-        None => {
-            let best = said.best.as_deref();
-            let folder =
-                best.and_then(|best| files_for_opensm(arguments, question, best, unfinished));
-            next(arguments, question, said.best.as_deref(), folder.as_deref())
-        }
-    };
+    let mut said = what_if::answer(question, &result, controlled.as_ref());
+    if is_control_cut {
+        said.control_is_cut_short();
+    }
+    let is_partial = !said.cut_short.is_empty();
+    let next = after(arguments, question, findings, &said, unfinished);
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
     let filled = stage.fill(&result, interrupts)?;
@@ -365,6 +354,51 @@ fn ran(
     let control_report = control.and_then(|filled| filled.report);
     let simulated = Simulated { result, filled, told, control_report, verdict, is_partial };
     Ok(Outlook::Simulated(Box::new(simulated)))
+}
+
+/// Runs the question about congestion control. Returns nothing where that failed, and whether it
+/// was interrupted before anything of it had ended.
+fn controlled(
+    stage: &Stage,
+    arguments: &Arguments,
+    question: &Question<'_>,
+    interrupts: &Interrupts,
+) -> (Option<RunResult>, bool) {
+    let asked = question.control_experiment();
+    match stage.run(arguments, &asked, "3 of 3: congestion control", interrupts) {
+        Ok(result) => (Some(result), false),
+        Err(Failure::Interrupted(_)) => (None, true),
+        Err(error) => {
+            terminal::remark(&format!("congestion control: {}", error.line()));
+            (None, false)
+        }
+    }
+}
+
+/// What comes after the diagnosis; empty if nothing does.
+fn after(
+    arguments: &Arguments,
+    question: &Question<'_>,
+    findings: &[Finding],
+    said: &what_if::Answer,
+    unfinished: &Unfinished,
+) -> String {
+    if !said.cut_short.is_empty() {
+        let names = said.cut_short.join(", ");
+        return format!("run it again with --force: it was interrupted before {names} had ended");
+    }
+    // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
+    let is_faulty = findings.iter().any(Finding::is_fault);
+    match question.hot.supposed {
+        Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
+        Some(_) => "name the host that is hot with --hot".into(),
+        None => {
+            let best = said.best.as_deref();
+            let folder =
+                best.and_then(|best| files_for_opensm(arguments, question, best, unfinished));
+            next(arguments, question, best, folder.as_deref())
+        }
+    }
 }
 
 /// How the folder of runs with congestion control ends, which lies beside the others'.
@@ -398,7 +432,10 @@ impl Stage {
         let halt = interrupts.stop_in_good_order(&self.path);
         let guard = Guard::start(&halt)?;
         let options = RunOptions {
-            jobs: Jobs::Filling(terminal::cores()),
+            jobs: match arguments.jobs {
+                None => Jobs::Filling(terminal::cores()),
+                Some(jobs) => Jobs::Exactly(jobs as usize),
+            },
             memory_bytes: memory::free_bytes(),
             memory_short: guard.short(),
             deadline: interrupts.deadline().clone(),
@@ -549,7 +586,7 @@ fn as_text(findings: &[Finding], verdict: &Verdict, simulated: Option<&Simulated
         let marks = experiment::marks(&table, &experiment::ended(result));
         text.push_str(&format!("\n{table}{}{marks}", experiment::worst_links(result)));
         if simulated.is_some_and(|simulated| simulated.is_partial) {
-            text.push_str("interrupted: results are partial; run it again\n");
+            text.push_str("interrupted: results are partial; run it again with --force\n");
         }
         text.push_str(&format!("\n{told}\n"));
         if let Some(report) = control_report {

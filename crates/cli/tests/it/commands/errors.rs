@@ -9,7 +9,10 @@ fn files_that_are_not_there_or_not_text_are_named() {
     std::fs::create_dir(scratch.path("folder")).unwrap();
     std::fs::write(scratch.path("bytes"), [0x80, 0xff, 0x00]).unwrap();
     let failure = |name: &str| scratch.call(&format!("fabric show {name}")).failure(2).to_owned();
-    assert_eq!(failure("none.topo"), "cannot read none.topo: no such file or folder");
+    assert_eq!(
+        failure("none.topo"),
+        "cannot read none.topo: no such file or folder; check the path"
+    );
     assert_eq!(failure("folder"), "cannot read folder: is a folder; name a file");
     assert_eq!(
         failure("bytes"),
@@ -74,7 +77,8 @@ fn flags_that_mean_nothing_are_refused() {
     let failure = |line: &str| scratch.call(line).failure(2).to_owned();
     assert_eq!(
         failure("fabric show star:4 --jobs 2"),
-        "--jobs has no effect on `clearlane fabric show`, which runs on one core; leave it out"
+        "--jobs has no effect on `clearlane fabric show`, which takes the cores that it needs; \
+         leave it out"
     );
     assert_eq!(
         failure("list --seed 2"),
@@ -95,7 +99,9 @@ fn flags_that_mean_nothing_are_refused() {
 fn what_cannot_be_written_is_not_half_there() {
     let scratch = Scratch::new("unwritable");
     let called = scratch.call("fabric build star:4 -o no/such/folder.topo");
-    assert_eq!(called.failure(5), "cannot write no/such/folder.topo: no such file or folder");
+    let told = "cannot write no/such/folder.topo: no such file or folder; make the folder, or name \
+                another place";
+    assert_eq!(called.failure(5), told);
     std::fs::create_dir(scratch.path("taken")).unwrap();
     let called = scratch.call("fabric build star:4 -o taken");
     assert_eq!(called.failure(5), "cannot write taken: is a folder; name a file");
@@ -142,5 +148,6 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 fn a_hostile_file_name_stays_on_one_line() {
     let scratch = Scratch::new("hostile");
     let called = scratch.call_words(&["fabric", "show", "a\nb\u{1b}[31m.topo"]);
-    assert_eq!(called.failure(2), "cannot read a b\\u001b[31m.topo: no such file or folder");
+    let told = "cannot read a b\\u001b[31m.topo: no such file or folder; check the path";
+    assert_eq!(called.failure(2), told);
 }

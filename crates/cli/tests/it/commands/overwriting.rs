@@ -81,7 +81,7 @@ fn what_is_read_only_stays_even_with_force_and_for_root() {
         ("route star:4 --engine min-hop -o out", "out/guid2lid"),
     ] {
         let called = scratch.call(&format!("{line} --force"));
-        let told = "it is read-only; name another place or allow it with chmod u+w";
+        let told = "it is read-only; name another place, or have its owner allow it with chmod u+w";
         assert_eq!(called.failure(5), format!("cannot write {name}: {told}"));
     }
     assert_eq!((scratch.read("t.topo"), scratch.read("out/guid2lid")), before);
