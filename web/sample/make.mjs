@@ -95,7 +95,7 @@ function report(fabric, more) {
         label: "Fabric",
         value: `${hosts} hosts, ${nodes.length - hosts} switches, ${links.length} links`,
       },
-      { label: "Link rate", value: "100 Gbit/s (4x EDR)" },
+      { label: "Link rate", value: "100 Gb/s (4x EDR)" },
       { label: "Routing engine", value: more.engine },
       { label: "Reachability", value: `all ${hosts * (hosts - 1)} ordered pairs` },
       {
@@ -117,8 +117,8 @@ function report(fabric, more) {
 }
 
 const COLUMNS = [
-  { key: "victim", label: "Victim throughput", unit: "Gbit/s per host", better: "high" },
-  { key: "hot", label: "Hot receiver", unit: "Gbit/s", better: "high" },
+  { key: "victim", label: "Victim throughput", unit: "Gb/s per host", better: "high" },
+  { key: "hot", label: "Hot receiver", unit: "Gb/s", better: "high" },
   { key: "p99", label: "Message latency, 99 %", unit: "µs", better: "low" },
   { key: "fair", label: "Jain's index", unit: "", better: "high" },
   { key: "wait", label: "Links waiting > 15 %", unit: "directions", better: null },
@@ -197,14 +197,14 @@ function hotSpotTree() {
       name: "Victims, one lane",
       published: "19–23",
       obtained: "21.3",
-      unit: "Gbit/s",
+      unit: "Gb/s",
       note: "Invented row: read off a figure, so only to two digits.",
     },
     {
       name: "Victims, two lanes",
       published: null,
       obtained: "58.1",
-      unit: "Gbit/s",
+      unit: "Gb/s",
       note: "Invented row: the source gives no number.",
     },
   ];
@@ -215,7 +215,7 @@ function hotSpotTree() {
       title: "A hot spot on a two-stage tree of 288 hosts",
       summary:
         "24 senders to one host cut the throughput of hosts that never talk to it to 21 of 62 " +
-        "Gbit/s; a second virtual lane gives 94 % of it back.",
+        "Gb/s; a second virtual lane gives 94 % of it back.",
       headline: headline(rows),
       published,
       variants,

@@ -141,7 +141,7 @@ export interface FabricNode {
 export interface FabricLink {
   a: number;
   b: number;
-  /** Data rate of one direction, Gbit/s. */
+  /** Data rate of one direction, Gb/s. */
   gbps: number;
   /** As an administrator would say it, such as "leaf-01/P3 – spine-02/P1". */
   name: string;
@@ -237,7 +237,7 @@ export interface Flows {
   to: number[];
   /** Index in `series.groups`. */
   group: number[];
-  /** Payload over the measured part, Gbit/s. */
+  /** Payload over the measured part, Gb/s. */
   gbps: number[];
   /** The same without the hot flows; null where that was not run. */
   alone_gbps: (number | null)[];
@@ -303,14 +303,14 @@ export interface SeriesSet {
   /** Length of a sample, and start of the first one, µs of simulated time. */
   dt_us: number;
   start_us: number;
-  /** Flow groups, Gbit/s summed over the group. */
+  /** Flow groups, Gb/s summed over the group. */
   groups: Series[];
   /** Up to 20 named flows; links between switches, in each sample in order of throughput. */
   flows: Series[];
   links?: Series[];
 }
 
-/** One line of a chart, Gbit/s per sample. */
+/** One line of a chart, Gb/s per sample. */
 export interface Series {
   name: string;
   class: FlowClass;

@@ -32,8 +32,8 @@ export function flowTable(
   const heads = [
     ["Flow", "", ""],
     ["Group", "", ""],
-    ["Delivered", "Gbit/s", "payload over the measured part"],
-    ...(alone ? [["Alone", "Gbit/s", "without the hot flows"]] : []),
+    ["Delivered", "Gb/s", "payload over the measured part"],
+    ...(alone ? [["Alone", "Gb/s", "without the hot flows"]] : []),
     ...(alone ? [["Slowdown", "", "alone over delivered"]] : []),
     ["Share delivered", "of offered", "of what its sender offers in the group"],
     ["Time held back", "", "share of time in which a link of its path was held back"],

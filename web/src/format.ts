@@ -25,10 +25,10 @@ export function percent(share: number, decimals = 0): string {
   return `${fixed(value, decimals)}${THIN}%`;
 }
 
-/** A rate in Gbit/s with three significant digits. */
+/** A rate in Gb/s with three significant digits. */
 export function rate(gbps: number): string {
   const decimals = gbps >= 100 || gbps === 0 ? 0 : gbps >= 10 ? 1 : 2;
-  return `${fixed(gbps, decimals)}${THIN}Gbit/s`;
+  return `${fixed(gbps, decimals)}${THIN}Gb/s`;
 }
 
 /** "1 link", "3 links". */

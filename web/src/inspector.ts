@@ -310,7 +310,7 @@ export class Inspector {
       timeChart(this.clock, {
         label: `Throughput of the flow over time, variant ${variant.name}`,
         dtUs: history.dtUs,
-        unit: "Gbit/s",
+        unit: "Gb/s",
         ideals: alone === null ? [] : [level(`without the hot flows: ${rate(alone)}`, alone)],
         lines: [{ label: "throughput", color: `--${kind}-0`, dash: [], values }],
       }),

@@ -131,7 +131,7 @@ export class History {
     return sum / Math.max(1, to - from);
   }
 
-  /** Throughput of a flow in a frame, Gbit/s. */
+  /** Throughput of a flow in a frame, Gb/s. */
   gbpsAt(flow: number, frame: number): number {
     return ((this.series[flow * this.frames + frame] ?? 0) * this.gbpsMax) / 65535;
   }

@@ -87,7 +87,7 @@ export function throughput(report: Report, clock: Clock): HTMLElement | null {
       class: of,
       values: gbps,
     }));
-  const unit = { axis: "Gbit/s", decimals: 1 };
+  const unit = { axis: "Gb/s", decimals: 1 };
   return charted(clock, {
     id: "throughput",
     title: "Throughput over time",

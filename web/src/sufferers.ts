@@ -138,7 +138,7 @@ function hostTable(
     return (a === b ? 0 : b - a) || p.node - q.node;
   });
   const alone = hosts.some((host) => host.alone !== null);
-  const heads = ["Sender", "Flows", "Sends, Gbit/s", ...(alone ? ["Slowdown"] : [])];
+  const heads = ["Sender", "Flows", "Sends, Gb/s", ...(alone ? ["Slowdown"] : [])];
   heads.push("Share delivered of offered", "Time held back", "Held back by");
   const last = heads.length - 1;
   const cells = heads.map((text, i) =>

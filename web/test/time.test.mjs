@@ -106,7 +106,7 @@ test("a link opens with its load, its waiting and the flows on it", async () => 
     await press(page, "#worst button.link");
     await settle(page);
     assert.match(await textOf(page, ".inspector h3"), /^spine-1\[2\] → leaf-2\[3\]$/);
-    const said = /73\s% used, 29\.0\sGbit\/s of 40\.0.*; 28\s% of the time held back/;
+    const said = /73\s% used, 29\.0\sGb\/s of 40\.0.*; 28\s% of the time held back/;
     assert.match(await textOf(page, ".inspector .said"), said);
     const rows = await textsOf(page, ".inspector .flows tbody tr");
     assert.equal(rows.length, 2);
@@ -216,10 +216,10 @@ test("charts say what could be reached", async () => {
   const said = (page, place) =>
     page.run(`document.querySelector("${place} [role=img]").getAttribute("aria-label")`);
   await withPage(DATA, {}, async (page) => {
-    assert.match(await said(page, "#throughput"), /; link rate of h3: 40\.0\sGbit\/s/);
+    assert.match(await said(page, "#throughput"), /; link rate of h3: 40\.0\sGb\/s/);
     await press(page, "#worst button.link");
     await settle(page);
-    assert.match(await said(page, ".inspector"), /full: the link's rate, 40\.0\sGbit\/s$/);
+    assert.match(await said(page, ".inspector"), /full: the link's rate, 40\.0\sGb\/s$/);
   });
   const load = sweep();
   const [axis] = load.sweep.axes;

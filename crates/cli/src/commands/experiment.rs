@@ -477,7 +477,6 @@ pub fn title(result: &RunResult) -> String {
         // Where the rest is steady, the table says so figure by figure.
         Status::NotConverged => format!("  [not converged: {}]", moving(result)),
         Status::NotEnded => "  [programs not ended: raise duration]".into(),
-        Status::Starved => "  [senders starve]".into(),
         status => format!("  [{status}]"),
     };
     let summary = match experiment.summary.as_str() {
