@@ -70,7 +70,7 @@ fn run(command: Command) -> Result<(), String> {
 
 fn measure(options: &Options) -> Result<(), String> {
     let mut results = Map::new();
-    println!("{:<32} {:>10} {:>8}   {:<30} note", "row", "value", "goal", "unit");
+    println!("{:<32} {:>10} {:>12}   {:<30} note", "row", "value", "goal", "unit");
     for row in &options.rows {
         simulate(row, options, &mut results)?;
     }
@@ -183,8 +183,13 @@ struct Figure {
 
 fn print_row(results: &mut Map<String, Value>, name: &str, figure: Figure, note: &str) {
     let Figure { value, unit, goal, lower_is_better } = figure;
-    let shown = goal.map_or("-".to_string(), |goal| format!("{goal}"));
-    println!("{name:<32} {value:>10.2} {shown:>8}   {unit:<30} {note}");
+    let is_missed = |goal| if lower_is_better { value > goal } else { value < goal };
+    let shown = match goal {
+        None => "-".to_string(),
+        Some(goal) if is_missed(goal) => format!("{goal} missed"),
+        Some(goal) => format!("{goal}"),
+    };
+    println!("{name:<32} {value:>10.2} {shown:>12}   {unit:<30} {note}");
     let entry = json!({
         "value": value, "unit": unit, "goal": goal, "lower_is_better": lower_is_better,
     });
