@@ -542,7 +542,8 @@ fn told(ran: Ran) -> String {
 
 /// One case in so many of the 256 that proptest draws. A case here is several runs, and these four
 /// are the longest tests of this crate: `make test` draws 11 cases of two of them and 4 of the
-/// others. `make test-long` draws 54 and 20: it sets PROPTEST_CASES to 1280 (scripts/test-stages).
+/// others. `make test-long` draws 256 of each: it sets PROPTEST_CASES (scripts/test-stages), which
+/// stands above what is said here.
 fn one_in(share: u32) -> ProptestConfig {
     let all = ProptestConfig::default();
     ProptestConfig { cases: all.cases.div_ceil(share), ..all }
