@@ -25,7 +25,7 @@ pub struct Progress {
 
 struct State {
     start: Instant,
-    /// What is being done, and since when.
+    /// The work being done, and the time at which it began.
     label: Mutex<(String, Instant)>,
     /// What the command line asks for of the division of runs, and what was said of it so far.
     asked: Option<Asked>,

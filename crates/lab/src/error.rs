@@ -126,7 +126,7 @@ pub fn named(path: &Path) -> String {
     }
 }
 
-/// What lets a file be read that could not be.
+/// The remedy for a file that could not be read.
 pub fn read_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "ask its owner to allow it with chmod",
@@ -135,7 +135,7 @@ pub fn read_remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What lets a file be written that could not be.
+/// The remedy for a file that could not be written.
 fn write_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::FileTooLarge => "allow larger ones",

@@ -13,8 +13,8 @@ pub struct Answer {
     /// The variant in which victims lose least, if it is clearly better than what there is, and
     /// all have ended.
     pub best: Option<String>,
-    /// What an interruption kept from ending: variants, or congestion control. Nothing is said of
-    /// a variant that had not ended, and where that is the first of all, nothing of any.
+    /// Names of variants, or congestion control, that an interruption kept from ending. The lines
+    /// say nothing of such variants. There are no lines if the first variant is among them.
     pub cut_short: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl Gain {
 const CONTROL: &str = "congestion control";
 
 impl Answer {
-    /// Nothing is known of congestion control, because no run with it has ended.
+    /// Notes that congestion control was kept from ending. There is no best variant then.
     pub fn control_is_cut_short(&mut self) {
         self.cut_short.push(CONTROL.into());
         self.best = None;

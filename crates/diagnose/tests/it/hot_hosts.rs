@@ -33,7 +33,7 @@ fn draw(number: u64, slow: bool) -> (String, String, Verdict) {
     (name, leaf, verdict)
 }
 
-/// The same where something is done to the result before it is answered, with the answer.
+/// The verdict of `draw` and its answer, after `change` has altered the result.
 fn draw_changed(
     number: u64,
     slow: bool,

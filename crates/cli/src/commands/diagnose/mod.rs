@@ -337,7 +337,7 @@ fn ran(
         said.control_is_cut_short();
     }
     let is_partial = !said.cut_short.is_empty();
-    let next = after(arguments, question, findings, &said, unfinished);
+    let next = next_step(arguments, question, findings, &said, unfinished);
     let verdict = verdict(site, findings, Some(&said), &next);
     result.verdict = Some(verdict.clone());
     let filled = stage.fill(&result, interrupts)?;
@@ -375,8 +375,8 @@ fn controlled(
     }
 }
 
-/// What comes after the diagnosis; empty if nothing does.
-fn after(
+/// The next step for the reader of the diagnosis; empty if there is none.
+fn next_step(
     arguments: &Arguments,
     question: &Question<'_>,
     findings: &[Finding],
@@ -387,7 +387,7 @@ fn after(
         let names = said.cut_short.join(", ");
         return format!("run it again with --force: it was interrupted before {names} had ended");
     }
-    // Of a host that is only supposed to be hot nothing is to be done, and a fault comes first.
+    // Nothing is to be done about a host that is only supposed to be hot. A fault comes first.
     let is_faulty = findings.iter().any(Finding::is_fault);
     match question.hot.supposed {
         Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
