@@ -1,5 +1,6 @@
 //! Where data connections come in: nothing is taken from one that shows no token of this agent.
 
+use super::give_way::give_way;
 use crate::audit::Audit;
 use crate::consent::{REQUEST_BYTES, Request, Token, TokenId};
 use crate::unproven::{Newcomer, Unproven};
@@ -75,6 +76,7 @@ pub fn listen(
                 // A thread that closes the stream shares it meanwhile.
                 let own = Arc::try_unwrap(stream).or_else(|shared| shared.try_clone());
                 if let Ok(stream) = own {
+                    give_way();
                     (expected.serve)(stream);
                 }
             }

@@ -4,6 +4,7 @@ mod bucket;
 mod control;
 mod data_listener;
 mod datagrams;
+mod give_way;
 mod receiving;
 mod run;
 mod sending;

@@ -4,6 +4,7 @@
 use super::bucket::Bucket;
 use super::data_listener::{Expected, ExpectedConnections, connect};
 use super::datagrams;
+use super::give_way::give_way;
 use super::receiving::receive;
 use super::sending::{Connection, Flow};
 use super::session::{AHEAD_NS_MAX, Counter, Session, progress};
@@ -223,6 +224,7 @@ impl Run {
             flow.connections.iter().map(|connection| Arc::clone(&connection.counter)).collect();
         let thread = std::thread::Builder::new().name(format!("send {connection}"));
         let spawned = thread.spawn(move || {
+            give_way();
             if let Err(why) = flow.run(&session) {
                 session.stop(&audit, "data", &format!("connection {connection}, sent: {why}"));
             }
