@@ -6,6 +6,7 @@ use crate::terminal;
 use clearlane_ib::Picoseconds;
 use clearlane_lab::{Begun, Elapsed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -41,16 +42,18 @@ struct State {
     /// Of runs that end with their programs.
     elapsed: Mutex<Option<Elapsed>>,
     simulating: Mutex<Simulating>,
+    /// CPU time of the process when this began.
+    cpu: Duration,
 }
 
 /// Time for which at least one run was simulated.
 #[derive(Default)]
 struct Simulating {
-    /// Runs that are, and since when at least one is.
+    /// Runs that are, and since when at least one is: the instant, and the CPU time until then.
     runs: u32,
-    since: Option<Instant>,
-    /// Sum of the times before that.
-    before: Duration,
+    since: Option<(Instant, Duration)>,
+    /// Sum of the times before that, and of the CPU times.
+    before: (Duration, Duration),
 }
 
 const MILLION: u64 = 1_000_000;
@@ -80,6 +83,7 @@ impl Progress {
             earlier_hops: AtomicU64::new(0),
             elapsed: Mutex::default(),
             simulating: Mutex::default(),
+            cpu: cpu_time(),
         });
         let (stop, stopped) = channel();
         let shown = Arc::clone(&state);
@@ -102,14 +106,18 @@ impl Progress {
     }
 
     /// Shows no more, and says how long it took since it began to be shown and how much of it was
-    /// simulating; nothing of what is done in a moment.
+    /// simulating, by the clock and in CPU time; nothing of what is done in a moment.
     pub fn end(self) {
-        let took = self.state.start.elapsed();
-        let simulating = self.state.simulating().before.as_secs_f64();
+        let (took, cpu) = (self.state.start.elapsed(), cpu_time().saturating_sub(self.state.cpu));
+        let (simulating, of_cpu) = self.state.simulating().before;
         drop(self);
         if took >= QUIET {
-            let took = took.as_secs_f64();
-            terminal::remark(&format!("took {took:.1} s, {simulating:.1} s of it simulating"));
+            let [took, simulating] = [took, simulating].map(|time| time.as_secs_f64());
+            let [cpu, of_cpu] = [cpu, of_cpu].map(|time| time.as_secs_f64());
+            terminal::remark(&format!(
+                "took {took:.1} s, {simulating:.1} s of it simulating; \
+                 CPU {cpu:.1} s, {of_cpu:.1} s of it simulating"
+            ));
         }
     }
 
@@ -124,7 +132,7 @@ impl clearlane_lab::Progress for Progress {
         self.state.begun.get_or_init(now);
         let mut simulating = self.state.simulating();
         simulating.runs += 1;
-        simulating.since.get_or_insert_with(now);
+        simulating.since.get_or_insert_with(|| (now(), cpu_time()));
         drop(simulating);
         let millionths = (run.earlier * MILLION as f64) as u64;
         self.state.earlier_millionths.fetch_add(millionths, Ordering::Relaxed);
@@ -154,9 +162,10 @@ impl clearlane_lab::Progress for Progress {
         let mut simulating = self.state.simulating();
         simulating.runs = simulating.runs.saturating_sub(1);
         if simulating.runs == 0
-            && let Some(since) = simulating.since.take()
+            && let Some((since, cpu)) = simulating.since.take()
         {
-            simulating.before += since.elapsed();
+            simulating.before.0 += since.elapsed();
+            simulating.before.1 += cpu_time().saturating_sub(cpu);
         }
     }
 }
@@ -327,6 +336,11 @@ fn span(seconds: f64) -> String {
 )]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// CPU time that the process has had, all its threads together.
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 #[cfg(test)]
