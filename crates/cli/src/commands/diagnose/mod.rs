@@ -387,7 +387,7 @@ fn next_step(
         let names = said.cut_short.join(", ");
         return format!("run it again with --force: it was interrupted before {names} had ended");
     }
-    // Nothing is to be done about a host that is only supposed to be hot. A fault comes first.
+    // A host that is only supposed to be hot needs no remedy. A fault is mended first.
     let is_faulty = findings.iter().any(Finding::is_fault);
     match question.hot.supposed {
         Some(_) if is_faulty || arguments.traffic.is_some() => String::new(),
