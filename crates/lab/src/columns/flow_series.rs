@@ -1,7 +1,8 @@
 //! Flows slice by slice, in one format whatever they were seen by: a simulation, captures, or the
 //! hosts of a real network. A slice in which a flow did nothing has no row.
 
-use super::{Column, columns, written};
+use super::{Column, columns, in_time, written};
+use crate::halt::{Deadline, LeftOut};
 use clearlane_ib::within;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -64,14 +65,14 @@ columns! { |row: FlowSlice|
     count_if_any "retransmitted" "" "packets sent again; null likewise" row.retransmitted;
 }
 
-/// The columns of rows of one run.
-pub(crate) fn columns_of(rows: &[FlowSlice]) -> Vec<Column> {
-    columns(rows)
+/// Makes the columns of rows of one run.
+pub(crate) fn columns_of(rows: &[FlowSlice], deadline: &Deadline) -> Result<Vec<Column>, LeftOut> {
+    in_time(columns(rows), deadline)
 }
 
 /// The file of these rows.
 pub fn write_flow_series(rows: &[FlowSlice]) -> Result<Vec<u8>, ParquetError> {
-    written(std::iter::once(columns(rows)), SCHEMA)
+    written(std::iter::once(columns(rows).collect()), SCHEMA)
 }
 
 /// Rows that are read: those of a capture of as many flows and slices as there can be.

@@ -9,6 +9,8 @@ pub use flow_series::{FLOW_SERIES_FILE, FlowSlice, read_flow_series, write_flow_
 pub use packet_log::{LoggedPacket, PACKET_LOG_COLUMNS, PACKET_LOG_FILE, PacketLog};
 pub use tables::{TABLES, TableEntry};
 
+use crate::halt::{Deadline, LeftOut};
+use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -41,9 +43,13 @@ macro_rules! columns {
             name: $name, kind: stringify!($kind), unit: $unit, summary: $summary,
         }),*];
 
-        /// The columns of these rows.
-        fn columns(rows: &[$type]) -> Vec<$crate::columns::Column> {
-            vec![$($crate::columns::$kind($name, rows.iter().map(|$row: &$type| $of))),*]
+        /// The columns of these rows, each made when it is asked for.
+        fn columns<'a>(rows: &'a [$type]) -> impl Iterator<Item = $crate::columns::Column> + 'a {
+            type Make<'a> = Box<dyn Fn() -> $crate::columns::Column + 'a>;
+            let all: Vec<Make<'a>> = vec![$(
+                Box::new(|| $crate::columns::$kind($name, rows.iter().map(|$row: &$type| $of)))
+            ),*];
+            all.into_iter().map(|make| make())
         }
     };
 }
@@ -73,9 +79,16 @@ impl Column {
     }
 }
 
-/// A column of texts.
+/// A column of texts, all of them in one piece of memory.
 pub(crate) fn text<T: AsRef<str>>(name: &str, values: impl Iterator<Item = T>) -> Column {
-    Column::Text(name.to_owned(), values.map(|value| ByteArray::from(value.as_ref())).collect())
+    let (mut texts, mut ends) = (Vec::new(), Vec::new());
+    for value in values {
+        texts.extend_from_slice(value.as_ref().as_bytes());
+        ends.push(texts.len());
+    }
+    let (texts, mut begin) = (Bytes::from(texts), 0);
+    let part = |end| ByteArray::from(texts.slice(std::mem::replace(&mut begin, end)..end));
+    Column::Text(name.to_owned(), ends.into_iter().map(part).collect())
 }
 
 /// A column of whole numbers.
@@ -93,6 +106,14 @@ pub(crate) fn count_if_any(name: &str, values: impl Iterator<Item = Option<u64>>
 /// A column of numbers.
 pub(crate) fn real(name: &str, values: impl Iterator<Item = f64>) -> Column {
     Column::Real(name.to_owned(), values.collect())
+}
+
+/// Makes columns one after another while there is time.
+fn in_time(
+    columns: impl Iterator<Item = Column>,
+    deadline: &Deadline,
+) -> Result<Vec<Column>, LeftOut> {
+    columns.map(|column| deadline.go_on().map(|()| column)).collect()
 }
 
 /// One row group for each set of columns; all have the same.

@@ -1,7 +1,7 @@
 //! Every packet that hosts sent and received, written a part at a time: there may be more than
 //! memory holds.
 
-use super::{Column, columns};
+use super::columns;
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -67,7 +67,7 @@ pub struct PacketLog<'a> {
 impl<'a> PacketLog<'a> {
     /// Begins a file.
     pub fn new(file: File) -> Result<Self, ParquetError> {
-        let fields: Vec<String> = columns(&[]).iter().map(Column::field).collect();
+        let fields: Vec<String> = columns(&[]).map(|column| column.field()).collect();
         let schema = parse_message_type(&format!("message clearlane {{ {} }}", fields.join(" ")))?;
         let metadata = vec![KeyValue::new("schema".into(), SCHEMA.to_owned())];
         let mut properties = WriterProperties::builder()
@@ -92,7 +92,7 @@ impl<'a> PacketLog<'a> {
     }
 
     fn flush(&mut self) -> Result<(), ParquetError> {
-        super::write_group(&mut self.file, columns(&self.rows))?;
+        super::write_group(&mut self.file, columns(&self.rows).collect())?;
         self.rows.clear();
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! `control.parquet`: what congestion mechanisms did slice by slice.
 
-use super::{Column, SeedResult, TableEntry, VariantResult, columns};
+use super::{Column, SeedResult, TableEntry, VariantResult, columns, in_time};
+use crate::halt::{Deadline, LeftOut};
 use crate::measure::Slices;
 use clearlane_sim::FlowControl;
 use clearlane_workload::{FlowGroup, Ranks};
@@ -45,10 +46,14 @@ columns! { |row: Row<'_>|
     count "value" "" "BECNs in the slice, or what is shown at its end, rates in kbit/s" row.value;
 }
 
-fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
+fn of(
+    variant: &VariantResult,
+    run: &SeedResult,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Column>>, LeftOut> {
     let first = variant.runs.first().is_some_and(|first| first.seed == run.seed);
     if !variant.prepared.control.is_on() || !first {
-        return None;
+        return Ok(None);
     }
     let flows = run.history.as_ref().map_or(Vec::new(), |h| h.most_notified(FLOWS_MAX));
     let ranks = variant.prepared.hosts.ranks();
@@ -74,5 +79,5 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
             rows.extend(values.iter().enumerate().map(|(slice, value)| row(probe, slice, *value)));
         }
     }
-    Some(columns(&rows))
+    in_time(columns(&rows), deadline).map(Some)
 }

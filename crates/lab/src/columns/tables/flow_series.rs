@@ -3,6 +3,7 @@
 use super::{Column, SeedResult, TableEntry, VariantResult};
 use crate::columns::flow_series::{COLUMNS, FLOW_SERIES_FILE, FlowSlice, columns_of};
 use crate::figures::History;
+use crate::halt::{Deadline, LeftOut};
 use clearlane_sim::FlowControl;
 use clearlane_workload::Rank;
 use std::cmp::Reverse;
@@ -19,8 +20,12 @@ pub(super) const ENTRY: TableEntry = TableEntry {
 /// Rows of a run: flows that deliver most come first.
 const ROWS_MAX: usize = 100_000;
 
-fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
-    let history = run.history.as_ref()?;
+fn of(
+    variant: &VariantResult,
+    run: &SeedResult,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Column>>, LeftOut> {
+    let Some(history) = run.history.as_ref() else { return Ok(None) };
     let flows = &run.figures.flows;
     let whole = run.figures.slices.count(run.simulated);
     let mut largest: Vec<usize> = (0..flows.len().min(history.flow_bytes.len())).collect();
@@ -36,7 +41,7 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
         let known = controlled.get(&(flow.source, flow.destination, flow.group));
         add(&mut rows, variant, run, (index, known.map_or(&[], Vec::as_slice)));
     }
-    Some(columns_of(&rows))
+    columns_of(&rows, deadline).map(Some)
 }
 
 /// Paths and queue pairs that mechanisms know one by one, under their flow: source, destination and

@@ -1,6 +1,7 @@
 //! `flows.parquet`: payload of every flow over the measured part.
 
-use super::{Column, SeedResult, TableEntry, VariantResult, columns};
+use super::{Column, SeedResult, TableEntry, VariantResult, columns, in_time};
+use crate::halt::{Deadline, LeftOut};
 use crate::measure::FlowFigures;
 use clearlane_workload::{FlowGroup, Ranks};
 
@@ -40,7 +41,11 @@ columns! { |row: Row<'_>|
         row.gbps();
 }
 
-fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
+fn of(
+    variant: &VariantResult,
+    run: &SeedResult,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Column>>, LeftOut> {
     let ranks = variant.prepared.hosts.ranks();
     let part = &run.figures.warm_up;
     let rows = run.figures.flows.iter().map(|flow| Row {
@@ -51,5 +56,5 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
         flow,
         span_us: part.to_us - part.from_us,
     });
-    Some(columns(&rows.collect::<Vec<_>>()))
+    in_time(columns(&rows.collect::<Vec<_>>()), deadline).map(Some)
 }

@@ -1,6 +1,7 @@
 //! `links.parquet`: counters of every channel, named as in PMA.
 
-use super::{Column, SeedResult, TableEntry, VariantResult, columns};
+use super::{Column, SeedResult, TableEntry, VariantResult, columns, in_time};
+use crate::halt::{Deadline, LeftOut};
 use crate::measure::ChannelFigures;
 use clearlane_fabric::{Endpoint, Fabric, NodeId};
 use clearlane_ib::{BitsPerSecond, PortNumber};
@@ -45,7 +46,11 @@ columns! { |row: Row<'_>|
         row.channel.wait;
 }
 
-fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
+fn of(
+    variant: &VariantResult,
+    run: &SeedResult,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Column>>, LeftOut> {
     let fabric = &variant.prepared.fabric;
     let end = |channel: &ChannelFigures| {
         let end = Endpoint { node: NodeId(channel.node), port: PortNumber::new(channel.port)? };
@@ -58,5 +63,5 @@ fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
         let rate = forced.unwrap_or(rate.bits_per_second());
         Some(Row { variant: &variant.name, seed: run.seed, fabric, channel, from, to, rate })
     });
-    Some(columns(&cabled.collect::<Vec<_>>()))
+    in_time(columns(&cabled.collect::<Vec<_>>()), deadline).map(Some)
 }

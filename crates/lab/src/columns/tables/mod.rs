@@ -1,10 +1,12 @@
 //! The tables of a run's folder, one a file: its rows, and its columns. A new one is its file and
 //! its line in `tables!`.
 
-use super::{Column, Described, columns, written};
+use super::{Column, Described, columns, in_time, written};
 use crate::halt::{Deadline, LeftOut};
 use crate::result::{RunResult, SeedResult, VariantResult};
 use parquet::errors::ParquetError;
+
+type Of = fn(&VariantResult, &SeedResult, &Deadline) -> Result<Option<Vec<Column>>, LeftOut>;
 
 /// A table of a run's folder.
 #[derive(Debug)]
@@ -15,8 +17,9 @@ pub struct TableEntry {
     pub summary: &'static str,
     /// Its columns, in their order.
     pub columns: &'static [Described],
-    /// The columns of one run; `None` where the table has no rows of it.
-    of: fn(&VariantResult, &SeedResult) -> Option<Vec<Column>>,
+    /// Makes the columns of one run; `None` where the table has no rows of it. Fails when the
+    /// deadline has passed.
+    of: Of,
 }
 
 macro_rules! tables {
@@ -50,7 +53,7 @@ impl TableEntry {
         let mut groups: Vec<Vec<Column>> = Vec::new();
         for (variant, run) in runs.clone() {
             deadline.go_on()?;
-            groups.extend((self.of)(variant, run));
+            groups.extend((self.of)(variant, run, deadline)?);
         }
         deadline.go_on()?;
         let is_there = !groups.is_empty() || runs.count() == 0;

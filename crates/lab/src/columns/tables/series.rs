@@ -1,6 +1,7 @@
 //! `series.parquet`: every flow group slice by slice.
 
-use super::{Column, SeedResult, TableEntry, VariantResult, columns};
+use super::{Column, SeedResult, TableEntry, VariantResult, columns, in_time};
+use crate::halt::{Deadline, LeftOut};
 use crate::measure::{SeriesSlice, Slices};
 use clearlane_workload::FlowGroup;
 
@@ -37,12 +38,16 @@ columns! { |row: Row<'_>|
         row.slice.latency_mean_us;
 }
 
-fn of(variant: &VariantResult, run: &SeedResult) -> Option<Vec<Column>> {
+fn of(
+    variant: &VariantResult,
+    run: &SeedResult,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Column>>, LeftOut> {
     let (name, seed, cut) = (&variant.name, run.seed, run.figures.slices);
     let groups = variant.prepared.groups.iter().zip(&run.figures.series);
     let rows: Vec<Row<'_>> = groups
         .flat_map(|(group, slices)| slices.iter().enumerate().map(move |s| (group, s.0, s.1)))
         .map(|(group, index, slice)| Row { variant: name, seed, group, cut, index, slice })
         .collect();
-    Some(columns(&rows))
+    in_time(columns(&rows), deadline).map(Some)
 }
